@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* seam: finds the sub-command in a table and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ NULL, NULL, NULL },
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: seam COMMAND [OPTIONS]\n\n", to);
+	for (const struct command *c = commands; c->name; c++)
+		fprintf(to, "  %-8s %s\n", c->name, c->help);
+	fputs("\n'seam COMMAND --help' and seam-COMMAND(1) say more.\n", to);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return 2;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("seam " SEAM_VERSION);
+		return 0;
+	}
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(argv[1], c->name))
+			return c->run(argc - 1, argv + 1);
+	fprintf(stderr, "seam: '%s' is not a command; see 'seam --help'\n",
+		argv[1]);
+	return 2;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * The one seam between core and the world it is compiled for. Core includes
+ * this file and nothing else of its surroundings:
+ *
+ *   SEAM_TABLE              qualifier of pointers into a table (BPF: arena)
+ *   seam_load_u8..u64(p)    unaligned little-endian loads from a table
+ *   SEAM_LOOP_GUARD         first statement of a loop that the verifier
+ *                           cannot bound; leaves the loop when it must
+ *   SEAM_INLINE             static inline, forced
+ */
+#ifndef SEAM_CORE_ENV_H
+#define SEAM_CORE_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEAM_INLINE static inline __attribute__((always_inline, unused))
+
+#ifdef __bpf__
+#include "core/env-bpf.h"
+#else
+#include "core/env-user.h"
+#endif
+
+#endif

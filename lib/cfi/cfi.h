@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * DWARF call frame information, evaluated completely: every row of every FDE
+ * in order (for the converter), or the one row for a pc (the exact fallback),
+ * and a step by that row with all registers.
+ */
+#ifndef SEAM_LIB_CFI_H
+#define SEAM_LIB_CFI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/elf.h"
+#include "seam/error.h"
+
+#define SEAM_CFI_REGS 17 /* x86-64: 0-15 and the return address column, 16 */
+
+enum seam_cfi_how {
+	SEAM_CFI_SAME,	     /* unspecified or same_value */
+	SEAM_CFI_UNDEFINED,
+	SEAM_CFI_OFFSET,     /* *(CFA + off) */
+	SEAM_CFI_VAL_OFFSET, /* CFA + off */
+	SEAM_CFI_REGISTER,   /* value of register .reg */
+	SEAM_CFI_EXPR,	     /* *(expression), CFA pushed first */
+	SEAM_CFI_VAL_EXPR,   /* expression, CFA pushed first */
+};
+
+struct seam_cfi_reg {
+	uint8_t how; /* enum seam_cfi_how */
+	uint8_t reg;
+	int64_t off;
+	const uint8_t *expr; /* borrowed from the image */
+	size_t expr_len;
+};
+
+struct seam_cfi_row {
+	uint64_t start, end; /* svma: [start, end) */
+	uint64_t func_start, func_end;
+	bool signal;	     /* augmentation 'S' */
+	bool cfa_is_expr;
+	uint8_t cfa_reg;
+	int64_t cfa_off;
+	const uint8_t *cfa_expr;
+	size_t cfa_expr_len;
+	struct seam_cfi_reg regs[SEAM_CFI_REGS];
+};
+
+struct seam_cfi;
+
+/* elf is borrowed until close. .eh_frame, else .debug_frame.
+ * -ENOENT: the file has neither. */
+int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
+		  struct seam_errinfo *reterr);
+struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi);
+
+/*
+ * The row that holds for an address.
+ * Return: 0; -ENOENT if no FDE covers it; -EINVAL, its CFI is malformed.
+ */
+int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
+		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr);
+
+/* Every row of every FDE, FDEs in file order; fn returns 0 to go on. A
+ * malformed FDE is passed to bad (may be NULL) and skipped. */
+int seam_cfi_each(struct seam_cfi *cfi,
+		  int (*fn)(void *ctx, const struct seam_cfi_row *row),
+		  void (*bad)(void *ctx, uint64_t func_start,
+			      uint64_t func_end,
+			      const struct seam_errinfo *why),
+		  void *ctx);
+
+/* Machine state by DWARF number; [16] is the ip. */
+struct seam_regs {
+	uint64_t r[SEAM_CFI_REGS];
+	uint32_t valid; /* bit n: r[n] is known */
+};
+
+/* Reads size (1-8) bytes at an address of the target. Return: 0 or -errno. */
+typedef int seam_read_fn(void *ctx, uint64_t avma, size_t size,
+			 uint64_t *ret_value);
+
+/*
+ * Executes one row. bias = avma - svma of the image.
+ * Return: 1 stepped, regs is the caller's; 0 this is the outermost frame (RA
+ * undefined); -EFAULT a read failed; -EINVAL a bad expression, an unknown
+ * register or no progress. On failure regs is as it was.
+ */
+int seam_cfi_step(const struct seam_cfi_row *row, struct seam_regs *regs,
+		  uint64_t bias, seam_read_fn *read, void *read_ctx);
+
+#endif

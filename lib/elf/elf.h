@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * An ELF image, opened for reading: what the CFI converter, the tables and
+ * the symbolizer need of it. The bytes are mapped read-only (or borrowed)
+ * and checked once, at open; libelf does section parsing. Addresses: svma is
+ * the file's own (p_vaddr) space, off is a file offset.
+ *
+ * A file may shrink while it is mapped; callers that read files which others
+ * may write use SEAM_ELF_COPY, which reads the file into memory instead.
+ */
+#ifndef SEAM_LIB_ELF_H
+#define SEAM_LIB_ELF_H
+
+#include <libelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "seam/error.h"
+
+#define SEAM_BUILD_ID_MAX 20
+
+struct seam_elf;
+
+struct seam_elf_segment { /* one PT_LOAD */
+	uint64_t svma, off, filesz, memsz;
+	uint32_t flags; /* PF_X ... */
+};
+
+enum seam_elf_open_flags { SEAM_ELF_COPY = 1 };
+
+/* fd stays the caller's and may be closed at once. */
+int seam_elf_open_fd(int fd, int flags, struct seam_elf **ret_elf,
+		     struct seam_errinfo *reterr);
+/* data is borrowed until close (the vDSO, a test's array). */
+int seam_elf_open_mem(const void *data, size_t size, struct seam_elf **ret_elf,
+		      struct seam_errinfo *reterr);
+struct seam_elf *seam_elf_close(struct seam_elf *elf); /* NULL is fine */
+
+Elf *seam_elf_libelf(const struct seam_elf *elf);
+const uint8_t *seam_elf_bytes(const struct seam_elf *elf, size_t *ret_size);
+uint16_t seam_elf_machine(const struct seam_elf *elf);
+uint64_t seam_elf_entry(const struct seam_elf *elf); /* svma, 0: none */
+
+/* Return: length of the GNU build-id, 0 if the file has none. Looks at
+ * PT_NOTE first and falls back to section notes. */
+size_t seam_elf_build_id(const struct seam_elf *elf,
+			 uint8_t ret_id[SEAM_BUILD_ID_MAX]);
+
+const struct seam_elf_segment *seam_elf_segments(const struct seam_elf *elf,
+						 size_t *ret_count);
+
+/* Address translation by PT_LOAD. Return: false if no segment holds it. */
+bool seam_elf_off_to_svma(const struct seam_elf *elf, uint64_t off,
+			  uint64_t *ret_svma);
+bool seam_elf_svma_to_off(const struct seam_elf *elf, uint64_t svma,
+			  uint64_t *ret_off);
+
+/* Bytes of a named section, checked to lie in the file. -ENOENT if absent. */
+struct seam_elf_section {
+	const uint8_t *data;
+	size_t size;
+	uint64_t svma, off;
+};
+int seam_elf_section(const struct seam_elf *elf, const char *name,
+		     struct seam_elf_section *ret);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Names for addresses. Sources for user code, best first: .symtab, the
+ * build-id's debug file (/usr/lib/debug/.build-id, .gnu_debuglink),
+ * .gnu_debugdata (MiniDebugInfo), .dynsym, PLT stubs named after their
+ * target ("write@plt"); for the kernel /proc/kallsyms; for the vDSO its own
+ * image. Files are opened once and kept; one symbolizer is used by one
+ * thread. An address without a name is no error: the caller shows it with
+ * its file.
+ */
+#ifndef SEAM_LIB_SYMBOL_H
+#define SEAM_LIB_SYMBOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "seam/error.h"
+
+struct seam_symbolizer;
+
+struct seam_symbol {
+	const char *name;     /* demangled unless asked not to; never NULL */
+	const char *raw_name; /* as in the file */
+	uint64_t start, size; /* svma (kernel: address) */
+	uint64_t off;	      /* address - start */
+};
+
+struct seam_symbol_opts {
+	size_t sz;		/* sizeof(struct seam_symbol_opts) */
+	bool no_demangle;
+	const char *debug_root; /* NULL: /usr/lib/debug */
+	const char *kallsyms;	/* NULL: /proc/kallsyms */
+};
+
+int seam_symbolizer_new(const struct seam_symbol_opts *opts,
+			struct seam_symbolizer **ret);
+struct seam_symbolizer *seam_symbolizer_free(struct seam_symbolizer *s);
+
+/*
+ * A file as a recording names it. build_id may be NULL; if it is given, a
+ * file at path with another build-id is not believed (debug files by
+ * build-id still are). path "[vdso]" is this kernel's vDSO.
+ * Return: a handle >= 0, the same for the same (path, build-id); a file
+ * that cannot be read gets one too, whose look-ups find nothing.
+ */
+int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
+			 const uint8_t *build_id, size_t build_id_len);
+
+/* Why a file has no symbols, for the one who asks; NULL if it has some. */
+const char *seam_symbolizer_file_problem(struct seam_symbolizer *s, int file);
+
+/* off: the address as a file offset (ip - map start + pgoff).
+ * Return: true if found; strings are the symbolizer's, until it is freed. */
+bool seam_symbolize_user(struct seam_symbolizer *s, int file, uint64_t off,
+			 struct seam_symbol *ret);
+bool seam_symbolize_kernel(struct seam_symbolizer *s, uint64_t addr,
+			   struct seam_symbol *ret);
+
+#endif

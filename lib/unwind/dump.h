@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Unwinds a copied stack: registers and bytes taken from a task, with full
+ * CFI for every frame. Used where the kernel side had no table or no rule.
+ */
+#ifndef SEAM_LIB_UNWIND_DUMP_H
+#define SEAM_LIB_UNWIND_DUMP_H
+
+#include "cfi/cfi.h"
+
+/* Where an address of the target lies. */
+struct seam_mapping {
+	uint64_t start, end; /* avma */
+	uint64_t bias;	     /* avma - svma */
+	struct seam_elf *elf; /* NULL: mapped, but not an ELF file we have */
+	struct seam_cfi *cfi; /* NULL: no CFI */
+};
+
+struct seam_dump {
+	struct seam_regs regs;
+	uint64_t stack_avma; /* address of stack[0] */
+	const uint8_t *stack;
+	size_t stack_size;
+	bool cut; /* the stack goes on after the copy */
+	/* Return: 0, or -ENOENT if nothing executable is mapped there. */
+	int (*find)(void *ctx, uint64_t avma, struct seam_mapping *ret);
+	void *ctx;
+};
+
+/*
+ * Return: the number of ips written, leaf first (at least 1, the ip itself);
+ * *ret_end: SEAM_OUTERMOST, or why it stopped: SEAM_MAX_STACK, SEAM_NO_TABLE
+ * (not mapped or no CFI there), SEAM_NO_RULE, SEAM_BAD_CFA, SEAM_COPY_SHORT
+ * (a word beyond the end of a cut copy), SEAM_UNREADABLE (any other word).
+ * A return address is looked up at ip - 1 unless the frame was interrupted.
+ * ips are return addresses as they stand, not minus one. Outermost is also:
+ * RA 0, or an ip without CFI at the ELF entry point (see table.h).
+ */
+size_t seam_dump_unwind(const struct seam_dump *dump, uint64_t *ret_ips,
+			size_t max_ips, int *ret_end);
+
+#endif
