@@ -40,6 +40,8 @@ struct seam_elf *seam_elf_close(struct seam_elf *elf); /* NULL is fine */
 Elf *seam_elf_libelf(const struct seam_elf *elf);
 const uint8_t *seam_elf_bytes(const struct seam_elf *elf, size_t *ret_size);
 uint16_t seam_elf_machine(const struct seam_elf *elf);
+uint16_t seam_elf_type(const struct seam_elf *elf); /* ET_EXEC ... */
+bool seam_elf_is_le(const struct seam_elf *elf);
 uint64_t seam_elf_entry(const struct seam_elf *elf); /* svma, 0: none */
 
 /* Return: length of the GNU build-id, 0 if the file has none. Looks at
@@ -64,5 +66,8 @@ struct seam_elf_section {
 };
 int seam_elf_section(const struct seam_elf *elf, const char *name,
 		     struct seam_elf_section *ret);
+/* What PT_GNU_EH_FRAME says, for files without section headers. */
+int seam_elf_eh_frame_hdr(const struct seam_elf *elf,
+			  struct seam_elf_section *ret);
 
 #endif
