@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# The front door; Meson does the work. 'make help' lists the targets.
+# Every target may be called again, and by several callers at once.
+
+BUILD ?= build
+MESON_ARGS ?=
+ASAN = -Db_sanitize=address,undefined
+# make's own job server is not ninja's.
+MAKEFLAGS += --no-print-directory
+# One builder, and one test run, of this tree at a time; the rest wait.
+LOCKED = flock -o Makefile
+
+all: ## build build/seam and build/libseam.so
+	@tools/build.sh $(BUILD) $(MESON_ARGS)
+
+run: ## install what is missing, build, record python3, show whole stacks
+	@tools/setup.sh build run
+	@$(MAKE) all
+	@tools/run-demo.sh $(BUILD)
+
+setup: ## install what building and testing need
+	@tools/setup.sh build run test
+
+check: setup ## install what is missing, build, run all tests
+	@tools/build.sh --tests $(BUILD) $(MESON_ARGS)
+	@tools/build.sh --tests $(BUILD)-asan $(ASAN) $(MESON_ARGS)
+	@$(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan
+
+check-all: ## check, the slow tests, and check-fresh
+	@tools/setup.sh build run test slow
+	@tools/build.sh --tests $(BUILD) $(MESON_ARGS)
+	@tools/build.sh --tests $(BUILD)-asan $(ASAN) $(MESON_ARGS)
+	@$(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan --slow
+	@$(MAKE) check-fresh
+
+check-fresh: ## make check on a fresh minimal Debian 12, in a chroot
+	@tools/setup.sh slow
+	@tools/check-fresh.sh
+
+peers: ## fetch perf 7.3.4 into a private folder, to compare with
+	@tools/peers.sh
+
+bench: ## measure seam beside perf
+	@tools/setup.sh build run test
+	@$(MAKE) all
+	@bench/run.sh $(BUILD)
+
+fuzz: ## fuzz every parser; FUZZ_SECONDS=60 for each
+	@tools/setup.sh build run test
+	@fuzz/run.sh $(BUILD)-fuzz
+
+install: all ## install the command, library, headers, man pages
+	@meson install -C $(BUILD) --no-rebuild
+
+format: ## put every C file into the house layout
+	@tools/check-format.sh --fix
+
+clean: ## remove everything that was built
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 24
+
+.PHONY: all run setup check check-all check-fresh peers bench fuzz install \
+	format clean help

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# tools/build.sh [--tests] FOLDER [MESON OPTION]...
+# Sets FOLDER up if that has not been done, then builds, with --tests what
+# only tests need too. Callers wait for one another; a set-up that failed
+# half-way is done again.
+set -eu
+
+targets=all
+if [ "$1" = --tests ]; then
+	targets='all meson-test-prereq'
+	shift
+fi
+build=$1
+shift
+cd "$(dirname "$0")/.."
+
+for tool in meson ninja; do
+	command -v "$tool" >/dev/null || {
+		echo "seam: $tool is missing; tools/setup.sh installs all" \
+		     "that building needs" >&2
+		exit 1
+	}
+done
+
+exec 9<tools/build.sh
+flock 9
+if [ ! -f "$build/build.ninja" ]; then
+	meson setup "$build" "$@" 9<&-
+fi
+ninja -C "$build" $targets 9<&-

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# Description: every header of core compiles alone, freestanding and without
+# a warning, by gcc, by clang and by clang for BPF. env-user.h and env-bpf.h
+# are halves of env.h and are compiled through it. What an includer of core
+# has to define (step.h says so) is declared here.
+cd "$(dirname "$0")/.." || exit 1
+. tools/tap.sh
+
+clang=$(command -v clang-19 || command -v clang)
+flags='-std=gnu17 -I. -Wall -Wextra -Werror -Wno-unused-parameter'
+flags="$flags -ffreestanding -fsyntax-only -x c"
+
+includer='#include "core/env.h"
+struct seam_env;
+bool seam_env_word(struct seam_env *env, uint64_t addr, uint64_t *ret);
+bool seam_env_reg(struct seam_env *env, uint32_t regnum, uint64_t *ret);'
+
+# each NAME COMPILER...: compiles every header with it.
+each() {
+	name=$1
+	shift
+	if ! command -v "$1" >/dev/null; then
+		skip "core compiles with $name" "$name is missing"
+		return
+	fi
+	errors=
+	for header in $(tree_files 'core/*.h'); do
+		case $header in
+		core/env-user.h | core/env-bpf.h) continue ;;
+		esac
+		out=$(printf '%s\n#include "%s"\n' "$includer" "$header" |
+			"$@" $flags - 2>&1) || errors="$errors
+$header: $out"
+	done
+	if [ -z "$errors" ]; then
+		ok "core compiles with $name"
+	else
+		not_ok "core compiles with $name" "$errors"
+	fi
+}
+
+each gcc gcc -O2
+each clang "${clang:-clang}" -O2
+each 'clang -target bpf' "${clang:-clang}" -target bpf -mcpu=v4 -O2
+tap_done

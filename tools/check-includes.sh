@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# Description: who may include whom: core <- lib <- cli, core <- bpf, and
+# lib/capture alone sees the generated BPF skeleton. DESIGN.md says why.
+cd "$(dirname "$0")/.." || exit 1
+. tools/tap.sh
+
+# Prints "file:line: header" for each include in these files.
+includes() {
+	tree_files "$@" | grep -E '\.(c|h|def)$' | while read -r file; do
+		awk -v file="$file" '
+		/^[ \t]*#[ \t]*include[ \t]/ {
+			sub(/^[ \t]*#[ \t]*include[ \t]*/, "")
+			sub(/^["<]/, "")
+			sub(/[">].*/, "")
+			print file ":" FNR ": " $0
+		}' "$file"
+	done
+}
+
+# rule NAME PATTERN FOLDER...: each include there must match the pattern.
+rule() {
+	name=$1 allowed=$2
+	shift 2
+	bad=$(includes "$@" | awk -v allowed="$allowed" '$2 !~ allowed')
+	if [ -z "$bad" ]; then ok "$name"; else not_ok "$name" "$bad"; fi
+}
+
+# forbid NAME PATTERN FOLDER...: none may match.
+forbid() {
+	name=$1 bad_pattern=$2
+	shift 2
+	bad=$(includes "$@" | awk -v bad="$bad_pattern" '$2 ~ bad')
+	if [ -z "$bad" ]; then ok "$name"; else not_ok "$name" "$bad"; fi
+}
+
+std='^(stdbool|stddef|stdint)\.h$'
+rule 'core includes core and three freestanding headers' \
+	"$std|^core/" core
+rule 'bpf includes core, bpf, and libbpf'"'"'s headers for BPF programs' \
+	"$std|^core/|^bpf/|^linux/(bpf|types)\.h$" bpf
+forbid 'lib does not include cli' '^(cli/|.*commands\.h$)' lib
+forbid 'lib does not include bpf, but lib/capture may' \
+	'^bpf/|\.skel\.h$|\.bpf\.' lib ':!lib/capture'
+forbid 'cli does not include bpf' '^bpf/|\.skel\.h$' cli
+forbid 'cli reaches core through lib only' '^core/' cli
+rule 'public headers include public headers and the system only' \
+	'^seam/|^(stdbool|stddef|stdint|sys/types|linux/[a-z_]+)\.h$' \
+	include/seam ':!include/seam/*.bpf.h'
+tap_done
