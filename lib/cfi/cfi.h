@@ -17,13 +17,13 @@
 #define SEAM_CFI_REGS 17 /* x86-64: 0-15 and the return address column, 16 */
 
 enum seam_cfi_how {
-	SEAM_CFI_SAME,	     /* unspecified or same_value */
+	SEAM_CFI_SAME, /* unspecified or same_value */
 	SEAM_CFI_UNDEFINED,
-	SEAM_CFI_OFFSET,     /* *(CFA + off) */
+	SEAM_CFI_OFFSET, /* *(CFA + off) */
 	SEAM_CFI_VAL_OFFSET, /* CFA + off */
-	SEAM_CFI_REGISTER,   /* value of register .reg */
-	SEAM_CFI_EXPR,	     /* *(expression), CFA pushed first */
-	SEAM_CFI_VAL_EXPR,   /* expression, CFA pushed first */
+	SEAM_CFI_REGISTER, /* value of register .reg */
+	SEAM_CFI_EXPRESSION, /* *(expression), CFA pushed first */
+	SEAM_CFI_VAL_EXPRESSION, /* expression, CFA pushed first */
 };
 
 struct seam_cfi_reg {
@@ -37,7 +37,7 @@ struct seam_cfi_reg {
 struct seam_cfi_row {
 	uint64_t start, end; /* svma: [start, end) */
 	uint64_t func_start, func_end;
-	bool signal;	     /* augmentation 'S' */
+	bool signal; /* augmentation 'S' */
 	bool cfa_is_expr;
 	uint8_t cfa_reg;
 	int64_t cfa_off;
@@ -48,8 +48,8 @@ struct seam_cfi_row {
 
 struct seam_cfi;
 
-/* elf is borrowed until close. .eh_frame, else .debug_frame.
- * -ENOENT: the file has neither. */
+/* elf is borrowed until close. .eh_frame, and .debug_frame for functions that
+ * .eh_frame does not have. -ENOENT: the file has neither. */
 int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
 		  struct seam_errinfo *reterr);
 struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi);
@@ -61,12 +61,16 @@ struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi);
 int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
 		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr);
 
-/* Every row of every FDE, FDEs in file order; fn returns 0 to go on. A
- * malformed FDE is passed to bad (may be NULL) and skipped. */
+/*
+ * Every row of every FDE, FDEs in file order; fn returns 0 to go on, anything
+ * else is returned. The row is valid during the call. A malformed FDE is
+ * passed to bad (may be NULL; 0, 0 if not even its range can be read) and
+ * none of its rows to fn. FDEs may overlap in a file that lies: the one that
+ * starts last answers for an address, as in seam_cfi_find.
+ */
 int seam_cfi_each(struct seam_cfi *cfi,
 		  int (*fn)(void *ctx, const struct seam_cfi_row *row),
-		  void (*bad)(void *ctx, uint64_t func_start,
-			      uint64_t func_end,
+		  void (*bad)(void *ctx, uint64_t func_start, uint64_t func_end,
 			      const struct seam_errinfo *why),
 		  void *ctx);
 

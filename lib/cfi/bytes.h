@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * A cursor over bytes that nobody vouches for. Every read is checked against
+ * the end; a failed one returns false and leaves the cursor where it was.
+ */
+#ifndef SEAM_LIB_CFI_BYTES_H
+#define SEAM_LIB_CFI_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct seam_bytes {
+	const uint8_t *p, *end;
+};
+
+static inline size_t seam_bytes_left(const struct seam_bytes *b)
+{
+	return (size_t)(b->end - b->p);
+}
+
+static inline bool seam_bytes_skip(struct seam_bytes *b, uint64_t n)
+{
+	if (n > seam_bytes_left(b))
+		return false;
+	b->p += n;
+	return true;
+}
+
+static inline bool seam_bytes_u8(struct seam_bytes *b, uint8_t *ret)
+{
+	if (b->p == b->end)
+		return false;
+	*ret = *b->p++;
+	return true;
+}
+
+/* size: 1 to 8, little-endian. */
+static inline bool seam_bytes_uint(struct seam_bytes *b, size_t size,
+				   uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (size > seam_bytes_left(b))
+		return false;
+	for (size_t i = 0; i < size; i++)
+		v |= (uint64_t)b->p[i] << (8 * i);
+	b->p += size;
+	*ret = v;
+	return true;
+}
+
+static inline bool seam_bytes_sint(struct seam_bytes *b, size_t size,
+				   int64_t *ret)
+{
+	uint64_t v;
+
+	if (!seam_bytes_uint(b, size, &v))
+		return false;
+	if (size < 8 && v >> (8 * size - 1))
+		v |= UINT64_MAX << (8 * size);
+	*ret = (int64_t)v;
+	return true;
+}
+
+/* Both LEB128 readers: bits that do not fit 64 are an error, redundant
+ * padding is not. */
+static inline bool seam_bytes_uleb_long(struct seam_bytes *b, uint64_t *ret)
+{
+	const uint8_t *p = b->p;
+	uint64_t v = 0, bits;
+	unsigned int shift = 0;
+
+	for (; p < b->end; p++, shift += 7) {
+		bits = *p & 0x7f;
+		if (shift < 64)
+			v |= bits << shift;
+		if (shift >= 64 ? bits != 0 : (bits << shift >> shift) != bits)
+			return false;
+		if (*p & 0x80) {
+			shift = shift > 64 ? 64 : shift;
+			continue;
+		}
+		b->p = p + 1;
+		*ret = v;
+		return true;
+	}
+	return false;
+}
+
+static inline bool seam_bytes_uleb(struct seam_bytes *b, uint64_t *ret)
+{
+	if (b->p < b->end && *b->p < 0x80) {
+		*ret = *b->p++;
+		return true;
+	}
+	return seam_bytes_uleb_long(b, ret);
+}
+
+static inline bool seam_bytes_sleb(struct seam_bytes *b, int64_t *ret)
+{
+	const uint8_t *p = b->p;
+	uint64_t v = 0;
+	unsigned int shift = 0;
+	uint8_t bits;
+
+	for (; p < b->end; p++) {
+		bits = *p & 0x7f;
+		/* Byte 10 holds bit 63; the rest must repeat the sign. */
+		if (shift < 63)
+			v |= (uint64_t)bits << shift;
+		else if (shift == 63 && (bits == 0 || bits == 0x7f))
+			v |= (uint64_t)(bits & 1) << 63;
+		else if (bits != (v >> 63 ? 0x7f : 0))
+			return false;
+		if (shift < 70)
+			shift += 7;
+		if (*p & 0x80)
+			continue;
+		if (shift < 64 && bits & 0x40)
+			v |= UINT64_MAX << shift;
+		b->p = p + 1;
+		*ret = (int64_t)v;
+		return true;
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Call frame instructions. Sources: DWARF 5, section 6.4.2; the x86-64
+ * psABI, 3.7; the GNU operations as binutils' readelf prints them.
+ *
+ * One machine, no allocation: a row is changed in place, and handed out each
+ * time that the location moves on.
+ */
+#include "cfi/private.h"
+#include "core/err.h"
+
+enum cfa_op {
+	OP_NOP = 0x00,
+	OP_SET_LOC = 0x01,
+	OP_ADVANCE_LOC1 = 0x02,
+	OP_ADVANCE_LOC2 = 0x03,
+	OP_ADVANCE_LOC4 = 0x04,
+	OP_OFFSET_EXTENDED = 0x05,
+	OP_RESTORE_EXTENDED = 0x06,
+	OP_UNDEFINED = 0x07,
+	OP_SAME_VALUE = 0x08,
+	OP_REGISTER = 0x09,
+	OP_REMEMBER_STATE = 0x0a,
+	OP_RESTORE_STATE = 0x0b,
+	OP_DEF_CFA = 0x0c,
+	OP_DEF_CFA_REGISTER = 0x0d,
+	OP_DEF_CFA_OFFSET = 0x0e,
+	OP_DEF_CFA_EXPRESSION = 0x0f,
+	OP_EXPRESSION = 0x10,
+	OP_OFFSET_EXTENDED_SF = 0x11,
+	OP_DEF_CFA_SF = 0x12,
+	OP_DEF_CFA_OFFSET_SF = 0x13,
+	OP_VAL_OFFSET = 0x14,
+	OP_VAL_OFFSET_SF = 0x15,
+	OP_VAL_EXPRESSION = 0x16,
+	OP_MIPS_ADVANCE_LOC8 = 0x1d,
+	OP_GNU_ARGS_SIZE = 0x2e,
+	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
+	/* The operand is in the low six bits. */
+	OP_ADVANCE_LOC = 0x40,
+	OP_OFFSET = 0x80,
+	OP_RESTORE = 0xc0,
+};
+
+struct run {
+	struct seam_cfi *cfi;
+	struct seam_cfi_machine *m;
+	struct seam_bytes b;
+	const uint8_t *op_at;
+	struct seam_cfi_fault *fault;
+	seam_cfi_row_fn *fn;
+	void *ctx;
+	int rc; /* fn's, once it is not 0 */
+};
+
+static bool bad_op(struct run *r, const char *reason)
+{
+	return seam_cfi_fault_at(r->fault, SEAM_CFI_BAD_OP, r->op_at, reason);
+}
+
+static bool cut(struct run *r)
+{
+	return seam_cfi_fault_at(r->fault, SEAM_CFI_SHORT, r->op_at,
+				 "CFI ends inside an operation");
+}
+
+/* Hands out the row from where it began to loc, if that is any code. */
+static bool emit(struct run *r, uint64_t loc)
+{
+	struct seam_cfi_row *row = &r->m->row;
+
+	if (loc > row->func_end)
+		loc = row->func_end;
+	if (loc <= row->start)
+		return true;
+	if (row->cfa_reg == SEAM_CFI_NO_CFA && !row->cfa_is_expr)
+		return bad_op(r, "code is reached before a CFA is defined");
+	row->end = loc;
+	if (r->fn)
+		r->rc = r->fn(r->ctx, row);
+	row->start = loc;
+	return !r->rc;
+}
+
+static bool move_to(struct run *r, uint64_t loc)
+{
+	if (r->m->in_cie)
+		return bad_op(r, "a CIE moves the location");
+	if (loc < r->m->loc)
+		return bad_op(r, "the location moves backwards");
+	if (!emit(r, loc))
+		return false;
+	r->m->loc = loc;
+	return true;
+}
+
+static bool advance(struct run *r, uint64_t delta)
+{
+	uint64_t loc;
+
+	if (__builtin_mul_overflow(delta, r->m->cie->code_align, &loc) ||
+	    __builtin_add_overflow(loc, r->m->loc, &loc))
+		return bad_op(r, "the location overflows");
+	return move_to(r, loc);
+}
+
+static bool advance_sized(struct run *r, size_t size)
+{
+	uint64_t delta;
+
+	if (!seam_bytes_uint(&r->b, size, &delta))
+		return cut(r);
+	return advance(r, delta);
+}
+
+static bool set_loc(struct run *r)
+{
+	uint64_t loc;
+
+	if (!seam_cfi_encoded(&r->b, r->m->cie->fde_enc, r->cfi, r->m->cie,
+			      r->m->row.func_start, &loc, r->fault))
+		return false;
+	return move_to(r, loc);
+}
+
+/* Rules for registers that are not followed (vector registers, mostly) are
+ * parsed and forgotten. */
+static void set_reg(struct run *r, uint64_t reg, struct seam_cfi_reg rule)
+{
+	if (reg < SEAM_CFI_REGS)
+		r->m->row.regs[reg] = rule;
+}
+
+static bool set_offset(struct run *r, uint64_t reg, int64_t factored,
+		       enum seam_cfi_how how)
+{
+	int64_t off;
+
+	if (__builtin_mul_overflow(factored, r->m->cie->data_align, &off))
+		return bad_op(r, "an offset overflows");
+	set_reg(r, reg, (struct seam_cfi_reg){.how = how, .off = off});
+	return true;
+}
+
+static bool offset_op(struct run *r, enum seam_cfi_how how)
+{
+	uint64_t reg, factored;
+
+	if (!seam_bytes_uleb(&r->b, &reg) || !seam_bytes_uleb(&r->b, &factored))
+		return cut(r);
+	if (factored > INT64_MAX)
+		return bad_op(r, "an offset overflows");
+	return set_offset(r, reg, (int64_t)factored, how);
+}
+
+static bool offset_op_sf(struct run *r, enum seam_cfi_how how)
+{
+	uint64_t reg;
+	int64_t factored;
+
+	if (!seam_bytes_uleb(&r->b, &reg) || !seam_bytes_sleb(&r->b, &factored))
+		return cut(r);
+	return set_offset(r, reg, factored, how);
+}
+
+static bool negative_offset(struct run *r)
+{
+	uint64_t reg, factored;
+
+	if (!seam_bytes_uleb(&r->b, &reg) || !seam_bytes_uleb(&r->b, &factored))
+		return cut(r);
+	if (factored > INT64_MAX)
+		return bad_op(r, "an offset overflows");
+	return set_offset(r, reg, -(int64_t)factored, SEAM_CFI_OFFSET);
+}
+
+static bool simple_rule(struct run *r, enum seam_cfi_how how)
+{
+	uint64_t reg;
+
+	if (!seam_bytes_uleb(&r->b, &reg))
+		return cut(r);
+	set_reg(r, reg, (struct seam_cfi_reg){.how = how});
+	return true;
+}
+
+static bool register_op(struct run *r)
+{
+	uint64_t reg, from;
+
+	if (!seam_bytes_uleb(&r->b, &reg) || !seam_bytes_uleb(&r->b, &from))
+		return cut(r);
+	set_reg(r, reg,
+		(struct seam_cfi_reg){
+			.how = SEAM_CFI_REGISTER,
+			.reg = from < SEAM_CFI_REGS ? (uint8_t)from
+						    : SEAM_CFI_OTHER_REG,
+		});
+	return true;
+}
+
+static bool restore(struct run *r, uint64_t reg)
+{
+	if (r->m->in_cie)
+		return bad_op(r, "a CIE restores a register");
+	if (reg < SEAM_CFI_REGS)
+		r->m->row.regs[reg] = r->m->cie->initial.regs[reg];
+	return true;
+}
+
+static bool take_block(struct run *r, const uint8_t **ret, size_t *ret_len)
+{
+	uint64_t len;
+
+	if (!seam_bytes_uleb(&r->b, &len) || len > seam_bytes_left(&r->b))
+		return cut(r);
+	*ret = r->b.p;
+	*ret_len = (size_t)len;
+	r->b.p += len;
+	return true;
+}
+
+static bool expression_op(struct run *r, enum seam_cfi_how how)
+{
+	struct seam_cfi_reg rule = {.how = how};
+	uint64_t reg;
+
+	if (!seam_bytes_uleb(&r->b, &reg))
+		return cut(r);
+	if (!take_block(r, &rule.expr, &rule.expr_len))
+		return false;
+	set_reg(r, reg, rule);
+	return true;
+}
+
+static bool set_cfa(struct run *r, uint64_t reg, int64_t off)
+{
+	struct seam_cfi_row *row = &r->m->row;
+
+	if (reg >= SEAM_CFI_REGS)
+		return bad_op(r, "the CFA is based on an unknown register");
+	row->cfa_is_expr = false;
+	row->cfa_reg = (uint8_t)reg;
+	row->cfa_off = off;
+	row->cfa_expr = NULL;
+	row->cfa_expr_len = 0;
+	return true;
+}
+
+static bool cfa_is_offset(struct run *r)
+{
+	if (r->m->row.cfa_is_expr || r->m->row.cfa_reg == SEAM_CFI_NO_CFA)
+		return bad_op(r, "half a CFA rule is set where there is no "
+				 "register and offset");
+	return true;
+}
+
+static bool def_cfa(struct run *r)
+{
+	uint64_t reg, off;
+
+	if (!seam_bytes_uleb(&r->b, &reg) || !seam_bytes_uleb(&r->b, &off))
+		return cut(r);
+	if (off > INT64_MAX)
+		return bad_op(r, "an offset overflows");
+	return set_cfa(r, reg, (int64_t)off);
+}
+
+static bool def_cfa_sf(struct run *r)
+{
+	uint64_t reg;
+	int64_t off;
+
+	if (!seam_bytes_uleb(&r->b, &reg) || !seam_bytes_sleb(&r->b, &off))
+		return cut(r);
+	if (__builtin_mul_overflow(off, r->m->cie->data_align, &off))
+		return bad_op(r, "an offset overflows");
+	return set_cfa(r, reg, off);
+}
+
+static bool def_cfa_register(struct run *r)
+{
+	uint64_t reg;
+
+	if (!seam_bytes_uleb(&r->b, &reg))
+		return cut(r);
+	return cfa_is_offset(r) && set_cfa(r, reg, r->m->row.cfa_off);
+}
+
+static bool def_cfa_offset(struct run *r)
+{
+	uint64_t off;
+
+	if (!seam_bytes_uleb(&r->b, &off))
+		return cut(r);
+	if (off > INT64_MAX)
+		return bad_op(r, "an offset overflows");
+	if (!cfa_is_offset(r))
+		return false;
+	r->m->row.cfa_off = (int64_t)off;
+	return true;
+}
+
+static bool def_cfa_offset_sf(struct run *r)
+{
+	int64_t off;
+
+	if (!seam_bytes_sleb(&r->b, &off))
+		return cut(r);
+	if (__builtin_mul_overflow(off, r->m->cie->data_align, &off))
+		return bad_op(r, "an offset overflows");
+	if (!cfa_is_offset(r))
+		return false;
+	r->m->row.cfa_off = off;
+	return true;
+}
+
+static bool def_cfa_expression(struct run *r)
+{
+	struct seam_cfi_row *row = &r->m->row;
+
+	if (!take_block(r, &row->cfa_expr, &row->cfa_expr_len))
+		return false;
+	row->cfa_is_expr = true;
+	row->cfa_reg = SEAM_CFI_NO_CFA;
+	row->cfa_off = 0;
+	return true;
+}
+
+static bool remember(struct run *r)
+{
+	struct seam_cfi_machine *m = r->m;
+
+	if (m->depth == SEAM_CFI_MAX_REMEMBER)
+		return seam_cfi_fault_at(r->fault, SEAM_CFI_STATE, r->op_at,
+					 "too many states are remembered");
+	m->saved[m->depth++] = m->row;
+	return true;
+}
+
+/* Everything comes back, the CFA too, as compilers expect. */
+static bool restore_state(struct run *r)
+{
+	struct seam_cfi_machine *m = r->m;
+	uint64_t start = m->row.start;
+
+	if (!m->depth)
+		return seam_cfi_fault_at(r->fault, SEAM_CFI_STATE, r->op_at,
+					 "a state is restored that was not "
+					 "remembered");
+	m->row = m->saved[--m->depth];
+	m->row.start = start;
+	return true;
+}
+
+static bool args_size(struct run *r)
+{
+	uint64_t size;
+
+	return seam_bytes_uleb(&r->b, &size) || cut(r);
+}
+
+static bool restore_extended(struct run *r)
+{
+	uint64_t reg;
+
+	if (!seam_bytes_uleb(&r->b, &reg))
+		return cut(r);
+	return restore(r, reg);
+}
+
+static bool run_extended(struct run *r, uint8_t op)
+{
+	switch (op) {
+	case OP_NOP:
+		return true;
+	case OP_SET_LOC:
+		return set_loc(r);
+	case OP_ADVANCE_LOC1:
+		return advance_sized(r, 1);
+	case OP_ADVANCE_LOC2:
+		return advance_sized(r, 2);
+	case OP_ADVANCE_LOC4:
+		return advance_sized(r, 4);
+	case OP_MIPS_ADVANCE_LOC8:
+		return advance_sized(r, 8);
+	case OP_OFFSET_EXTENDED:
+		return offset_op(r, SEAM_CFI_OFFSET);
+	case OP_OFFSET_EXTENDED_SF:
+		return offset_op_sf(r, SEAM_CFI_OFFSET);
+	case OP_VAL_OFFSET:
+		return offset_op(r, SEAM_CFI_VAL_OFFSET);
+	case OP_VAL_OFFSET_SF:
+		return offset_op_sf(r, SEAM_CFI_VAL_OFFSET);
+	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
+		return negative_offset(r);
+	case OP_RESTORE_EXTENDED:
+		return restore_extended(r);
+	case OP_UNDEFINED:
+		return simple_rule(r, SEAM_CFI_UNDEFINED);
+	case OP_SAME_VALUE:
+		return simple_rule(r, SEAM_CFI_SAME);
+	case OP_REGISTER:
+		return register_op(r);
+	case OP_EXPRESSION:
+		return expression_op(r, SEAM_CFI_EXPRESSION);
+	case OP_VAL_EXPRESSION:
+		return expression_op(r, SEAM_CFI_VAL_EXPRESSION);
+	case OP_REMEMBER_STATE:
+		return remember(r);
+	case OP_RESTORE_STATE:
+		return restore_state(r);
+	case OP_DEF_CFA:
+		return def_cfa(r);
+	case OP_DEF_CFA_SF:
+		return def_cfa_sf(r);
+	case OP_DEF_CFA_REGISTER:
+		return def_cfa_register(r);
+	case OP_DEF_CFA_OFFSET:
+		return def_cfa_offset(r);
+	case OP_DEF_CFA_OFFSET_SF:
+		return def_cfa_offset_sf(r);
+	case OP_DEF_CFA_EXPRESSION:
+		return def_cfa_expression(r);
+	case OP_GNU_ARGS_SIZE:
+		return args_size(r);
+	}
+	return bad_op(r, "an unknown CFI operation");
+}
+
+static bool run(struct run *r)
+{
+	uint64_t factored;
+	uint8_t op;
+
+	while (r->b.p < r->b.end) {
+		r->op_at = r->b.p;
+		op = *r->b.p++;
+		switch (op & 0xc0) {
+		case OP_ADVANCE_LOC:
+			if (!advance(r, op & 0x3f))
+				return false;
+			break;
+		case OP_OFFSET:
+			if (!seam_bytes_uleb(&r->b, &factored))
+				return cut(r);
+			if (factored > INT64_MAX)
+				return bad_op(r, "an offset overflows");
+			if (!set_offset(r, op & 0x3f, (int64_t)factored,
+					SEAM_CFI_OFFSET))
+				return false;
+			break;
+		case OP_RESTORE:
+			if (!restore(r, op & 0x3f))
+				return false;
+			break;
+		default:
+			if (!run_extended(r, op))
+				return false;
+		}
+	}
+	return true;
+}
+
+void seam_cie_run(struct seam_cfi *cfi, struct seam_cie *cie)
+{
+	struct seam_cfi_machine *m = &cfi->machine;
+	struct run r = {
+		.cfi = cfi,
+		.m = m,
+		.b = cie->program,
+		.fault = &cie->program_fault,
+	};
+
+	m->row = (struct seam_cfi_row){
+		.cfa_reg = SEAM_CFI_NO_CFA,
+		.signal = cie->signal,
+	};
+	m->cie = cie;
+	m->depth = 0;
+	m->in_cie = true;
+	run(&r);
+	cie->initial = m->row;
+}
+
+int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde,
+		 seam_cfi_row_fn *fn, void *ctx, struct seam_cfi_fault *fault)
+{
+	struct seam_cfi_machine *m = &cfi->machine;
+	struct run r = {
+		.cfi = cfi,
+		.m = m,
+		.b = fde->program,
+		.op_at = fde->program.p,
+		.fault = fault,
+		.fn = fn,
+		.ctx = ctx,
+	};
+
+	*fault = fde->cie->program_fault;
+	if (fault->code)
+		return -EINVAL;
+	m->row = fde->cie->initial;
+	m->row.start = fde->start;
+	m->row.func_start = fde->start;
+	m->row.func_end = fde->end;
+	m->loc = fde->start;
+	m->cie = fde->cie;
+	m->depth = 0;
+	m->in_cie = false;
+	if (run(&r))
+		emit(&r, fde->end);
+	if (fault->code)
+		return -EINVAL;
+	return r.rc;
+}
