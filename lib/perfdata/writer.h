@@ -4,10 +4,24 @@
  * callchain ends in PERF_CONTEXT_USER_DEFERRED + cookie, and
  * PERF_RECORD_CALLCHAIN_DEFERRED records.
  *
- * After each seam_pd_flush the file on disk is a whole recording: features
- * lie behind the data, and the next flush leaves them in place as a record
- * that readers pass over, appends, and only then moves the header's data
- * size with one write. A writer killed at any moment leaves the last flush.
+ * At every moment the file on disk is a whole recording up to the last
+ * seam_pd_flush: a flush writes behind what the header shows, and then the
+ * header shows it, by one write. A writer killed at any moment, or a full
+ * disk, leaves the last flush. (Not a machine that stops: nothing is synced.)
+ * The feature table, which must lie where the data ends, is absent for the
+ * time of a flush; the data begins with the same features as records.
+ *
+ * Each flush ends with a FINISHED_ROUND record. Perf then delivers, in the
+ * order of time, what was written before the PREVIOUS flush. So a record
+ * written after flush n must not be older than any record written before
+ * flush n - 1 (it may be older than those between the two). A record that
+ * comes later still is kept, but perf may take it out of order.
+ *
+ * A user stack's record must come, by time, after its last sample and before
+ * its tid's next record: perf delivers all of a tid's waiting samples there.
+ *
+ * The process must ignore SIGXFSZ if a file size limit is to be an error
+ * rather than its end.
  */
 #ifndef SEAM_LIB_PERFDATA_WRITER_H
 #define SEAM_LIB_PERFDATA_WRITER_H
@@ -22,9 +36,12 @@
 struct seam_pd_writer;
 
 struct seam_pd_event { /* one event of the recording */
-	struct perf_event_attr attr; /* size is forced to 128 */
-	const char *name;	     /* as the user wrote it: "cpu-clock" */
-	const uint64_t *ids;	     /* sample ids, n_ids of them */
+	/* Taken as it is but for what makes a recording ours: size 128,
+	 * sample_type (below), sample_id_all, CLOCK_MONOTONIC,
+	 * defer_callchain. A dummy event for sideband is one of these too. */
+	struct perf_event_attr attr;
+	const char *name; /* as the user wrote it: "cpu-clock" */
+	const uint64_t *ids; /* sample ids, n_ids of them */
 	size_t n_ids;
 };
 
@@ -32,13 +49,18 @@ struct seam_pd_opts {
 	size_t sz; /* sizeof(struct seam_pd_opts) */
 	const struct seam_pd_event *events;
 	size_t n_events;
-	char *const *argv; /* the command line, for the CMDLINE feature */
+	char *const *argv; /* from the sub-command's name on: "record" ... */
 	int argc;
 	int zstd_level; /* 0: do not compress */
 };
 
-/* sample_id tail and sample fields that every record of ours has:
- * sample_type = IP|TID|TIME|CALLCHAIN|CPU|PERIOD|IDENTIFIER, sample_id_all */
+/* sample_id tail and sample fields that every record of ours has; open the
+ * events whose records go to seam_pd_write_raw with the same. */
+#define SEAM_PD_SAMPLE_TYPE                                                    \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |           \
+	 PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CPU |          \
+	 PERF_SAMPLE_PERIOD)
+
 struct seam_pd_id {
 	uint32_t pid, tid;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
@@ -50,16 +72,25 @@ struct seam_pd_sample {
 	struct seam_pd_id id;
 	uint16_t misc; /* PERF_RECORD_MISC_KERNEL or _USER */
 	uint64_t ip, period, cookie; /* cookie 0: no user half wanted */
-	const uint64_t *kernel_ips;  /* leaf first, without marker */
+	const uint64_t *kernel_ips; /* leaf first, without marker */
 	size_t n_kernel;
 };
+
+/* Taken before an exec: addresses are of the program that was replaced,
+ * also for samples that come after its mappings were. */
+#define SEAM_PD_STACK_EXEC 0x1
 
 struct seam_pd_stack {
 	struct seam_pd_id id;
 	uint64_t cookie;
 	const uint64_t *ips; /* leaf first, without marker */
 	size_t n_ips;
+	int end; /* enum seam_err below SEAM_END_MAX; 0: not said */
+	unsigned flags; /* SEAM_PD_STACK_* */
 };
+
+/* Entries that fit one record, whose size is 16 bits. */
+#define SEAM_PD_MAX_IPS 8000
 
 /* An existing path is renamed to path.old, as perf does. "-" is refused
  * for now with -ENOTSUP. Created 0600. */
@@ -67,18 +98,22 @@ int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
 			struct seam_pd_writer **ret,
 			struct seam_errinfo *reterr);
 /* All of these buffer; -ENOSPC and other write errors come from flush (or
- * from a write that had to flush) and are sticky. */
+ * from a write that had to make room) and are sticky: the file keeps what
+ * the last flush left. -E2BIG: more than SEAM_PD_MAX_IPS entries, nothing
+ * was written. */
 int seam_pd_write_sample(struct seam_pd_writer *w,
 			 const struct seam_pd_sample *sample);
 int seam_pd_write_stack(struct seam_pd_writer *w,
 			const struct seam_pd_stack *stack);
-/* A record as the kernel wrote it (sideband, LOST), sample_id included. */
+/* A record as the kernel wrote it (sideband, LOST), sample_id included.
+ * -EINVAL: its size is less than a header or no multiple of 8. */
 int seam_pd_write_raw(struct seam_pd_writer *w,
 		      const struct perf_event_header *record);
-/* Up to this time everything has been written: lets readers sort in rounds. */
+/* Makes what was written so far a whole file. Nothing new: does nothing. */
 int seam_pd_flush(struct seam_pd_writer *w);
 uint64_t seam_pd_bytes(const struct seam_pd_writer *w); /* on disk so far */
-/* Flushes, adds the final features, closes, frees. */
+/* Flushes, closes, frees, also when it fails; NULL is fine. Return: 0, or
+ * the first error that any call met. */
 int seam_pd_writer_close(struct seam_pd_writer *w);
 
 #endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The writer's insides: a growing buffer, the file's fixed front part, the
+ * feature tables and the compressor. */
+#ifndef SEAM_LIB_PERFDATA_WRITER_PRIV_H
+#define SEAM_LIB_PERFDATA_WRITER_PRIV_H
+
+#include "lib/perfdata/format.h"
+#include "lib/perfdata/writer.h"
+
+struct pd_buf {
+	uint8_t *p;
+	size_t len, cap;
+	int err; /* sticky -ENOMEM */
+};
+
+void seam_pd_buf_add(struct pd_buf *b, const void *data, size_t len);
+void seam_pd_buf_fini(struct pd_buf *b);
+
+/* One entry of the feature table whose body lies in the front part. */
+struct pd_feat_entry {
+	unsigned bit;
+	struct pd_section at;
+};
+
+#define PD_MAX_FEATS 16
+
+struct pd_compressor;
+
+struct seam_pd_writer {
+	int fd;
+	int err; /* sticky */
+	struct pd_header header;
+	struct pd_feat_entry feats[PD_MAX_FEATS];
+	size_t n_feats;
+	struct pd_buf raw; /* records not yet given to the file */
+	struct pd_buf out; /* the same, as the file has them */
+	uint64_t end; /* file offset where the next record goes */
+	uint64_t data_end; /* where the data ends as the header says */
+	uint64_t table; /* bytes of the feature table behind it */
+	uint64_t first_ns, last_ns; /* samples' times */
+	struct pd_compressor *zstd;
+};
+
+/* Builds header, attributes, ids and constant feature bodies. */
+int seam_pd_front(struct seam_pd_writer *w, const struct seam_pd_opts *opts,
+		  struct pd_buf *ret_front);
+/* Appends a feature table that will lie at file offset at. */
+void seam_pd_feature_table(const struct seam_pd_writer *w, uint64_t at,
+			   struct pd_buf *out);
+
+struct pd_compressor *seam_pd_compressor_new(int level);
+struct pd_compressor *seam_pd_compressor_free(struct pd_compressor *c);
+/* Appends COMPRESSED records that hold all of raw. */
+int seam_pd_compress(struct pd_compressor *c, const struct pd_buf *raw,
+		     struct pd_buf *out);
+/* What one COMPRESSED record may hold when decompressed. */
+#define PD_COMPRESS_CHUNK (128U << 10)
+
+#endif

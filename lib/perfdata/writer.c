@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Records into the buffer, the buffer into the file. */
+#include "lib/perfdata/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/uapi.h"
+#include "lib/perfdata/writer-priv.h"
+
+/* Above this the buffer goes to the file, where it stays invisible until
+ * the next flush. */
+#define SPILL_BYTES (4U << 20)
+#define MAX_EVENTS 4096
+
+void seam_pd_buf_add(struct pd_buf *b, const void *data, size_t len)
+{
+	if (b->err)
+		return;
+	if (len > b->cap - b->len) {
+		size_t cap = b->cap ? b->cap : 4096;
+		uint8_t *p;
+
+		while (len > cap - b->len && cap <= SIZE_MAX / 4)
+			cap *= 2;
+		p = len > cap - b->len ? NULL : realloc(b->p, cap);
+		if (!p) {
+			b->err = -ENOMEM;
+			return;
+		}
+		b->p = p;
+		b->cap = cap;
+	}
+	if (len)
+		memcpy(b->p + b->len, data, len);
+	b->len += len;
+}
+
+void seam_pd_buf_fini(struct pd_buf *b)
+{
+	free(b->p);
+	*b = (struct pd_buf){0};
+}
+
+static int write_all(int fd, const void *data, size_t len, uint64_t off)
+{
+	const uint8_t *p = data;
+
+	while (len) {
+		ssize_t n = pwrite(fd, p, len, (off_t)off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		p += n;
+		off += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Makes the buffered records bytes of the file's kind, in out. */
+static int drain(struct seam_pd_writer *w)
+{
+	int rc = 0;
+
+	if (w->raw.err)
+		return w->raw.err;
+	if (w->zstd)
+		rc = seam_pd_compress(w->zstd, &w->raw, &w->out);
+	else
+		seam_pd_buf_add(&w->out, w->raw.p, w->raw.len);
+	w->raw.len = 0;
+	return rc ? rc : w->out.err;
+}
+
+/* Appends out to the file. The header is not told. */
+static int append(struct seam_pd_writer *w)
+{
+	int rc = write_all(w->fd, w->out.p, w->out.len, w->end);
+
+	if (rc)
+		return rc;
+	w->end += w->out.len;
+	w->out.len = 0;
+	return 0;
+}
+
+/* The header's feature bitmap and its data size are in one page of the file
+ * and change by one write each time. */
+static int write_header(struct seam_pd_writer *w, uint64_t data_end,
+			uint64_t features)
+{
+	struct pd_header h = w->header;
+	int rc;
+
+	h.data.size = data_end - h.data.offset;
+	h.features[0] = features;
+	rc = write_all(w->fd, &h.data,
+		       sizeof(h) - offsetof(struct pd_header, data),
+		       offsetof(struct pd_header, data));
+	if (!rc)
+		w->data_end = data_end;
+	return rc;
+}
+
+static int fail(struct seam_pd_writer *w, int rc)
+{
+	if (rc && !w->err)
+		w->err = rc;
+	return w->err;
+}
+
+static int room(struct seam_pd_writer *w)
+{
+	if (w->err)
+		return w->err;
+	if (w->raw.len < SPILL_BYTES)
+		return 0;
+	int rc = drain(w);
+
+	if (!rc)
+		rc = write_header(w, w->data_end, 0);
+	return fail(w, rc ? rc : append(w));
+}
+
+static void add_u64(struct pd_buf *b, uint64_t v)
+{
+	seam_pd_buf_add(b, &v, sizeof(v));
+}
+
+static void add_u32x2(struct pd_buf *b, uint32_t lo, uint32_t hi)
+{
+	uint32_t v[2] = {lo, hi};
+
+	seam_pd_buf_add(b, v, sizeof(v));
+}
+
+static void add_header(struct pd_buf *b, uint32_t type, uint16_t misc,
+		       size_t size)
+{
+	struct perf_event_header h = {type, misc, (uint16_t)size};
+
+	seam_pd_buf_add(b, &h, sizeof(h));
+}
+
+static void note_time(struct seam_pd_writer *w, uint64_t time_ns)
+{
+	if (!w->first_ns || time_ns < w->first_ns)
+		w->first_ns = time_ns;
+	if (time_ns > w->last_ns)
+		w->last_ns = time_ns;
+}
+
+int seam_pd_write_sample(struct seam_pd_writer *w,
+			 const struct seam_pd_sample *s)
+{
+	size_t n = 0;
+	int rc = room(w);
+
+	if (rc)
+		return rc;
+	if (s->n_kernel > SEAM_PD_MAX_IPS)
+		return -E2BIG;
+	n += s->n_kernel ? s->n_kernel + 1 : 0;
+	n += s->cookie ? 2 : 0;
+	add_header(&w->raw, PERF_RECORD_SAMPLE, s->misc, 8 * (1 + 7 + n));
+	add_u64(&w->raw, s->id.id);
+	add_u64(&w->raw, s->ip);
+	add_u32x2(&w->raw, s->id.pid, s->id.tid);
+	add_u64(&w->raw, s->id.time_ns);
+	add_u32x2(&w->raw, s->id.cpu, 0);
+	add_u64(&w->raw, s->period);
+	add_u64(&w->raw, n);
+	if (s->n_kernel) {
+		add_u64(&w->raw, (uint64_t)PERF_CONTEXT_KERNEL);
+		seam_pd_buf_add(&w->raw, s->kernel_ips, 8 * s->n_kernel);
+	}
+	if (s->cookie) {
+		add_u64(&w->raw, SEAM_CONTEXT_USER_DEFERRED);
+		add_u64(&w->raw, s->cookie);
+	}
+	note_time(w, s->id.time_ns);
+	return fail(w, w->raw.err);
+}
+
+int seam_pd_write_stack(struct seam_pd_writer *w, const struct seam_pd_stack *s)
+{
+	uint16_t misc = PERF_RECORD_MISC_USER;
+	int rc = room(w);
+
+	if (rc)
+		return rc;
+	if (s->n_ips > SEAM_PD_MAX_IPS)
+		return -E2BIG;
+	if (s->end < 0 || s->end > PD_MISC_END_MASK ||
+	    s->flags > PD_MISC_FLAGS_MASK)
+		return -EINVAL;
+	misc |= (uint16_t)(s->end << PD_MISC_END_SHIFT);
+	misc |= (uint16_t)(s->flags << PD_MISC_FLAGS_SHIFT);
+	add_header(&w->raw, SEAM_RECORD_CALLCHAIN_DEFERRED, misc,
+		   8 * (1 + 2 + s->n_ips + 4));
+	add_u64(&w->raw, s->cookie);
+	add_u64(&w->raw, s->n_ips);
+	seam_pd_buf_add(&w->raw, s->ips, 8 * s->n_ips);
+	add_u32x2(&w->raw, s->id.pid, s->id.tid);
+	add_u64(&w->raw, s->id.time_ns);
+	add_u32x2(&w->raw, s->id.cpu, 0);
+	add_u64(&w->raw, s->id.id);
+	return fail(w, w->raw.err);
+}
+
+int seam_pd_write_raw(struct seam_pd_writer *w,
+		      const struct perf_event_header *record)
+{
+	int rc = room(w);
+
+	if (rc)
+		return rc;
+	if (record->size < sizeof(*record) || record->size % 8)
+		return -EINVAL;
+	seam_pd_buf_add(&w->raw, record, record->size);
+	return fail(w, w->raw.err);
+}
+
+/*
+ * The feature table lies where the data ends, so new data goes over it:
+ * first the header stops to speak of a table (the features in the data do
+ * instead), then data and a new table are written behind what the header
+ * shows, then the header shows them.
+ */
+static int publish(struct seam_pd_writer *w)
+{
+	uint64_t data_end;
+	int rc = write_header(w, w->data_end, 0);
+
+	if (rc)
+		return rc;
+	rc = append(w);
+	if (rc)
+		return rc;
+	data_end = w->end;
+	seam_pd_feature_table(w, data_end, &w->out);
+	rc = w->out.err ? w->out.err : append(w);
+	if (rc)
+		return rc;
+	w->table = w->end - data_end;
+	w->end = data_end;
+	return write_header(w, data_end, w->header.features[0]);
+}
+
+static int flush(struct seam_pd_writer *w)
+{
+	struct perf_event_header round = {PD_FINISHED_ROUND, 0, sizeof(round)};
+	int rc;
+
+	if (w->err)
+		return w->err;
+	rc = drain(w);
+	if (rc)
+		return rc;
+	if (!w->out.len && w->end == w->data_end)
+		return 0;
+	seam_pd_buf_add(&w->out, &round, sizeof(round));
+	return w->out.err ? w->out.err : publish(w);
+}
+
+int seam_pd_flush(struct seam_pd_writer *w)
+{
+	return fail(w, flush(w));
+}
+
+uint64_t seam_pd_bytes(const struct seam_pd_writer *w)
+{
+	return w->data_end + w->table;
+}
+
+static void free_writer(struct seam_pd_writer *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	seam_pd_buf_fini(&w->raw);
+	seam_pd_buf_fini(&w->out);
+	seam_pd_compressor_free(w->zstd);
+	free(w);
+}
+
+int seam_pd_writer_close(struct seam_pd_writer *w)
+{
+	int rc;
+
+	if (!w)
+		return 0;
+	rc = seam_pd_flush(w);
+	if (close(w->fd) && !rc)
+		rc = -errno;
+	w->fd = -1;
+	free_writer(w);
+	return rc;
+}
+
+static int fill_err(struct seam_errinfo *err, int rc, const char *where,
+		    const char *reason)
+{
+	if (err) {
+		memset(err, 0, sizeof(*err));
+		snprintf(err->where, sizeof(err->where), "%s", where);
+		snprintf(err->reason, sizeof(err->reason), "%s: %s", reason,
+			 strerror(-rc));
+	}
+	return rc;
+}
+
+/* path.old gives way, as with perf. Devices are written to as they are. */
+static int keep_old(const char *path)
+{
+	char *old;
+	int rc;
+
+	if (access(path, F_OK))
+		return 0;
+	if (asprintf(&old, "%s.old", path) < 0)
+		return -ENOMEM;
+	rc = rename(path, old) ? -errno : 0;
+	free(old);
+	return rc;
+}
+
+static int create(const char *path, struct seam_errinfo *reterr)
+{
+	int fd, rc = keep_old(path);
+
+	if (rc)
+		return fill_err(reterr, rc, "output",
+				"the file that is there cannot be renamed");
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fill_err(reterr, -errno, "output",
+				"it cannot be created");
+	return fd;
+}
+
+static int start(struct seam_pd_writer *w, const struct seam_pd_opts *opts)
+{
+	struct pd_buf front = {0};
+	int rc;
+
+	if (opts->zstd_level) {
+		w->zstd = seam_pd_compressor_new(opts->zstd_level);
+		if (!w->zstd)
+			return -ENOMEM;
+	}
+	rc = seam_pd_front(w, opts, &front);
+	if (!rc)
+		rc = write_all(w->fd, front.p, front.len, 0);
+	w->end = w->data_end = w->header.data.offset + w->header.data.size;
+	w->table = front.len - w->end;
+	seam_pd_buf_fini(&front);
+	return rc;
+}
+
+int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
+			struct seam_pd_writer **ret,
+			struct seam_errinfo *reterr)
+{
+	struct seam_pd_writer *w;
+	int rc;
+
+	if (!strcmp(path, "-"))
+		return fill_err(reterr, -ENOTSUP, "output",
+				"a recording cannot be written to a pipe yet");
+	if (opts->sz != sizeof(*opts) || !opts->n_events ||
+	    opts->n_events > MAX_EVENTS)
+		return fill_err(reterr, -EINVAL, "events",
+				"a recording has 1 to 4096 events");
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return fill_err(reterr, -ENOMEM, "output", "no memory");
+	w->fd = create(path, reterr);
+	if (w->fd < 0) {
+		rc = w->fd;
+		free(w);
+		return rc;
+	}
+	rc = start(w, opts);
+	if (rc) {
+		fill_err(reterr, rc, "header", "it cannot be written");
+		free_writer(w);
+		return rc;
+	}
+	*ret = w;
+	return 0;
+}
