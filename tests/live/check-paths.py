@@ -1,0 +1,373 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Compare every sample of a known-path program with the paths it may show.
+
+    seam script --format json | check-paths.py --exe BUILD/recurse-gcc-O2 \\
+        --expect tests/progs/recurse.expect --set DEPTH=40
+
+Prints TAP. A mismatch is printed once per distinct stack, with its addresses
+and how often it came. Exit status 1 if any test failed.
+"""
+
+import argparse
+import collections
+import fnmatch
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import pathgrammar  # noqa: E402
+
+Frame = collections.namedtuple("Frame", "names nameless sym off dso")
+
+
+class Code:
+    """What a file's disassembly says: call sites and instructions."""
+
+    def __init__(self, path):
+        self.start = {}
+        self.after_call = {}    # address behind a call -> target or None
+        self.insns = []         # (address, function, text)
+        text = subprocess.run(
+            ["objdump", "-d", "-C", "--no-show-raw-insn", path], check=True,
+            stdout=subprocess.PIPE, encoding="utf-8").stdout
+        function, call = None, None
+        for line in text.splitlines():
+            head = re.match(r"^([0-9a-f]{8,}) <(.*)>:$", line)
+            if head:
+                if call:
+                    self.after_call[int(head[1], 16)] = call[0]
+                    call = None
+                function = plain(head[2])
+                self.start.setdefault(function, int(head[1], 16))
+                continue
+            insn = re.match(r"^\s*([0-9a-f]+):\s+(.*?)\s*$", line)
+            if not insn:
+                continue
+            addr = int(insn[1], 16)
+            if call:
+                self.after_call[addr] = call[0]
+            call = self.call_target(insn[2])
+            self.insns.append((addr, function, insn[2]))
+
+    @staticmethod
+    def call_target(text):
+        """None for no call, else a list of one: the target's name or None."""
+        if not re.match(r"(notrack |bnd |addr32 |data16 |rex.W )*call", text):
+            return None
+        direct = re.search(r"call[q]?\s+[0-9a-f]+ <(.*)>$", text)
+        return [plain(direct[1]) if direct else None]
+
+
+@functools.lru_cache(maxsize=None)
+def code_of(path):
+    return Code(path)
+
+
+def plain(name):
+    """A symbol's name as the .expect files spell it."""
+    if name.endswith("@plt"):
+        return name
+    name = re.sub(r"\[abi:\w+\]", "", name.split("@")[0])
+    name = re.sub(r"\(.*\)( const)?$", "", name)
+    return pathgrammar.SUFFIX.sub("", name)
+
+
+def short_dso(dso):
+    base = os.path.basename(dso).strip("[]")
+    if base != "libc" and base.startswith("lib") and \
+            not base.startswith("libc."):
+        base = base[3:]
+    return re.split(r"(?<!\d)[-.]|-\d", base)[0]
+
+
+class Checker:
+    def __init__(self, args, expect):
+        self.exe = os.path.realpath(args.exe)
+        self.expect = expect
+        self.static = is_static(self.exe)
+        self.known_bad = known_bad_places(args.known_bad, self.exe)
+        self.cache = {}
+        self.count = collections.Counter()
+        self.faults = collections.defaultdict(collections.Counter)
+        self.excused = collections.Counter()
+        self.full_seen = collections.Counter()
+        self.last_number = {}
+        self.frames = {}
+
+    def frame(self, raw):
+        key = (raw.get("sym"), raw.get("dso"), raw.get("off"))
+        if key not in self.frames:
+            self.frames[key] = self.make_frame(*key)
+        return self.frames[key]
+
+    def make_frame(self, sym, dso, off):
+        dso = dso or "?"
+        name = plain(sym) if sym else ""
+        if os.path.realpath(dso) == self.exe:
+            if not name or name.endswith("plt"):
+                names = ("PLT!" + name,)
+            elif self.static:
+                # libc's functions are the program's own here
+                names = (name, "libc!" + name, "ld!" + name)
+            else:
+                names = (name,)
+        elif name.endswith("plt"):
+            names = ("PLT!" + name,)
+        else:
+            names = (short_dso(dso) + "!" + name,)
+            if not name:
+                names += ("PLT!",)
+        return Frame(names, not name, name, off, os.path.realpath(dso))
+
+    def sample(self, raw):
+        self.count["samples"] += 1
+        if raw.get("end") == "no-user":
+            self.count["no-user"] += 1
+            return
+        self.count["wanted"] += 1
+        # Frames that inlining made up have no place of their own.
+        user = [f for f in raw["frames"]
+                if not f.get("kernel") and not f.get("inlined")]
+        frames = tuple(self.frame(f) for f in reversed(user))
+        verdict = self.cache.get((raw.get("end"), frames))
+        if verdict is None:
+            verdict = self.judge(raw.get("end"), frames)
+            self.cache[(raw.get("end"), frames)] = verdict
+        kind, detail, number = verdict
+        self.count[kind] += 1
+        if kind == "full":
+            self.full_seen[detail] += 1
+        elif kind == "excused":
+            self.excused[detail] += 1
+        elif kind in ("not whole", "wrong path", "wrong call site"):
+            self.fault(kind, detail, raw)
+        self.kernel_half(raw, frames)
+        if number is not None:
+            self.grows(raw, number)
+
+    def fault(self, kind, detail, raw):
+        stack = " ".join("%s:%s+%#x" % (
+            f["ip"], f.get("sym", "?"), f.get("off", 0))
+            for f in raw["frames"] if not f.get("kernel"))
+        self.faults[kind]["%s | end=%s | %s" % (
+            detail, raw.get("end"), stack)] += 1
+
+    def judge(self, end, frames):
+        """(kind, detail, the number that the path spells)"""
+        bad = self.at_known_bad(frames)
+        if end != "outermost":
+            return ("excused", bad, None) if bad else \
+                ("not whole", "ends early", None)
+        kind, detail, number = self.match(frames)
+        if kind == "wrong path":
+            return ("excused", bad, None) if bad else (kind, detail, None)
+        site = self.wrong_call_site(frames)
+        if site and bad:
+            return ("excused", bad, None)
+        return ("wrong call site", site, None) if site else \
+            (kind, detail, number)
+
+    def match(self, frames):
+        furthest, prefix = 0, False
+        for paths in self.expect.full:
+            for path in paths:
+                got = path.match(frames)
+                if got == "full":
+                    return "full", paths[0].text, self.number(frames)
+                prefix |= got == "prefix"
+                furthest = max(furthest, got if isinstance(got, int) else 0)
+        for path in self.expect.also:
+            got = path.match(frames)
+            prefix |= not isinstance(got, int)
+            furthest = max(furthest, got if isinstance(got, int) else 0)
+        if prefix:
+            return "on the way", None, None
+        if self.is_startup(frames):
+            return "start or end", None, None
+        return "wrong path", "no path allows frame %d from the root" % \
+            furthest, None
+
+    def is_startup(self, frames):
+        """Before main or after it: no function of ours, the root known."""
+        if not frames or any(self.expect.is_own(f) for f in frames):
+            return False
+        root = frames[0]
+        return root.names[0] == "_start" or (
+            root.names[0].startswith("ld!") and not self.static and
+            root.sym in ("_start", "_dl_start_user", "_dl_start", ""))
+
+    def number(self, frames):
+        if not self.expect.growing:
+            return None
+        pattern, count = self.expect.growing
+        digits = [m[1] for m in (pattern.fullmatch(f.names[0])
+                                 for f in frames) if m]
+        return int("".join(digits)) if len(digits) == count else None
+
+    def grows(self, raw, number):
+        if number < self.last_number.get(raw["tid"], number):
+            self.fault("out of order", "%d after %d" % (
+                number, self.last_number[raw["tid"]]), raw)
+        self.last_number[raw["tid"]] = number
+
+    def kernel_half(self, raw, frames):
+        for pattern, leaf in self.expect.kernel:
+            inside = any(pattern.fullmatch(f.get("sym") or "")
+                         for f in raw["frames"] if f.get("kernel"))
+            if inside:
+                self.count["joined"] += 1
+                if not frames or not leaf.matches(frames[-1]):
+                    self.fault("kernel half of another stack",
+                               pattern.pattern, raw)
+
+    def at_known_bad(self, frames):
+        """The entry that excuses this stack: its leaf, or what a signal
+        interrupted, stands on a listed instruction."""
+        for i, frame in enumerate(frames):
+            top = i + 1 == len(frames) or frames[i + 1].sym == "__restore_rt"
+            if top and (frame.sym, frame.off) in self.known_bad:
+                return self.known_bad[(frame.sym, frame.off)]
+        return None
+
+    def wrong_call_site(self, frames):
+        for caller, callee in zip(frames, frames[1:]):
+            if caller.sym == "" or caller.off is None or \
+                    callee.sym == "__restore_rt" or \
+                    caller.sym == "__restore_rt" or not self.ours(caller):
+                continue
+            code = code_of(caller.dso)
+            if caller.sym not in code.start:
+                continue
+            addr = code.start[caller.sym] + caller.off
+            if addr not in code.after_call:
+                return "%s+%#x is not behind a call" % (caller.sym,
+                                                        caller.off)
+            target = code.after_call[addr]
+            if target and not self.may_show(target, callee):
+                return "%s+%#x calls %s, not %s" % (
+                    caller.sym, caller.off, target, callee.names[0])
+        return None
+
+    def ours(self, frame):
+        return frame.dso == self.exe or \
+            os.path.dirname(frame.dso) == os.path.dirname(self.exe)
+
+    def may_show(self, target, callee):
+        if target.endswith("@plt") or "plt" in target:
+            return callee.dso != self.exe or \
+                callee.names[0].startswith("PLT!") or \
+                callee.sym == target[:-len("@plt")]
+        if self.static and not self.expect.is_own(callee):
+            return True     # libc's aliases and IFUNCs
+        return callee.sym in [target] + self.expect.tails.get(target, [])
+
+
+def is_static(exe):
+    out = subprocess.run(["readelf", "-lW", exe], check=True,
+                         stdout=subprocess.PIPE, encoding="utf-8").stdout
+    return "INTERP" not in out
+
+
+def known_bad_lines(path):
+    """Fields: variants, function, instruction, the one before, CFI, truth."""
+    for line in open(path):
+        line = line.strip()
+        if line and not line.startswith("#"):
+            yield [field.strip() for field in line.split("|")]
+
+
+def known_bad_places(path, exe):
+    places = {}
+    if not path or not os.path.exists(path):
+        return places
+    for entry in known_bad_lines(path):
+        if not any(fnmatch.fnmatch(os.path.basename(exe), glob)
+                   for glob in entry[0].split(",")):
+            continue
+        code = code_of(exe)
+        before = ""
+        for addr, function, text in code.insns:
+            if re.fullmatch(entry[1], function or "") and \
+                    re.fullmatch(entry[2], text) and \
+                    (entry[3] == "-" or re.fullmatch(entry[3], before)):
+                place = (function, addr - code.start[function])
+                places[place] = "%s+%#x: %s" % (*place, text)
+            before = text
+    return places
+
+
+def report(checker, args):
+    count, faults = checker.count, checker.faults
+    tests = [("at least %d wanted samples" % args.min,
+              count["wanted"] >= args.min)]
+    tests += [("every stack is whole", not faults["not whole"]),
+              ("every stack is a path of the program",
+               not faults["wrong path"]),
+              ("every return address is behind the right call",
+               not faults["wrong call site"])]
+    missing = [paths[0].text for paths in checker.expect.full
+               if not checker.full_seen[paths[0].text]]
+    if not args.no_coverage:
+        tests.append(("every path is seen", not missing))
+    if checker.expect.growing:
+        tests.append(("stacks belong to their samples",
+                      not faults["out of order"]))
+    if checker.expect.kernel and not args.no_kernel:
+        tests.append(("kernel and user halves belong together",
+                      count["joined"] > 0 and
+                      not faults["kernel half of another stack"]))
+    name = args.name or os.path.basename(args.exe)
+    for number, (what, good) in enumerate(tests, 1):
+        print("%sok %d - %s: %s" % ("" if good else "not ", number, name,
+                                    what))
+    print("1..%d" % len(tests))
+    print("# " + ", ".join("%s %d" % item for item in count.items()))
+    for kind, stacks in faults.items():
+        for stack, times in stacks.most_common(args.show):
+            print("# %s, %d times: %s" % (kind, times, stack))
+        if len(stacks) > args.show:
+            print("# %s: %d more kinds of stack" % (kind,
+                                                    len(stacks) - args.show))
+    for entry, times in checker.excused.items():
+        print("# excused, %d times: wrong CFI at %s" % (times, entry))
+    for text in missing:
+        print("# never seen: " + text)
+    return 0 if all(good for _, good in tests) else 1
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--exe", required=True)
+    parser.add_argument("--expect", required=True)
+    parser.add_argument("--name")
+    parser.add_argument("--json", help="default: standard input")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--known-bad")
+    parser.add_argument("--min", type=int, default=100)
+    parser.add_argument("--show", type=int, default=5)
+    parser.add_argument("--no-coverage", action="store_true")
+    parser.add_argument("--no-kernel", action="store_true")
+    args = parser.parse_args()
+    variables = dict(item.split("=", 1) for item in args.set)
+    expect = pathgrammar.Expectation(args.expect, variables)
+    checker = Checker(args, expect)
+    comm = os.path.basename(args.exe)[:15]
+    samples = []
+    for line in open(args.json) if args.json else sys.stdin:
+        raw = json.loads(line)
+        if raw.get("comm", comm) == comm:
+            samples.append(raw)
+        else:
+            checker.count["of another command"] += 1
+    for raw in sorted(samples, key=lambda raw: raw.get("time_ns", 0)):
+        checker.sample(raw)
+    return report(checker, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

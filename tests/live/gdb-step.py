@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Run inside gdb: single-step a known-path program and write the stack that
+gdb finds at each instruction, in the form of `seam script --format json`.
+
+    STEPS=20000 OUT=x.json gdb -nx -batch -x gdb-step.py --args PROG 1
+
+It checks the programs, their .expect files and the checker without seam, and
+shows at which instructions a file's own CFI is wrong.
+"""
+
+import json
+import os
+
+import gdb
+
+
+def frame_of(frame):
+    pc = frame.pc()
+    entry = {"ip": "%#x" % pc}
+    kind = frame.type()
+    lookup = pc
+    newer = frame.newer()
+    if newer is not None and newer.type() != gdb.SIGTRAMP_FRAME and \
+            kind != gdb.SIGTRAMP_FRAME:
+        lookup = pc - 1
+    text = gdb.execute("info symbol %#x" % lookup, to_string=True)
+    if not text.startswith("No symbol"):
+        words = text.split(" in section ")[0].rsplit(" + ", 1)
+        off = int(words[1]) if len(words) > 1 else 0
+        entry["sym"] = words[0]
+        entry["off"] = off + (pc - lookup)
+        section = text.split(" in section ")[1].split()[0]
+        if ".plt" in section:
+            entry["sym"] += "@plt" * (not words[0].endswith("@plt"))
+    if kind == gdb.SIGTRAMP_FRAME:
+        entry["sym"] = "__restore_rt"
+    name = gdb.current_progspace().solib_name(pc)
+    entry["dso"] = name or gdb.current_progspace().filename
+    if name is None and in_vdso(pc):
+        entry["dso"] = "[vdso]"
+    return entry
+
+
+VDSO = []
+
+
+def in_vdso(pc):
+    if not VDSO:
+        text = gdb.execute("info proc mappings", to_string=True)
+        for line in text.splitlines():
+            if line.endswith("[vdso]"):
+                low, high = line.split()[:2]
+                VDSO.append((int(low, 16), int(high, 16)))
+    return any(low <= pc < high for low, high in VDSO)
+
+
+cache = {}
+
+
+def cached(frame, newer):
+    key = (frame.pc(), frame.type(), newer)
+    if key not in cache:
+        cache[key] = frame_of(frame)
+    return cache[key]
+
+
+def stack():
+    frames, frame, newer = [], gdb.newest_frame(), None
+    end = "outermost"
+    while frame is not None:
+        frames.append(cached(frame, newer))
+        newer = frame.type()
+        reason = frame.unwind_stop_reason()
+        older = frame.older()
+        if older is None and reason not in (gdb.FRAME_UNWIND_OUTERMOST,
+                                            gdb.FRAME_UNWIND_NO_REASON):
+            end = gdb.frame_stop_reason_string(reason)
+        frame = older
+    return frames, end
+
+
+def main():
+    for line in ("set pagination off", "set confirm off",
+                 "set backtrace past-main on", "set backtrace past-entry on",
+                 "set backtrace limit unlimited",
+                 "set disable-randomization on", "set debuginfod enabled off",
+                 "handle all nostop noprint pass",
+                 "set style enabled off",
+                 "break " + os.environ.get("FROM", "main"), "run",
+                 "set scheduler-locking step"):
+        gdb.execute(line, to_string=True)
+    steps = int(os.environ.get("STEPS", "20000"))
+    comm = os.path.basename(gdb.current_progspace().filename)[:15]
+    with open(os.environ["OUT"], "w") as out:
+        for step in range(steps):
+            frames, end = stack()
+            tid = gdb.selected_thread().ptid[1]
+            json.dump({"time_ns": step, "pid": 1, "tid": tid, "comm": comm,
+                       "end": end, "frames": frames}, out)
+            out.write("\n")
+            gdb.execute("stepi", to_string=True)
+            if not gdb.selected_inferior().pid:
+                break
+
+
+main()
