@@ -329,8 +329,8 @@ out:
 	return rc;
 }
 
-static const struct seam_cfi_range *find_range(const struct seam_cfi *cfi,
-					       uint64_t svma)
+/* The first range that starts above svma. */
+static size_t upper_range(const struct seam_cfi *cfi, uint64_t svma)
 {
 	size_t lo = 0, hi = cfi->num_ranges, mid;
 
@@ -341,9 +341,30 @@ static const struct seam_cfi_range *find_range(const struct seam_cfi *cfi,
 		else
 			hi = mid;
 	}
-	if (!lo || svma >= cfi->ranges[lo - 1].end)
+	return lo;
+}
+
+static const struct seam_cfi_range *find_range(const struct seam_cfi *cfi,
+					       uint64_t svma)
+{
+	size_t i = upper_range(cfi, svma);
+
+	if (!i || svma >= cfi->ranges[i - 1].end)
 		return NULL;
-	return &cfi->ranges[lo - 1];
+	return &cfi->ranges[i - 1];
+}
+
+bool seam_cfi_next(struct seam_cfi *cfi, uint64_t svma, uint64_t *ret_start)
+{
+	size_t i;
+
+	if (build_index(cfi))
+		return false;
+	i = upper_range(cfi, svma);
+	if (i == cfi->num_ranges)
+		return false;
+	*ret_start = cfi->ranges[i].start;
+	return true;
 }
 
 struct row_search {

@@ -61,6 +61,9 @@ struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi);
 int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
 		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr);
 
+/* The lowest start of an FDE that is above svma. Return: false if none. */
+bool seam_cfi_next(struct seam_cfi *cfi, uint64_t svma, uint64_t *ret_start);
+
 /*
  * Every row of every FDE, FDEs in file order; fn returns 0 to go on, anything
  * else is returned. The row is valid during the call. A malformed FDE is
@@ -85,7 +88,9 @@ typedef int seam_read_fn(void *ctx, uint64_t avma, size_t size,
 			 uint64_t *ret_value);
 
 /*
- * Executes one row. bias = avma - svma of the image.
+ * Executes one row. bias = avma - svma of the image. What a row says nothing
+ * of follows the psABI: rbx, rbp and r12 to r15 stay, sp becomes the CFA, and
+ * the rest is unknown in the caller.
  * Return: 1 stepped, regs is the caller's; 0 this is the outermost frame (RA
  * undefined); -EFAULT a read failed; -EINVAL a bad expression, an unknown
  * register or no progress. On failure regs is as it was.
