@@ -25,14 +25,27 @@
 #define SEAM_TABLE_MAX_ROWS 16
 #define SEAM_TABLE_ENTRY_MAX 128
 
+/*
+ * hole_bytes is the sum of the four below it, all in bytes. A function is
+ * outside if its code lies in no executable PT_LOAD (left behind by the
+ * linker, or from another file): it is skipped and counted nowhere else.
+ */
 struct seam_table_stats {
-	uint64_t functions, rows;     /* converted */
-	uint64_t code_bytes;	      /* covered by CFI */
-	uint64_t hole_bytes;	      /* of those, without a rule */
-	uint64_t holes_expr, holes_reg, holes_range, holes_bad; /* why */
+	uint64_t functions, rows; /* in the table: splits and merges count */
+	uint64_t code_bytes;	  /* covered by CFI */
+	uint64_t hole_bytes;	  /* of those, without a rule */
+	uint64_t holes_expr;	  /* an expression SFrame cannot hold */
+	uint64_t holes_reg;	  /* RA, SP or FP found in another way */
+	uint64_t holes_range;	  /* offsets or sizes beyond 32 bits */
+	uint64_t holes_bad;	  /* malformed CFI */
+	uint64_t outside;	  /* rows of functions outside */
+	uint64_t overlap_bytes;	  /* claimed by two functions */
 };
 
-/* Both: caller frees *ret_bytes with free(). -ENOENT: no CFI at all. */
+/*
+ * Both: caller frees *ret_bytes with free(); ret_stats may be NULL.
+ * -ENOENT: no CFI at all (and, kernel form, no entry point either).
+ */
 int seam_table_build(const struct seam_elf *elf, uint8_t **ret_bytes,
 		     size_t *ret_size, struct seam_table_stats *ret_stats,
 		     struct seam_errinfo *reterr);

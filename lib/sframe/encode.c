@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "sframe/encode.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sframe-format.h"
+
+#define REG_FP 6
+#define REG_SP 7
+#define REG_MAX 15
+#define MAX_WORDS 7 /* FLEX_ADD with all three rules */
+#define MAX_ROW_SIZE (4 + 1 + 4 * MAX_WORDS)
+#define MAX_FRES 65535
+
+struct row {
+	uint32_t off;
+	struct seam_rule rule;
+};
+
+struct entry {
+	uint64_t start;
+	uint32_t size;
+	uint32_t fre_off;
+};
+
+struct seam_sframe_builder {
+	uint32_t flags;
+	uint32_t max_rows;
+	bool in_func;
+	struct seam_sframe_builder_func func;
+	struct row *rows; /* of the current function */
+	size_t num_rows, cap_rows;
+	struct entry *entries;
+	size_t num_entries, cap_entries;
+	uint8_t *fres;
+	size_t fres_len, cap_fres;
+};
+
+/* The words of one row, before their size is known. */
+struct words {
+	int64_t w[MAX_WORDS];
+	bool is_control[MAX_WORDS]; /* unsigned, the others are signed */
+	unsigned int count;
+};
+
+static int grow(void **array, size_t *cap, size_t need, size_t elem_size)
+{
+	size_t cap_new = *cap ? *cap : 64;
+	void *p;
+
+	if (need <= *cap)
+		return 0;
+	while (cap_new < need)
+		cap_new += cap_new / 2;
+	p = reallocarray(*array, cap_new, elem_size);
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	*cap = cap_new;
+	return 0;
+}
+
+int seam_sframe_builder_new(uint32_t flags, uint32_t max_rows,
+			    struct seam_sframe_builder **ret)
+{
+	struct seam_sframe_builder *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->flags = flags;
+	b->max_rows = max_rows && max_rows < MAX_FRES ? max_rows : MAX_FRES;
+	*ret = b;
+	return 0;
+}
+
+struct seam_sframe_builder *
+seam_sframe_builder_free(struct seam_sframe_builder *b)
+{
+	if (!b)
+		return NULL;
+	free(b->rows);
+	free(b->entries);
+	free(b->fres);
+	free(b);
+	return NULL;
+}
+
+int seam_sframe_builder_begin(struct seam_sframe_builder *b,
+			      const struct seam_sframe_builder_func *func)
+{
+	b->func = *func;
+	b->num_rows = 0;
+	b->in_func = true;
+	return 0;
+}
+
+static bool is_base(const struct seam_value *v)
+{
+	return (v->kind == SEAM_REG_OFF || v->kind == SEAM_REG_DEREF) &&
+	       v->reg <= REG_MAX;
+}
+
+/* The format has words for these; CFA + off itself is not among them. */
+static bool is_slot(const struct seam_value *v)
+{
+	return v->kind == SEAM_SAME || v->kind == SEAM_CFA_DEREF || is_base(v);
+}
+
+static void set_value(struct seam_value *to, const struct seam_value *from)
+{
+	to->kind = from->kind;
+	if (from->kind == SEAM_SAME)
+		return;
+	to->off = from->off;
+	if (from->kind != SEAM_CFA_DEREF)
+		to->reg = from->reg;
+}
+
+/* One form for each rule, so that equal rules have equal bytes. */
+static int normalise(const struct seam_sframe_builder *b,
+		     const struct seam_rule *rule, struct seam_rule *ret)
+{
+	static const struct seam_value fixed_ra = {.kind = SEAM_CFA_DEREF,
+						   .off = -8};
+
+	memset(ret, 0, sizeof(*ret));
+	if (rule->flags & SEAM_RULE_OUTERMOST) {
+		ret->flags = SEAM_RULE_OUTERMOST;
+		return 0;
+	}
+	if (!is_base(&rule->cfa) || !is_slot(&rule->ra) || !is_slot(&rule->fp))
+		return -EINVAL;
+	if (rule->flags & SEAM_RULE_MANGLED)
+		return -EINVAL;
+	if (rule->cfa_add && (rule->cfa.kind != SEAM_REG_DEREF ||
+			      !(b->flags & SEAM_SFRAME_ALLOW_ADD)))
+		return -EINVAL;
+	set_value(&ret->cfa, &rule->cfa);
+	set_value(&ret->ra, &rule->ra);
+	set_value(&ret->fp, &rule->fp);
+	ret->cfa_add = rule->cfa_add;
+	if (!memcmp(&ret->ra, &fixed_ra, sizeof(fixed_ra)))
+		memset(&ret->ra, 0, sizeof(ret->ra));
+	return 0;
+}
+
+int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
+			    const struct seam_rule *rule)
+{
+	struct row row = {.off = off};
+	int r;
+
+	if (!b->in_func || (b->func.rep_size && off >= b->func.rep_size))
+		return -EINVAL;
+	if (b->num_rows && off <= b->rows[b->num_rows - 1].off)
+		return -EINVAL;
+	r = normalise(b, rule, &row.rule);
+	if (r)
+		return r;
+	if (b->num_rows && !memcmp(&b->rows[b->num_rows - 1].rule, &row.rule,
+				   sizeof(row.rule)))
+		return 0;
+	r = grow((void **)&b->rows, &b->cap_rows, b->num_rows + 1, sizeof(row));
+	if (r)
+		return r;
+	b->rows[b->num_rows++] = row;
+	return 0;
+}
+
+static bool fits_default(const struct seam_rule *rule)
+{
+	if (rule->flags & SEAM_RULE_OUTERMOST)
+		return true;
+	return rule->cfa.kind == SEAM_REG_OFF &&
+	       (rule->cfa.reg == REG_FP || rule->cfa.reg == REG_SP) &&
+	       rule->ra.kind == SEAM_SAME &&
+	       (rule->fp.kind == SEAM_SAME || rule->fp.kind == SEAM_CFA_DEREF);
+}
+
+/* The simplest type that holds every row. */
+static uint8_t fde_type(const struct row *rows, size_t num)
+{
+	uint8_t type = SEAM_SFRAME_FDE_DEFAULT;
+
+	for (size_t i = 0; i < num; i++) {
+		if (rows[i].rule.cfa_add)
+			return SEAM_SFRAME_FDE_FLEX_ADD;
+		if (!fits_default(&rows[i].rule))
+			type = SEAM_SFRAME_FDE_FLEX;
+	}
+	return type;
+}
+
+static void push(struct words *words, int64_t w, bool is_control)
+{
+	words->w[words->count] = w;
+	words->is_control[words->count++] = is_control;
+}
+
+static void push_pair(struct words *words, const struct seam_value *v)
+{
+	uint32_t control = 0;
+
+	if (v->kind == SEAM_REG_OFF || v->kind == SEAM_REG_DEREF)
+		control = (uint32_t)v->reg << 3 | SEAM_SFRAME_FLEX_REG;
+	if (v->kind == SEAM_CFA_DEREF || v->kind == SEAM_REG_DEREF)
+		control |= SEAM_SFRAME_FLEX_DEREF;
+	push(words, control, true);
+	push(words, v->off, false);
+}
+
+static void make_words(const struct seam_rule *rule, uint8_t type,
+		       struct words *words)
+{
+	words->count = 0;
+	if (rule->flags & SEAM_RULE_OUTERMOST)
+		return;
+	if (type == SEAM_SFRAME_FDE_DEFAULT) {
+		push(words, rule->cfa.off, false);
+		if (rule->fp.kind != SEAM_SAME)
+			push(words, rule->fp.off, false);
+		return;
+	}
+	push_pair(words, &rule->cfa);
+	if (rule->ra.kind != SEAM_SAME)
+		push_pair(words, &rule->ra);
+	else if (rule->fp.kind != SEAM_SAME)
+		push(words, 0, true); /* stands alone: no rule for RA */
+	if (rule->fp.kind != SEAM_SAME)
+		push_pair(words, &rule->fp);
+	if (type == SEAM_SFRAME_FDE_FLEX_ADD)
+		push(words, rule->cfa_add, false);
+}
+
+/* log2 of the bytes that the widest word needs. */
+static unsigned int word_size_log2(const struct words *words)
+{
+	unsigned int log2 = 0;
+
+	for (unsigned int i = 0; i < words->count; i++) {
+		int64_t w = words->w[i];
+		int64_t lim8 = words->is_control[i] ? 0x100 : 0x80;
+		int64_t lim16 = words->is_control[i] ? 0x10000 : 0x8000;
+
+		if (w >= lim16 || w < -0x8000)
+			return 2;
+		if (w >= lim8 || w < -0x80)
+			log2 = 1;
+	}
+	return log2;
+}
+
+/* x86-64 only: this machine's byte order is the target's. */
+static uint8_t *put(uint8_t *p, uint64_t value, size_t size)
+{
+	memcpy(p, &value, size);
+	return p + size;
+}
+
+static uint8_t *put_row(uint8_t *p, uint32_t start, size_t addr_size,
+			const struct seam_rule *rule, uint8_t type)
+{
+	struct words words;
+	unsigned int log2;
+	uint8_t info;
+
+	make_words(rule, type, &words);
+	log2 = word_size_log2(&words);
+	info = (uint8_t)(words.count << 1 | log2 << 5);
+	if (type == SEAM_SFRAME_FDE_DEFAULT && words.count &&
+	    rule->cfa.reg == REG_SP)
+		info |= SEAM_SFRAME_FRE_BASE_SP;
+	p = put(p, start, addr_size);
+	*p++ = info;
+	for (unsigned int i = 0; i < words.count; i++)
+		p = put(p, (uint64_t)words.w[i], (size_t)1 << log2);
+	return p;
+}
+
+static unsigned int addr_size_log2(uint32_t func_size)
+{
+	return func_size < 0x100 ? 0 : func_size < 0x10000 ? 1 : 2;
+}
+
+/* One descriptor: rows[0..num) of the current function. */
+static int put_fde(struct seam_sframe_builder *b, const struct row *rows,
+		   size_t num, uint64_t start, uint32_t size, uint32_t base)
+{
+	unsigned int log2 = addr_size_log2(size);
+	uint8_t type = fde_type(rows, num);
+	struct entry entry = {start, size, (uint32_t)b->fres_len};
+	uint8_t info = (uint8_t)log2;
+	uint8_t *p;
+	int r;
+
+	r = grow((void **)&b->fres, &b->cap_fres,
+		 b->fres_len + SEAM_SFRAME_ATTR_SIZE + num * MAX_ROW_SIZE, 1);
+	if (!r)
+		r = grow((void **)&b->entries, &b->cap_entries,
+			 b->num_entries + 1, sizeof(entry));
+	if (r)
+		return r;
+	if (b->func.rep_size)
+		info |= SEAM_SFRAME_INFO_PCMASK;
+	if (b->func.signal)
+		info |= SEAM_SFRAME_INFO_SIGNAL;
+	p = put(b->fres + b->fres_len, num, 2);
+	*p++ = info;
+	*p++ = type;
+	*p++ = b->func.rep_size;
+	for (size_t i = 0; i < num; i++)
+		p = put_row(p, rows[i].off - base, (size_t)1 << log2,
+			    &rows[i].rule, type);
+	/* fre_off is 32 bits wide, with room for the next descriptor. */
+	if (p - b->fres > UINT32_MAX)
+		return -EFBIG;
+	b->fres_len = (size_t)(p - b->fres);
+	b->entries[b->num_entries++] = entry;
+	return 0;
+}
+
+int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
+{
+	struct row *rows = b->rows;
+	size_t left = b->num_rows;
+	int r = 0;
+
+	if (!b->in_func)
+		return -EINVAL;
+	b->in_func = false;
+	/* A row may begin at the very end: it covers nothing. */
+	while (left && rows[left - 1].off >= size)
+		left--;
+	if (b->func.rep_size)
+		return left && size >= b->func.rep_size
+			       ? put_fde(b, rows, left, b->func.start, size, 0)
+			       : 0;
+	for (uint32_t base = 0; left && !r;) {
+		size_t num = left < b->max_rows ? left : b->max_rows;
+		uint32_t end = num < left ? rows[num].off : size;
+
+		r = put_fde(b, rows, num, b->func.start + base, end - base,
+			    base);
+		base = end;
+		rows += num;
+		left -= num;
+	}
+	return r;
+}
+
+static int compare_entries(const void *pa, const void *pb)
+{
+	const struct entry *a = pa, *b = pb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	/* In the order they were added. */
+	return a->fre_off < b->fre_off ? -1 : a->fre_off > b->fre_off;
+}
+
+static void sort_entries(struct seam_sframe_builder *b)
+{
+	for (size_t i = 1; i < b->num_entries; i++) {
+		if (compare_entries(&b->entries[i - 1], &b->entries[i]) > 0) {
+			qsort(b->entries, b->num_entries, sizeof(*b->entries),
+			      compare_entries);
+			return;
+		}
+	}
+}
+
+static uint32_t num_fres(const struct seam_sframe_builder *b,
+			 const struct entry *e)
+{
+	uint16_t num;
+
+	memcpy(&num, b->fres + e->fre_off, sizeof(num));
+	return num;
+}
+
+/* Shortens a function; rows beyond its new end are cut off its count. */
+static void cut_entry(struct seam_sframe_builder *b, struct entry *e,
+		      uint32_t size)
+{
+	uint8_t *p = b->fres + e->fre_off;
+	uint8_t info = p[SEAM_SFRAME_ATTR_INFO];
+	size_t addr_size = (size_t)1 << (info & SEAM_SFRAME_INFO_FRE_TYPE);
+	uint32_t num = num_fres(b, e), kept = 0;
+
+	e->size = size;
+	if (info & SEAM_SFRAME_INFO_PCMASK) {
+		if (size < p[SEAM_SFRAME_ATTR_REP_SIZE])
+			e->size = 0;
+		return;
+	}
+	for (p += SEAM_SFRAME_ATTR_SIZE; kept < num; kept++) {
+		uint32_t start = 0;
+		uint8_t fre;
+
+		memcpy(&start, p, addr_size);
+		if (start >= size)
+			break;
+		fre = p[addr_size];
+		p += addr_size + 1;
+		p += SEAM_SFRAME_FRE_COUNT(fre) << SEAM_SFRAME_FRE_SIZE(fre);
+	}
+	if (!kept)
+		e->size = 0;
+	put(b->fres + e->fre_off, kept, 2);
+}
+
+/* Leaves sorted, disjoint, non-empty functions. */
+static void resolve_overlaps(struct seam_sframe_builder *b,
+			     struct seam_sframe_builder_totals *totals)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < b->num_entries; i++) {
+		struct entry e = b->entries[i];
+		struct entry *prev = kept ? &b->entries[kept - 1] : NULL;
+
+		if (prev && prev->start == e.start) {
+			totals->overlap_bytes += e.size;
+			continue;
+		}
+		if (prev && e.start - prev->start < prev->size) {
+			uint32_t size = prev->size;
+
+			cut_entry(b, prev, (uint32_t)(e.start - prev->start));
+			totals->overlap_bytes += size - prev->size;
+			if (!prev->size)
+				kept--;
+		}
+		b->entries[kept++] = e;
+	}
+	b->num_entries = kept;
+	totals->functions = kept;
+	for (size_t i = 0; i < kept; i++)
+		totals->rows += num_fres(b, &b->entries[i]);
+}
+
+static uint8_t *put_header(const struct seam_sframe_builder *b, uint8_t *p,
+			   uint64_t rows)
+{
+	struct seam_sframe_header h = {
+		.magic = SEAM_SFRAME_MAGIC,
+		.version = SEAM_SFRAME_V3,
+		.flags = SEAM_SFRAME_F_SORTED | SEAM_SFRAME_F_PCREL,
+		.abi = SEAM_SFRAME_ABI_AMD64,
+		.fixed_ra_off = -8,
+		.num_fdes = (uint32_t)b->num_entries,
+		.num_fres = (uint32_t)rows,
+		.fre_len = (uint32_t)b->fres_len,
+		.freoff = (uint32_t)(b->num_entries *
+				     sizeof(struct seam_sframe_fde3)),
+	};
+
+	memcpy(p, &h, sizeof(h));
+	return p + sizeof(h);
+}
+
+int seam_sframe_builder_finish(struct seam_sframe_builder *b,
+			       uint64_t section_addr, uint8_t **ret_bytes,
+			       size_t *ret_size,
+			       struct seam_sframe_builder_totals *ret_totals)
+{
+	struct seam_sframe_builder_totals totals = {0};
+	uint8_t *bytes, *p;
+	size_t index_len;
+
+	sort_entries(b);
+	resolve_overlaps(b, &totals);
+	index_len = b->num_entries * sizeof(struct seam_sframe_fde3);
+	if (index_len > UINT32_MAX)
+		return -EFBIG;
+	bytes = malloc(sizeof(struct seam_sframe_header) + index_len +
+		       b->fres_len);
+	if (!bytes)
+		return -ENOMEM;
+	p = put_header(b, bytes, totals.rows);
+	for (size_t i = 0; i < b->num_entries; i++) {
+		const struct entry *e = &b->entries[i];
+		uint64_t field = section_addr + (uint64_t)(p - bytes);
+
+		p = put(p, e->start - field, 8);
+		p = put(p, e->size, 4);
+		p = put(p, e->fre_off, 4);
+	}
+	if (b->fres_len)
+		memcpy(p, b->fres, b->fres_len);
+	*ret_bytes = bytes;
+	*ret_size = (size_t)(p - bytes) + b->fres_len;
+	if (ret_totals)
+		*ret_totals = totals;
+	return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Builds an SFrame V3 section for x86-64 out of functions and rules.
+ *
+ *	seam_sframe_builder_new(0, 0, &b);
+ *	seam_sframe_builder_begin(b, &(struct seam_sframe_builder_func){.start =
+ *0x1000}); seam_sframe_builder_row(b, 0, &rule); seam_sframe_builder_end(b,
+ *64); seam_sframe_builder_finish(b, 0, &bytes, &size, NULL);
+ *	seam_sframe_builder_free(b);
+ *
+ * Functions may come in any order. One builder, one thread.
+ */
+#ifndef SEAM_LIB_SFRAME_ENCODE_H
+#define SEAM_LIB_SFRAME_ENCODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/rule.h"
+
+enum seam_sframe_builder_flags {
+	/* Rules with cfa_add are allowed: SEAM_SFRAME_FDE_FLEX_ADD. */
+	SEAM_SFRAME_ALLOW_ADD = 1,
+};
+
+struct seam_sframe_builder_func {
+	uint64_t start; /* an address, or what stands for one */
+	uint8_t signal; /* the frame is a signal trampoline's */
+	uint8_t rep_size; /* 0: PCINC; else PCMASK with blocks of this size */
+};
+
+/* What seam_sframe_builder_finish did with functions that overlap. */
+struct seam_sframe_builder_totals {
+	uint64_t functions, rows;
+	uint64_t overlap_bytes; /* taken from a function by a later start */
+};
+
+struct seam_sframe_builder;
+
+/*
+ * max_rows: longer functions are split into several descriptors of at most
+ * this many rows; 0 is the format's own limit of 65535.
+ */
+int seam_sframe_builder_new(uint32_t flags, uint32_t max_rows,
+			    struct seam_sframe_builder **ret);
+struct seam_sframe_builder *
+seam_sframe_builder_free(struct seam_sframe_builder *b);
+
+/*
+ * A function: begin, its rows by ascending offset from its start, end with
+ * its size in bytes. A row holds until the next one; a row equal to the one
+ * before is merged into it. Addresses before the first row have no rule. A
+ * function without rows, or of size 0, is left out.
+ * Return: 0; -EINVAL for calls or rows out of order and for a rule the
+ * format cannot hold; -ENOMEM; -EFBIG. After a failed row the function can
+ * be ended or begun anew.
+ */
+int seam_sframe_builder_begin(struct seam_sframe_builder *b,
+			      const struct seam_sframe_builder_func *func);
+int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
+			    const struct seam_rule *rule);
+int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size);
+
+/*
+ * Writes the section as it has to lie at section_addr. Where two functions
+ * overlap the one that starts later keeps the bytes, as in any lookup by
+ * "last start at or below"; of two with one start, the first that was added.
+ * The caller frees *ret_bytes. ret_totals may be NULL. The builder is used
+ * up, whatever the result: all that is left to do is to free it.
+ */
+int seam_sframe_builder_finish(struct seam_sframe_builder *b,
+			       uint64_t section_addr, uint8_t **ret_bytes,
+			       size_t *ret_size,
+			       struct seam_sframe_builder_totals *ret_totals);
+
+#endif

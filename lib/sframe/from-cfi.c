@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "sframe/from-cfi.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "core/arch.h"
+
+#define GP_REGS 16
+#define STACK_MAX 8
+
+/* The DWARF operations that real CFI is made of, of those SFrame can hold. */
+enum {
+	OP_DEREF = 0x06,
+	OP_CONST1U = 0x08,
+	OP_CONST1S = 0x09,
+	OP_CONST2U = 0x0a,
+	OP_CONST2S = 0x0b,
+	OP_CONST4U = 0x0c,
+	OP_CONST4S = 0x0d,
+	OP_CONSTU = 0x10,
+	OP_CONSTS = 0x11,
+	OP_AND = 0x1a,
+	OP_MINUS = 0x1c,
+	OP_PLUS = 0x22,
+	OP_PLUS_UCONST = 0x23,
+	OP_SHL = 0x24,
+	OP_GE = 0x2a,
+	OP_LIT0 = 0x30,
+	OP_LIT31 = 0x4f,
+	OP_BREG0 = 0x70,
+	OP_BREG16 = 0x80,
+	OP_NOP = 0x96,
+};
+
+struct bytes {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+/* A value as an expression builds it: base + off, or *(base + off) + add. */
+enum base { BASE_NONE, BASE_CFA, BASE_REG };
+struct sym {
+	enum base base;
+	uint8_t reg;
+	bool deref;
+	int64_t off, add;
+};
+
+static uint64_t get_fixed(struct bytes *b, size_t size)
+{
+	uint64_t v = 0;
+
+	if ((size_t)(b->end - b->p) < size) {
+		b->bad = true;
+		b->p = b->end;
+		return 0;
+	}
+	memcpy(&v, b->p, size);
+	b->p += size;
+	return v;
+}
+
+static uint64_t get_leb(struct bytes *b, bool is_signed)
+{
+	uint64_t v = 0;
+	unsigned int shift = 0;
+	uint8_t byte;
+
+	do {
+		/* 9 bytes hold 63 bits: more than any offset needs. */
+		if (b->p == b->end || shift > 56) {
+			b->bad = true;
+			return 0;
+		}
+		byte = *b->p++;
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	if (is_signed && (byte & 0x40))
+		v |= ~(uint64_t)0 << shift;
+	return v;
+}
+
+/* Return: false if op is not a constant. */
+static bool get_const(struct bytes *b, uint8_t op, int64_t *ret)
+{
+	if (op >= OP_LIT0 && op <= OP_LIT31)
+		*ret = op - OP_LIT0;
+	else if (op == OP_CONST1U)
+		*ret = (uint8_t)get_fixed(b, 1);
+	else if (op == OP_CONST1S)
+		*ret = (int8_t)get_fixed(b, 1);
+	else if (op == OP_CONST2U)
+		*ret = (uint16_t)get_fixed(b, 2);
+	else if (op == OP_CONST2S)
+		*ret = (int16_t)get_fixed(b, 2);
+	else if (op == OP_CONST4U)
+		*ret = (uint32_t)get_fixed(b, 4);
+	else if (op == OP_CONST4S)
+		*ret = (int32_t)get_fixed(b, 4);
+	else if (op == OP_CONSTU)
+		*ret = (int64_t)get_leb(b, false);
+	else if (op == OP_CONSTS)
+		*ret = (int64_t)get_leb(b, true);
+	else
+		return false;
+	return true;
+}
+
+/* The sums wrap as the target's do; whether they fit is asked at the end. */
+static void add_const(struct sym *s, int64_t value)
+{
+	int64_t *to = s->deref ? &s->add : &s->off;
+
+	*to = (int64_t)((uint64_t)*to + (uint64_t)value);
+}
+
+static bool deref(struct sym *s)
+{
+	if (s->base == BASE_NONE || s->deref)
+		return false;
+	s->deref = true;
+	return true;
+}
+
+/* Two values into one: one of them at least has to be a constant. */
+static bool combine(struct sym *a, const struct sym *b, uint8_t op)
+{
+	uint64_t value;
+
+	if (b->base == BASE_NONE) {
+		value = op == OP_MINUS ? 0 - (uint64_t)b->off
+				       : (uint64_t)b->off;
+		add_const(a, (int64_t)value);
+		return true;
+	}
+	if (a->base == BASE_NONE && op == OP_PLUS) {
+		value = (uint64_t)a->off;
+		*a = *b;
+		add_const(a, (int64_t)value);
+		return true;
+	}
+	return false;
+}
+
+static bool push(struct sym *stack, size_t *depth, struct sym s)
+{
+	if (*depth == STACK_MAX)
+		return false;
+	stack[(*depth)++] = s;
+	return true;
+}
+
+static bool eval_op(struct bytes *b, struct sym *stack, size_t *depth)
+{
+	uint8_t op = *b->p++;
+	int64_t value;
+
+	if (op >= OP_BREG0 && op < OP_BREG0 + GP_REGS) {
+		value = (int64_t)get_leb(b, true);
+		return push(stack, depth,
+			    (struct sym){.base = BASE_REG,
+					 .reg = (uint8_t)(op - OP_BREG0),
+					 .off = value});
+	}
+	if (get_const(b, op, &value))
+		return push(stack, depth, (struct sym){.off = value});
+	if (op == OP_NOP)
+		return true;
+	if (!*depth)
+		return false;
+	if (op == OP_DEREF)
+		return deref(&stack[*depth - 1]);
+	if (op == OP_PLUS_UCONST) {
+		add_const(&stack[*depth - 1], (int64_t)get_leb(b, false));
+		return true;
+	}
+	if ((op != OP_PLUS && op != OP_MINUS) || *depth < 2)
+		return false;
+	(*depth)--;
+	return combine(&stack[*depth - 1], &stack[*depth], op);
+}
+
+/*
+ * Runs an expression on symbols instead of numbers. Register rules start
+ * with the CFA on the stack, the CFA's own expression with nothing.
+ * Return: false if the result is not of the form that struct sym holds.
+ */
+static bool eval(const uint8_t *expr, size_t len, bool push_cfa,
+		 struct sym *ret)
+{
+	struct bytes b = {expr, expr + len, false};
+	struct sym stack[STACK_MAX];
+	size_t depth = 0;
+
+	if (push_cfa)
+		stack[depth++] = (struct sym){.base = BASE_CFA};
+	while (b.p < b.end) {
+		if (!eval_op(&b, stack, &depth) || b.bad)
+			return false;
+	}
+	if (!depth || stack[depth - 1].base == BASE_NONE)
+		return false;
+	*ret = stack[depth - 1];
+	return true;
+}
+
+static bool fits(int64_t v)
+{
+	return v >= INT32_MIN && v <= INT32_MAX;
+}
+
+static enum seam_hole cfa_from_expr(const struct seam_cfi_row *row,
+				    uint32_t flags, struct seam_rule *rule)
+{
+	struct sym s;
+
+	if (!eval(row->cfa_expr, row->cfa_expr_len, false, &s))
+		return SEAM_HOLE_EXPR;
+	if (!fits(s.off) || !fits(s.add))
+		return SEAM_HOLE_RANGE;
+	if (s.add && !(flags & SEAM_FROM_CFI_ADD))
+		return SEAM_HOLE_EXPR;
+	rule->cfa.kind = s.deref ? SEAM_REG_DEREF : SEAM_REG_OFF;
+	rule->cfa.reg = s.reg;
+	rule->cfa.off = (int32_t)s.off;
+	rule->cfa_add = (int32_t)s.add;
+	return SEAM_HOLE_NONE;
+}
+
+static enum seam_hole cfa_from_cfi(const struct seam_cfi_row *row,
+				   uint32_t flags, struct seam_rule *rule)
+{
+	if (row->cfa_is_expr)
+		return cfa_from_expr(row, flags, rule);
+	if (row->cfa_reg >= GP_REGS)
+		return SEAM_HOLE_REG;
+	if (!fits(row->cfa_off))
+		return SEAM_HOLE_RANGE;
+	rule->cfa.kind = SEAM_REG_OFF;
+	rule->cfa.reg = row->cfa_reg;
+	rule->cfa.off = (int32_t)row->cfa_off;
+	return SEAM_HOLE_NONE;
+}
+
+/* "Saved at expression": the value is what lies there. */
+static enum seam_hole slot_from_expr(const struct seam_cfi_reg *reg,
+				     struct seam_value *v)
+{
+	struct sym s;
+
+	if (!eval(reg->expr, reg->expr_len, true, &s) || s.deref)
+		return SEAM_HOLE_EXPR;
+	if (!fits(s.off))
+		return SEAM_HOLE_RANGE;
+	v->kind = s.base == BASE_CFA ? SEAM_CFA_DEREF : SEAM_REG_DEREF;
+	v->reg = s.reg;
+	v->off = (int32_t)s.off;
+	return SEAM_HOLE_NONE;
+}
+
+/* RA or FP; SAME is left to the caller, which knows what it means. */
+static enum seam_hole slot_from_cfi(const struct seam_cfi_reg *reg,
+				    struct seam_value *v)
+{
+	switch (reg->how) {
+	case SEAM_CFI_SAME:
+		v->kind = SEAM_SAME;
+		return SEAM_HOLE_NONE;
+	case SEAM_CFI_OFFSET:
+		if (!fits(reg->off))
+			return SEAM_HOLE_RANGE;
+		v->kind = SEAM_CFA_DEREF;
+		v->off = (int32_t)reg->off;
+		return SEAM_HOLE_NONE;
+	case SEAM_CFI_REGISTER:
+		if (reg->reg >= GP_REGS)
+			return SEAM_HOLE_REG;
+		v->kind = SEAM_REG_OFF;
+		v->reg = reg->reg;
+		return SEAM_HOLE_NONE;
+	case SEAM_CFI_EXPRESSION:
+		return slot_from_expr(reg, v);
+	case SEAM_CFI_VAL_EXPRESSION:
+		return SEAM_HOLE_EXPR;
+	default:
+		/*
+		 * UNDEFINED is a hole for FP too: callers whose CFA is FP
+		 * plus something would be given a value that is none.
+		 */
+		return SEAM_HOLE_REG;
+	}
+}
+
+static enum seam_hole ra_from_cfi(const struct seam_cfi_row *row,
+				  struct seam_rule *rule)
+{
+	const struct seam_cfi_reg *reg = &row->regs[SEAM_AMD64_REG_IP];
+	enum seam_hole hole;
+
+	/* "Same value" would mean that the caller is at our own ip. */
+	if (reg->how == SEAM_CFI_SAME)
+		return SEAM_HOLE_REG;
+	hole = slot_from_cfi(reg, &rule->ra);
+	if (hole)
+		return hole;
+	if (rule->ra.kind == SEAM_CFA_DEREF &&
+	    rule->ra.off == SEAM_AMD64_RA_OFF)
+		rule->ra = (struct seam_value){.kind = SEAM_SAME};
+	return SEAM_HOLE_NONE;
+}
+
+/* The caller's SP has to be the CFA, however the CFI puts it. */
+static enum seam_hole check_sp(const struct seam_cfi_row *row,
+			       const struct seam_rule *rule)
+{
+	const struct seam_cfi_reg *reg = &row->regs[SEAM_AMD64_REG_SP];
+	struct seam_value v = {0};
+	enum seam_hole hole;
+
+	if (reg->how == SEAM_CFI_SAME ||
+	    (reg->how == SEAM_CFI_VAL_OFFSET && !reg->off))
+		return SEAM_HOLE_NONE;
+	if (reg->how != SEAM_CFI_EXPRESSION)
+		return SEAM_HOLE_REG;
+	/* glibc's __restore_rt: both are the word in the ucontext. */
+	hole = slot_from_expr(reg, &v);
+	if (hole)
+		return hole;
+	if (rule->cfa.kind == SEAM_REG_DEREF && v.kind == SEAM_REG_DEREF &&
+	    rule->cfa.reg == v.reg && rule->cfa.off == v.off && !rule->cfa_add)
+		return SEAM_HOLE_NONE;
+	return SEAM_HOLE_REG;
+}
+
+/* Everything but the CFA. */
+static enum seam_hole rest_from_cfi(const struct seam_cfi_row *row,
+				    struct seam_rule *rule)
+{
+	enum seam_hole hole = ra_from_cfi(row, rule);
+
+	if (!hole)
+		hole = slot_from_cfi(&row->regs[SEAM_AMD64_REG_FP], &rule->fp);
+	if (!hole)
+		hole = check_sp(row, rule);
+	return hole;
+}
+
+static struct seam_rule empty_rule(const struct seam_cfi_row *row)
+{
+	struct seam_rule rule = {0};
+
+	if (row->signal)
+		rule.flags = SEAM_RULE_SIGNAL;
+	return rule;
+}
+
+enum seam_hole seam_rule_from_cfi(const struct seam_cfi_row *row,
+				  uint32_t flags, struct seam_rule *ret)
+{
+	struct seam_rule rule = empty_rule(row);
+	enum seam_hole hole;
+
+	/* Nothing else matters to the last frame. */
+	if (row->regs[SEAM_AMD64_REG_IP].how == SEAM_CFI_UNDEFINED) {
+		rule.flags |= SEAM_RULE_OUTERMOST;
+		*ret = rule;
+		return SEAM_HOLE_NONE;
+	}
+	hole = cfa_from_cfi(row, flags, &rule);
+	if (!hole)
+		hole = rest_from_cfi(row, &rule);
+	if (!hole)
+		*ret = rule;
+	return hole;
+}
+
+static bool get_op(struct bytes *b, uint8_t op)
+{
+	if (b->p == b->end || *b->p != op)
+		return false;
+	b->p++;
+	return true;
+}
+
+static bool get_lit(struct bytes *b, uint8_t *ret)
+{
+	if (b->p == b->end || *b->p < OP_LIT0 || *b->p > OP_LIT31)
+		return false;
+	*ret = (uint8_t)(*b->p++ - OP_LIT0);
+	return true;
+}
+
+/* breg7 off; breg16 0; lit mask; and; lit from; ge; lit shift; shl; plus */
+static bool parse_plt(const struct seam_cfi_row *row, struct seam_plt_cfa *plt,
+		      int64_t *off, uint8_t *shift)
+{
+	struct bytes b = {row->cfa_expr, row->cfa_expr + row->cfa_expr_len,
+			  false};
+	uint8_t mask;
+
+	if (!row->cfa_is_expr || !get_op(&b, OP_BREG0 + SEAM_AMD64_REG_SP))
+		return false;
+	*off = (int64_t)get_leb(&b, true);
+	if (!get_op(&b, OP_BREG16) || get_leb(&b, true) ||
+	    !get_lit(&b, &mask) || !get_op(&b, OP_AND) ||
+	    !get_lit(&b, &plt->from) || !get_op(&b, OP_GE) ||
+	    !get_lit(&b, shift) || !get_op(&b, OP_SHL) ||
+	    !get_op(&b, OP_PLUS) || b.bad || b.p != b.end)
+		return false;
+	plt->block = (uint8_t)(mask + 1);
+	return mask && !(mask & plt->block) && plt->from && plt->from <= mask &&
+	       *shift <= 16;
+}
+
+bool seam_plt_from_cfi(const struct seam_cfi_row *row, struct seam_plt_cfa *ret,
+		       struct seam_rule *ret_below, struct seam_rule *ret_above)
+{
+	struct seam_rule rule = empty_rule(row);
+	struct seam_plt_cfa plt;
+	uint8_t shift;
+	int64_t off;
+
+	if (!parse_plt(row, &plt, &off, &shift) || !fits(off) ||
+	    !fits(off + ((int64_t)1 << shift)))
+		return false;
+	rule.cfa.kind = SEAM_REG_OFF;
+	rule.cfa.reg = SEAM_AMD64_REG_SP;
+	rule.cfa.off = (int32_t)off;
+	if (row->regs[SEAM_AMD64_REG_IP].how == SEAM_CFI_UNDEFINED ||
+	    rest_from_cfi(row, &rule))
+		return false;
+	*ret = plt;
+	*ret_below = rule;
+	*ret_above = rule;
+	ret_above->cfa.off += 1 << shift;
+	return true;
+}
