@@ -39,7 +39,7 @@ std='^(stdbool|stddef|stdint)\.h$'
 rule 'core includes core and three freestanding headers' \
 	"$std|^core/" core
 rule 'bpf includes core, bpf, and libbpf'"'"'s headers for BPF programs' \
-	"$std|^core/|^bpf/|^linux/(bpf|types)\.h$" bpf
+	"$std|^core/|^bpf/|^linux/(bpf|bpf_perf_event|perf_event|types)\.h$" bpf
 forbid 'lib does not include cli' '^(cli/|.*commands\.h$)' lib
 forbid 'lib does not include bpf, but lib/capture may' \
 	'^bpf/|\.skel\.h$|\.bpf\.' lib ':!lib/capture'
