@@ -20,17 +20,18 @@
 struct seam_symbolizer;
 
 struct seam_symbol {
-	const char *name;     /* demangled unless asked not to; never NULL */
+	const char *name; /* demangled unless asked not to; never NULL */
 	const char *raw_name; /* as in the file */
+	const char *module; /* kernel: "[name]" of its module, or NULL */
 	uint64_t start, size; /* svma (kernel: address) */
-	uint64_t off;	      /* address - start */
+	uint64_t off; /* address - start */
 };
 
 struct seam_symbol_opts {
-	size_t sz;		/* sizeof(struct seam_symbol_opts) */
+	size_t sz; /* sizeof(struct seam_symbol_opts) */
 	bool no_demangle;
 	const char *debug_root; /* NULL: /usr/lib/debug */
-	const char *kallsyms;	/* NULL: /proc/kallsyms */
+	const char *kallsyms; /* NULL: /proc/kallsyms */
 };
 
 int seam_symbolizer_new(const struct seam_symbol_opts *opts,
@@ -49,6 +50,9 @@ int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
 
 /* Why a file has no symbols, for the one who asks; NULL if it has some. */
 const char *seam_symbolizer_file_problem(struct seam_symbolizer *s, int file);
+
+/* The same for the kernel: kallsyms hidden or not to be had. */
+const char *seam_symbolizer_kernel_problem(struct seam_symbolizer *s);
 
 /* off: the address as a file offset (ip - map start + pgoff).
  * Return: true if found; strings are the symbolizer's, until it is freed. */

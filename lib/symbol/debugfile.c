@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "symbol/debugfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Files up to here are read into memory, so that one which is cut short
+ * meanwhile is no SIGBUS. Larger ones are debug files of a distribution. */
+#define COPY_MAX (256 << 20)
+/* The largest MiniDebugInfo in Fedora unpacks to about 30 MiB. */
+#define MINI_MAX (256u << 20)
+#define MINI_MEMORY (256u << 20)
+
+int seam_symbol_open_elf(const char *path, struct seam_elf **ret)
+{
+	struct stat st;
+	int fd, rc;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		rc = -errno;
+	else if (!S_ISREG(st.st_mode))
+		rc = -EINVAL;
+	else
+		rc = seam_elf_open_fd(
+			fd, st.st_size <= COPY_MAX ? SEAM_ELF_COPY : 0, ret,
+			NULL);
+	close(fd);
+	return rc;
+}
+
+static bool has_build_id(const struct seam_elf *elf, const uint8_t *id,
+			 size_t id_len)
+{
+	uint8_t is[SEAM_BUILD_ID_MAX];
+
+	return seam_elf_build_id(elf, is) == id_len && !memcmp(is, id, id_len);
+}
+
+int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
+			       size_t id_len, struct seam_elf **ret)
+{
+	char path[PATH_MAX], hex[2 * SEAM_BUILD_ID_MAX + 1];
+	struct seam_elf *elf;
+	int rc;
+
+	if (id_len < 2 || id_len > SEAM_BUILD_ID_MAX)
+		return -ENOENT;
+	for (size_t i = 0; i < id_len; i++)
+		sprintf(hex + 2 * i, "%02x", id[i]);
+	rc = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root,
+		      hex, hex + 2);
+	if (rc < 0 || (size_t)rc >= sizeof(path))
+		return -ENAMETOOLONG;
+	rc = seam_symbol_open_elf(path, &elf);
+	if (rc)
+		return rc;
+	if (!has_build_id(elf, id, id_len)) {
+		seam_elf_close(elf);
+		return -ESTALE;
+	}
+	*ret = elf;
+	return 0;
+}
+
+struct link {
+	char name[NAME_MAX + 1];
+	uint32_t crc;
+};
+
+/* A name, zeros up to a multiple of 4, the CRC-32 of the file it names. */
+static int read_link(const struct seam_elf *elf, struct link *ret)
+{
+	struct seam_elf_section sec;
+	size_t len, at;
+
+	if (seam_elf_section(elf, ".gnu_debuglink", &sec))
+		return -ENOENT;
+	len = strnlen((const char *)sec.data, sec.size);
+	at = (len + 4) & ~(size_t)3;
+	if (!len || len > NAME_MAX || at > sec.size || sec.size - at < 4 ||
+	    memchr(sec.data, '/', len))
+		return -EINVAL;
+	memcpy(ret->name, sec.data, len);
+	ret->name[len] = '\0';
+	memcpy(&ret->crc, sec.data + at, 4);
+	return 0;
+}
+
+static int try_link(const char *path, const struct link *link,
+		    const struct seam_elf *of, struct seam_elf **ret)
+{
+	uint8_t id[SEAM_BUILD_ID_MAX], its[SEAM_BUILD_ID_MAX];
+	size_t size, id_len, its_len;
+	const uint8_t *bytes;
+	struct seam_elf *elf;
+	int rc;
+
+	rc = seam_symbol_open_elf(path, &elf);
+	if (rc)
+		return rc;
+	bytes = seam_elf_bytes(elf, &size);
+	id_len = seam_elf_build_id(of, id);
+	its_len = seam_elf_build_id(elf, its);
+	if ((id_len && its_len && !has_build_id(elf, id, id_len)) ||
+	    lzma_crc32(bytes, size, 0) != link->crc) {
+		seam_elf_close(elf);
+		return -ESTALE;
+	}
+	*ret = elf;
+	return 0;
+}
+
+int seam_debugfile_by_link(const char *root, const char *path,
+			   const struct seam_elf *elf, struct seam_elf **ret)
+{
+	const char *slash = strrchr(path, '/');
+	int dir_len = slash ? (int)(slash - path) : 0;
+	char candidate[PATH_MAX];
+	struct link link;
+	int rc, n;
+
+	if (!slash || strlen(path) >= PATH_MAX)
+		return -ENOENT;
+	rc = read_link(elf, &link);
+	if (rc)
+		return rc;
+	for (int i = 0; i < 3; i++) {
+		n = snprintf(candidate, sizeof(candidate), "%s%.*s/%s%s",
+			     i == 2 ? root : "", dir_len, path,
+			     i == 1 ? ".debug/" : "", link.name);
+		if (n < 0 || (size_t)n >= sizeof(candidate))
+			continue;
+		rc = try_link(candidate, &link, elf, ret);
+		if (!rc)
+			return 0;
+	}
+	return rc;
+}
+
+static int unpack(const struct seam_elf_section *packed, uint8_t **ret,
+		  size_t *ret_size)
+{
+	lzma_stream xz = LZMA_STREAM_INIT;
+	size_t room = 4 * packed->size + 65536;
+	uint8_t *out = NULL, *more;
+	lzma_ret lz;
+	int rc = 0;
+
+	if (lzma_stream_decoder(&xz, MINI_MEMORY, 0) != LZMA_OK)
+		return -ENOMEM;
+	xz.next_in = packed->data;
+	xz.avail_in = packed->size;
+	do {
+		if (!xz.avail_out) {
+			room = out ? 2 * room : room;
+			more = room <= MINI_MAX ? realloc(out, room) : NULL;
+			if (!more) {
+				rc = -ENOMEM;
+				break;
+			}
+			out = more;
+			xz.next_out = out + xz.total_out;
+			xz.avail_out = room - xz.total_out;
+		}
+		lz = lzma_code(&xz, LZMA_FINISH);
+	} while (lz == LZMA_OK);
+	if (!rc && lz != LZMA_STREAM_END)
+		rc = -EINVAL;
+	if (rc) {
+		free(out);
+	} else {
+		*ret = out;
+		*ret_size = xz.total_out;
+	}
+	lzma_end(&xz);
+	return rc;
+}
+
+int seam_debugfile_mini(const struct seam_elf *elf, struct seam_elf **ret,
+			uint8_t **ret_bytes)
+{
+	struct seam_elf_section packed;
+	uint8_t *bytes;
+	size_t size;
+	int rc;
+
+	if (seam_elf_section(elf, ".gnu_debugdata", &packed))
+		return -ENOENT;
+	if (packed.size > MINI_MAX / 8)
+		return -EFBIG;
+	rc = unpack(&packed, &bytes, &size);
+	if (rc)
+		return rc;
+	rc = seam_elf_open_mem(bytes, size, ret, NULL);
+	if (rc)
+		free(bytes);
+	else
+		*ret_bytes = bytes;
+	return rc;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Where the symbols of a stripped file are kept. */
+#ifndef SEAM_LIB_SYMBOL_DEBUGFILE_H
+#define SEAM_LIB_SYMBOL_DEBUGFILE_H
+
+#include "elf/elf.h"
+
+/* Opens any file; never waits for a FIFO, never follows to a device. */
+int seam_symbol_open_elf(const char *path, struct seam_elf **ret);
+
+/* ROOT/.build-id/xx/yyyy.debug, if it carries that build-id. */
+int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
+			       size_t id_len, struct seam_elf **ret);
+/* .gnu_debuglink of the file at path: beside it, in .debug there, or in the
+ * same folder below root; its checksum has to be right. */
+int seam_debugfile_by_link(const char *root, const char *path,
+			   const struct seam_elf *elf, struct seam_elf **ret);
+/* .gnu_debugdata, unpacked. *ret_bytes is freed by the caller after *ret is
+ * closed. */
+int seam_debugfile_mini(const struct seam_elf *elf, struct seam_elf **ret,
+			uint8_t **ret_bytes);
+
+#endif

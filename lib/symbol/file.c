@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "symbol/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/debugfile.h"
+
+struct load {
+	struct seam_symbol_file *f;
+	const char *debug_root;
+	struct seam_elf *elf; /* NULL: not to be had, or another file now */
+	int rc; /* why */
+};
+
+/* The vDSO is in this process too, at an address /proc knows the end of. */
+static int open_vdso(struct seam_elf **ret)
+{
+	unsigned long start, end;
+	char line[512];
+	FILE *maps;
+	int rc = -ENOENT;
+
+	maps = fopen("/proc/self/maps", "re");
+	if (!maps)
+		return -errno;
+	while (fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "[vdso]") ||
+		    sscanf(line, "%lx-%lx", &start, &end) != 2 || end <= start)
+			continue;
+		rc = seam_elf_open_mem((const void *)start, end - start, ret,
+				       NULL);
+		break;
+	}
+	fclose(maps);
+	return rc;
+}
+
+static void open_file(struct load *l)
+{
+	struct seam_symbol_file *f = l->f;
+	uint8_t id[SEAM_BUILD_ID_MAX];
+	size_t id_len;
+
+	l->rc = !strcmp(f->path, "[vdso]")
+			? open_vdso(&l->elf)
+			: seam_symbol_open_elf(f->path, &l->elf);
+	if (l->rc)
+		return;
+	id_len = seam_elf_build_id(l->elf, id);
+	if (!f->build_id_len) {
+		memcpy(f->build_id, id, id_len);
+		f->build_id_len = id_len;
+	} else if (id_len != f->build_id_len ||
+		   memcmp(id, f->build_id, id_len)) {
+		l->elf = seam_elf_close(l->elf);
+		l->rc = -ESTALE;
+	}
+}
+
+static int copy_segments(struct seam_symbol_file *f, const struct seam_elf *elf)
+{
+	size_t n;
+	const struct seam_elf_segment *segments = seam_elf_segments(elf, &n);
+
+	f->segments = n ? malloc(n * sizeof(*segments)) : NULL;
+	if (!f->segments)
+		return n ? -ENOMEM : -ENOENT;
+	memcpy(f->segments, segments, n * sizeof(*segments));
+	f->num_segments = n;
+	return 0;
+}
+
+static bool read_symtab(struct load *l, const struct seam_elf *elf)
+{
+	if (elf && !seam_symtab_read_elf(&l->f->tab, elf, SHT_SYMTAB) &&
+	    l->f->tab.count)
+		return true;
+	seam_symtab_fini(&l->f->tab);
+	return false;
+}
+
+/* A debug file's segments are those of the file itself, except that some
+ * tools empty them; those do not tell where an offset lies. */
+static bool read_debug_file(struct load *l, struct seam_elf *debug)
+{
+	bool found = read_symtab(l, debug);
+
+	if (found && !l->elf)
+		copy_segments(l->f, debug);
+	seam_elf_close(debug);
+	return found;
+}
+
+static bool load_debug_file(struct load *l)
+{
+	struct seam_symbol_file *f = l->f;
+	struct seam_elf *debug;
+
+	if (f->build_id_len &&
+	    !seam_debugfile_by_build_id(l->debug_root, f->build_id,
+					f->build_id_len, &debug) &&
+	    read_debug_file(l, debug))
+		return true;
+	return l->elf &&
+	       !seam_debugfile_by_link(l->debug_root, f->path, l->elf,
+				       &debug) &&
+	       read_debug_file(l, debug);
+}
+
+/* MiniDebugInfo has what .dynsym lacks, so the two are read together. */
+static void load_stripped(struct load *l)
+{
+	struct seam_elf *mini;
+	uint8_t *bytes;
+
+	if (!seam_debugfile_mini(l->elf, &mini, &bytes)) {
+		read_symtab(l, mini);
+		seam_elf_close(mini);
+		free(bytes);
+	}
+	seam_symtab_read_elf(&l->f->tab, l->elf, SHT_DYNSYM);
+}
+
+static void say_problem(struct load *l)
+{
+	struct seam_symbol_file *f = l->f;
+	const char *why = "it has no symbols, and no debug file for it is "
+			  "installed";
+
+	if (f->tab.count && f->num_segments)
+		return;
+	if (f->tab.count)
+		why = "its debug file does not tell where its code lies, and "
+		      "the file itself is not there";
+	else if (l->rc == -ESTALE)
+		why = "the file there now has another build-id than the one "
+		      "recorded";
+	else if (l->rc == -EINVAL)
+		why = "it is not an ELF file";
+	else if (l->rc)
+		why = strerrordesc_np(-l->rc);
+	snprintf(f->problem, sizeof(f->problem), "%s", why ? why : "unknown");
+}
+
+void seam_symbol_file_load(struct seam_symbol_file *f, const char *debug_root)
+{
+	struct load l = {.f = f, .debug_root = debug_root};
+
+	if (f->loaded)
+		return;
+	f->loaded = true;
+	open_file(&l);
+	if (l.elf)
+		copy_segments(f, l.elf);
+	if (!read_symtab(&l, l.elf) && !load_debug_file(&l) && l.elf)
+		load_stripped(&l);
+	seam_symtab_finish(&f->tab);
+	if (l.elf && f->tab.count) {
+		seam_symtab_read_plt(&f->tab, l.elf);
+		seam_symtab_finish(&f->tab);
+	}
+	say_problem(&l);
+	seam_elf_close(l.elf);
+}
+
+static bool find_segment(const struct seam_symbol_file *f, uint64_t off,
+			 bool exec, uint64_t *ret_svma)
+{
+	for (size_t i = 0; i < f->num_segments; i++) {
+		const struct seam_elf_segment *s = &f->segments[i];
+
+		if ((exec && !(s->flags & PF_X)) || off < s->off ||
+		    off - s->off >= s->filesz)
+			continue;
+		*ret_svma = s->svma + (off - s->off);
+		return true;
+	}
+	return false;
+}
+
+/* Code first: old layouts map the same bytes twice. */
+bool seam_symbol_file_svma(const struct seam_symbol_file *f, uint64_t off,
+			   uint64_t *ret_svma)
+{
+	return find_segment(f, off, true, ret_svma) ||
+	       find_segment(f, off, false, ret_svma);
+}
+
+void seam_symbol_file_fini(struct seam_symbol_file *f)
+{
+	seam_symtab_fini(&f->tab);
+	free(f->segments);
+	free(f->path);
+}

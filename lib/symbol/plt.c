@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Names for PLT stubs: each stub jumps through a GOT slot, and a relocation
+ * says whose address the loader puts there. The jump is decoded rather than
+ * counted on to be in the relocations' order, since linkers differ. x86-64
+ * only; other machines' stubs stay unnamed.
+ */
+#include <errno.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/symtab.h"
+
+struct slot { /* one GOT slot */
+	uint64_t svma;
+	uint32_t sym; /* in .dynsym; 0: none */
+	uint64_t addend;
+};
+
+struct reader {
+	struct seam_symtab *tab;
+	size_t num_finished; /* the stubs come after these, unsorted */
+	const struct seam_elf *elf;
+	struct slot *slots;
+	size_t num_slots, room_slots;
+	Elf_Data *syms;
+	char *names;
+	size_t names_size;
+};
+
+static int add_slot(struct reader *r, const GElf_Rela *rela)
+{
+	struct slot *slots;
+	size_t room;
+
+	if (r->num_slots == r->room_slots) {
+		room = r->room_slots ? 2 * r->room_slots : 256;
+		slots = realloc(r->slots, room * sizeof(*slots));
+		if (!slots)
+			return -ENOMEM;
+		r->slots = slots;
+		r->room_slots = room;
+	}
+	r->slots[r->num_slots++] = (struct slot){
+		.svma = rela->r_offset,
+		.sym = (uint32_t)GELF_R_SYM(rela->r_info),
+		.addend = (uint64_t)rela->r_addend,
+	};
+	return 0;
+}
+
+static int read_relocations(struct reader *r, Elf_Scn *scn)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	GElf_Rela rela;
+	uint32_t type;
+	size_t n;
+	int rc;
+
+	if (!data || !data->d_buf)
+		return 0;
+	n = data->d_size / sizeof(Elf64_Rela);
+	for (size_t i = 0; i < n && i < INT32_MAX; i++) {
+		if (!gelf_getrela(data, (int)i, &rela))
+			break;
+		type = (uint32_t)GELF_R_TYPE(rela.r_info);
+		if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
+		    type != R_X86_64_IRELATIVE)
+			continue;
+		rc = add_slot(r, &rela);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int read_dynsym(struct reader *r, Elf_Scn *scn, size_t link)
+{
+	Elf_Scn *strings = elf_getscn(seam_elf_libelf(r->elf), link);
+	Elf_Data *data;
+	GElf_Shdr sh;
+
+	if (!strings || !gelf_getshdr(strings, &sh) ||
+	    sh.sh_type != SHT_STRTAB || sh.sh_flags & SHF_COMPRESSED)
+		return 0;
+	data = elf_rawdata(strings, NULL);
+	if (!data || !data->d_buf || !data->d_size)
+		return 0;
+	r->names = malloc(data->d_size + 1);
+	if (!r->names)
+		return -ENOMEM;
+	memcpy(r->names, data->d_buf, data->d_size);
+	r->names[data->d_size] = '\0';
+	r->names_size = data->d_size;
+	r->syms = elf_getdata(scn, NULL);
+	return seam_symtab_own(r->tab, r->names);
+}
+
+static int compare_slots(const void *pa, const void *pb)
+{
+	const struct slot *a = pa, *b = pb;
+
+	return a->svma < b->svma ? -1 : a->svma > b->svma;
+}
+
+static int read_slots(struct reader *r)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	int rc = 0;
+
+	while (!rc && (scn = elf_nextscn(seam_elf_libelf(r->elf), scn))) {
+		if (!gelf_getshdr(scn, &sh) || sh.sh_flags & SHF_COMPRESSED)
+			continue;
+		if (sh.sh_type == SHT_RELA && sh.sh_flags & SHF_ALLOC)
+			rc = read_relocations(r, scn);
+		else if (sh.sh_type == SHT_DYNSYM && !r->names)
+			rc = read_dynsym(r, scn, sh.sh_link);
+	}
+	if (r->num_slots)
+		qsort(r->slots, r->num_slots, sizeof(*r->slots), compare_slots);
+	return rc;
+}
+
+static const char *symbol_name(const struct reader *r, uint32_t index)
+{
+	GElf_Sym sym;
+
+	if (!r->syms || !r->names || index > INT32_MAX ||
+	    !gelf_getsym(r->syms, (int)index, &sym) ||
+	    sym.st_name >= r->names_size || !r->names[sym.st_name])
+		return NULL;
+	return r->names + sym.st_name;
+}
+
+/*
+ * What a stub jumps through: endbr64? bnd? jmp *disp32(%rip).
+ * Return: bytes from the stub's start to the slot, false for other code.
+ */
+static bool decode_stub(const uint8_t *code, size_t size, uint64_t *ret_slot)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	size_t at = 0;
+	int32_t disp;
+
+	if (size >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
+		at = sizeof(endbr64);
+	if (at < size && code[at] == 0xf2)
+		at++;
+	if (size - at < 6 || code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	memcpy(&disp, code + at + 2, sizeof(disp));
+	*ret_slot = at + 6 + (uint64_t)(int64_t)disp;
+	return true;
+}
+
+static const struct seam_sym *find_finished(const struct reader *r,
+					    uint64_t svma)
+{
+	struct seam_symtab finished = *r->tab;
+
+	finished.count = r->num_finished;
+	return seam_symtab_find(&finished, svma);
+}
+
+/* A stub without a symbol is an IFUNC's of this file, or unknown. */
+static int name_stub(struct reader *r, const struct slot *slot, uint64_t off,
+		     struct seam_sym *stub)
+{
+	const struct seam_sym *target;
+	char *name;
+
+	stub->plt = true;
+	stub->raw = slot && slot->sym ? symbol_name(r, slot->sym) : NULL;
+	if (stub->raw)
+		return 0;
+	target = slot && !slot->sym ? find_finished(r, slot->addend) : NULL;
+	if (target && !target->plt) {
+		stub->raw = target->raw;
+		return 0;
+	}
+	name = malloc(sizeof("offset_0x") + 16);
+	if (!name)
+		return -ENOMEM;
+	sprintf(name, "offset_0x%llx", (unsigned long long)off);
+	stub->raw = name;
+	return seam_symtab_own(r->tab, name);
+}
+
+static int add_stub(struct reader *r, const struct seam_elf_section *sec,
+		    size_t at, size_t size)
+{
+	struct seam_sym stub = {
+		.start = sec->svma + at,
+		.end = sec->svma + at + size,
+		.has_size = true,
+		.type = STT_FUNC,
+		.bind = STB_GLOBAL,
+	};
+	struct slot key, *slot;
+	int rc;
+
+	if (stub.end < stub.start ||
+	    !decode_stub(sec->data + at, size, &key.svma))
+		return 0;
+	key.svma += stub.start;
+	slot = r->num_slots ? bsearch(&key, r->slots, r->num_slots,
+				      sizeof(*slot), compare_slots)
+			    : NULL;
+	rc = name_stub(r, slot, sec->off + at, &stub);
+	return rc ? rc : seam_symtab_add(r->tab, &stub);
+}
+
+/* The lazy binder's code: the header, or with .plt.sec all of .plt. */
+static int add_header(struct reader *r, const struct seam_elf_section *plt,
+		      size_t size)
+{
+	struct seam_sym header = {
+		.start = plt->svma,
+		.end = plt->svma + size,
+		.has_size = true,
+		.raw = ".plt",
+		.type = STT_FUNC,
+		.bind = STB_GLOBAL,
+	};
+	uint64_t slot;
+
+	if (header.end < header.start || plt->size < size ||
+	    decode_stub(plt->data, size, &slot))
+		return 0;
+	return seam_symtab_add(r->tab, &header);
+}
+
+static size_t stub_size(const struct seam_elf *elf, const char *name)
+{
+	Elf *libelf = seam_elf_libelf(elf);
+	size_t strndx;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	const char *is;
+
+	if (elf_getshdrstrndx(libelf, &strndx))
+		return 16;
+	while ((scn = elf_nextscn(libelf, scn))) {
+		if (!gelf_getshdr(scn, &sh))
+			continue;
+		is = elf_strptr(libelf, strndx, sh.sh_name);
+		if (is && !strcmp(is, name))
+			return sh.sh_entsize == 8 || (sh.sh_entsize != 16 &&
+						      sh.sh_addralign == 8)
+				       ? 8
+				       : 16;
+	}
+	return 16;
+}
+
+static int read_stubs(struct reader *r)
+{
+	static const char *const names[] = {".plt", ".plt.got", ".plt.sec"};
+	struct seam_elf_section sec, other;
+	size_t size;
+	int rc = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		if (seam_elf_section(r->elf, names[i], &sec))
+			continue;
+		size = stub_size(r->elf, names[i]);
+		if (!i) {
+			bool has_sec =
+				!seam_elf_section(r->elf, ".plt.sec", &other);
+
+			rc = add_header(r, &sec, has_sec ? sec.size : size);
+		}
+		for (size_t at = 0; !rc && sec.size - at >= size; at += size)
+			rc = add_stub(r, &sec, at, size);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int seam_symtab_read_plt(struct seam_symtab *tab, const struct seam_elf *elf)
+{
+	struct reader r = {.tab = tab, .num_finished = tab->count, .elf = elf};
+	int rc;
+
+	if (seam_elf_machine(elf) != EM_X86_64)
+		return 0;
+	rc = read_slots(&r);
+	if (!rc)
+		rc = read_stubs(&r);
+	free(r.slots);
+	return rc;
+}

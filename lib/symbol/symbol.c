@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "symbol/symbol.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/file.h"
+
+struct seam_symbolizer {
+	char *debug_root, *kallsyms;
+	bool no_demangle;
+	struct seam_symbol_file **files;
+	size_t num_files, room_files;
+	int *buckets; /* file + 1, 0: empty; open addressing */
+	size_t num_buckets;
+	struct seam_symtab kernel;
+	bool kernel_loaded;
+	char kernel_problem[200];
+};
+
+int seam_symbolizer_new(const struct seam_symbol_opts *opts,
+			struct seam_symbolizer **ret)
+{
+	struct seam_symbolizer *s;
+	struct seam_symbol_opts o = {0};
+
+	if (opts)
+		memcpy(&o, opts, opts->sz < sizeof(o) ? opts->sz : sizeof(o));
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->no_demangle = o.no_demangle;
+	s->debug_root = strdup(o.debug_root ? o.debug_root : "/usr/lib/debug");
+	s->kallsyms = strdup(o.kallsyms ? o.kallsyms : "/proc/kallsyms");
+	if (!s->debug_root || !s->kallsyms) {
+		seam_symbolizer_free(s);
+		return -ENOMEM;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct seam_symbolizer *seam_symbolizer_free(struct seam_symbolizer *s)
+{
+	if (!s)
+		return NULL;
+	for (size_t i = 0; i < s->num_files; i++) {
+		seam_symbol_file_fini(s->files[i]);
+		free(s->files[i]);
+	}
+	seam_symtab_fini(&s->kernel);
+	free(s->files);
+	free(s->buckets);
+	free(s->debug_root);
+	free(s->kallsyms);
+	free(s);
+	return NULL;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ p[i]) * 0x100000001b3;
+	return hash;
+}
+
+static uint64_t hash_file(const char *path, const uint8_t *id, size_t id_len)
+{
+	uint64_t hash = hash_bytes(0xcbf29ce484222325, path, strlen(path));
+
+	return hash_bytes(hash, id, id_len);
+}
+
+static bool is_file(const struct seam_symbol_file *f, const char *path,
+		    const uint8_t *id, size_t id_len)
+{
+	/* Without a build-id, a file learns its own when it is loaded; such a
+	 * file stays apart from one that is asked for by that build-id. */
+	return f->asked_id_len == id_len &&
+	       (!id_len || !memcmp(f->build_id, id, id_len)) &&
+	       !strcmp(f->path, path);
+}
+
+static int grow_buckets(struct seam_symbolizer *s)
+{
+	size_t n = s->num_buckets ? 2 * s->num_buckets : 64, at;
+	int *buckets = calloc(n, sizeof(*buckets));
+
+	if (!buckets)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->num_files; i++) {
+		const struct seam_symbol_file *f = s->files[i];
+
+		at = hash_file(f->path, f->build_id, f->asked_id_len) % n;
+		while (buckets[at])
+			at = (at + 1) % n;
+		buckets[at] = (int)i + 1;
+	}
+	free(s->buckets);
+	s->buckets = buckets;
+	s->num_buckets = n;
+	return 0;
+}
+
+static int make_room(struct seam_symbolizer *s)
+{
+	struct seam_symbol_file **files;
+	size_t room;
+
+	if (s->num_files == s->room_files) {
+		room = s->room_files ? 2 * s->room_files : 64;
+		files = realloc(s->files, room * sizeof(*files));
+		if (!files)
+			return -ENOMEM;
+		s->files = files;
+		s->room_files = room;
+	}
+	if (2 * (s->num_files + 1) > s->num_buckets)
+		return grow_buckets(s);
+	return 0;
+}
+
+int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
+			 const uint8_t *build_id, size_t build_id_len)
+{
+	struct seam_symbol_file *f;
+	size_t at;
+	int rc;
+
+	if (!build_id)
+		build_id_len = 0;
+	if (build_id_len > SEAM_BUILD_ID_MAX)
+		return -EINVAL;
+	rc = make_room(s);
+	if (rc)
+		return rc;
+	at = hash_file(path, build_id, build_id_len) % s->num_buckets;
+	for (; s->buckets[at]; at = (at + 1) % s->num_buckets)
+		if (is_file(s->files[s->buckets[at] - 1], path, build_id,
+			    build_id_len))
+			return s->buckets[at] - 1;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->path = strdup(path);
+	if (!f->path) {
+		free(f);
+		return -ENOMEM;
+	}
+	if (build_id_len)
+		memcpy(f->build_id, build_id, build_id_len);
+	f->build_id_len = f->asked_id_len = build_id_len;
+	f->tab.demangle = !s->no_demangle;
+	s->files[s->num_files++] = f;
+	s->buckets[at] = (int)s->num_files;
+	return s->buckets[at] - 1;
+}
+
+static struct seam_symbol_file *get_file(struct seam_symbolizer *s, int file)
+{
+	if (file < 0 || (size_t)file >= s->num_files)
+		return NULL;
+	seam_symbol_file_load(s->files[file], s->debug_root);
+	return s->files[file];
+}
+
+const char *seam_symbolizer_file_problem(struct seam_symbolizer *s, int file)
+{
+	struct seam_symbol_file *f = get_file(s, file);
+
+	if (!f)
+		return "no such file";
+	return f->problem[0] ? f->problem : NULL;
+}
+
+/* Stubs are "name@plt", of a mangled name "demangled(int)@plt", as perf
+ * and objdump say it. */
+static char *name_stub(const char *name)
+{
+	size_t len = strlen(name);
+	char *stub = malloc(len + sizeof("@plt"));
+
+	if (stub) {
+		memcpy(stub, name, len);
+		memcpy(stub + len, "@plt", sizeof("@plt"));
+	}
+	return stub;
+}
+
+/* Gives a symbol the name it is shown by, once. Without memory for it, it
+ * is shown as it is in the file. */
+static void prepare_name(struct seam_symtab *tab, struct seam_sym *sym)
+{
+	char *demangled, *stub;
+
+	if (sym->named)
+		return;
+	sym->named = true;
+	demangled = tab->demangle ? seam_demangle(sym->raw) : NULL;
+	if (sym->plt) {
+		stub = name_stub(demangled ? demangled : sym->raw);
+		free(demangled);
+		demangled = stub;
+		stub = name_stub(sym->raw);
+		if (stub && !seam_symtab_own(tab, stub))
+			sym->raw = stub;
+	}
+	sym->shown = demangled;
+}
+
+static bool find(struct seam_symtab *tab, uint64_t addr,
+		 struct seam_symbol *ret)
+{
+	struct seam_sym *sym = seam_symtab_find(tab, addr);
+
+	if (!sym)
+		return false;
+	prepare_name(tab, sym);
+	*ret = (struct seam_symbol){
+		.name = sym->shown ? sym->shown : sym->raw,
+		.raw_name = sym->raw,
+		.module = sym->module ? tab->modules[sym->module - 1] : NULL,
+		.start = sym->start,
+		.size = sym->end - sym->start,
+		.off = addr - sym->start,
+	};
+	return true;
+}
+
+bool seam_symbolize_user(struct seam_symbolizer *s, int file, uint64_t off,
+			 struct seam_symbol *ret)
+{
+	struct seam_symbol_file *f = get_file(s, file);
+	uint64_t svma;
+
+	return f && seam_symbol_file_svma(f, off, &svma) &&
+	       find(&f->tab, svma, ret);
+}
+
+static void load_kernel(struct seam_symbolizer *s)
+{
+	int rc;
+
+	if (s->kernel_loaded)
+		return;
+	s->kernel_loaded = true;
+	rc = seam_symtab_read_kallsyms(&s->kernel, s->kallsyms);
+	if (rc) {
+		seam_symtab_fini(&s->kernel);
+		snprintf(s->kernel_problem, sizeof(s->kernel_problem),
+			 "%.100s: %s", s->kallsyms,
+			 rc == -ENODATA ? "the kernel hides its addresses "
+					  "(kernel.kptr_restrict)"
+					: strerrordesc_np(-rc));
+	}
+	seam_symtab_finish(&s->kernel);
+}
+
+const char *seam_symbolizer_kernel_problem(struct seam_symbolizer *s)
+{
+	load_kernel(s);
+	return s->kernel_problem[0] ? s->kernel_problem : NULL;
+}
+
+/* Kernel names are shown as they are, the few Rust ones too: kallsyms, perf
+ * and the kernel's own messages print them so. */
+bool seam_symbolize_kernel(struct seam_symbolizer *s, uint64_t addr,
+			   struct seam_symbol *ret)
+{
+	load_kernel(s);
+	return find(&s->kernel, addr, ret);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The functions in .symtab or .dynsym, and what else names code. */
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/symtab.h"
+
+struct section {
+	uint64_t end; /* svma */
+	bool alloc, exec, text;
+};
+
+struct reader {
+	struct seam_symtab *tab;
+	const struct seam_elf *elf;
+	struct section *sections;
+	size_t num_sections;
+	char *names;
+	size_t names_size;
+};
+
+static bool name_has_text(Elf *elf, size_t strndx, const GElf_Shdr *sh)
+{
+	const char *name = elf_strptr(elf, strndx, sh->sh_name);
+
+	return name && strstr(name, "text");
+}
+
+static int read_sections(struct reader *r)
+{
+	Elf *elf = seam_elf_libelf(r->elf);
+	size_t strndx;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	if (elf_getshdrnum(elf, &r->num_sections) ||
+	    elf_getshdrstrndx(elf, &strndx))
+		return -ENOENT;
+	r->sections = calloc(r->num_sections + 1, sizeof(*r->sections));
+	if (!r->sections)
+		return -ENOMEM;
+	while ((scn = elf_nextscn(elf, scn))) {
+		size_t i = elf_ndxscn(scn);
+
+		if (i >= r->num_sections || !gelf_getshdr(scn, &sh) ||
+		    !(sh.sh_flags & SHF_ALLOC))
+			continue;
+		r->sections[i] = (struct section){
+			.end = sh.sh_size > UINT64_MAX - sh.sh_addr
+				       ? UINT64_MAX
+				       : sh.sh_addr + sh.sh_size,
+			.alloc = true,
+			.exec = sh.sh_flags & SHF_EXECINSTR,
+			.text = name_has_text(elf, strndx, &sh),
+		};
+	}
+	return 0;
+}
+
+/* The string table is taken whole: names may overlap, and copying each
+ * would let a small file ask for endless memory. */
+static int read_names(struct reader *r, size_t link)
+{
+	Elf *elf = seam_elf_libelf(r->elf);
+	Elf_Data *data;
+	Elf_Scn *scn;
+	GElf_Shdr sh;
+	size_t size;
+
+	scn = elf_getscn(elf, link);
+	if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_STRTAB ||
+	    sh.sh_flags & SHF_COMPRESSED)
+		return -ENOENT;
+	data = elf_rawdata(scn, NULL);
+	if (!data || !data->d_buf || !data->d_size)
+		return -ENOENT;
+	size = data->d_size;
+	r->names = malloc(size + 1);
+	if (!r->names)
+		return -ENOMEM;
+	memcpy(r->names, data->d_buf, size);
+	r->names[size] = '\0';
+	r->names_size = size;
+	return seam_symtab_own(r->tab, r->names);
+}
+
+/* ARM's and RISC-V's marks between code and data. */
+static bool is_mapping_symbol(const struct seam_elf *elf, const char *name)
+{
+	uint16_t machine = seam_elf_machine(elf);
+
+	return name[0] == '$' && (machine == EM_ARM || machine == EM_AARCH64 ||
+				  machine == EM_RISCV);
+}
+
+static bool names_code(const GElf_Sym *sym, const struct section *sec)
+{
+	int visibility = GELF_ST_VISIBILITY(sym->st_other);
+
+	switch (GELF_ST_TYPE(sym->st_info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+		return sec->alloc;
+	case STT_OBJECT: /* data among code: the end of what is before it */
+		return sec->exec;
+	case STT_NOTYPE: /* labels in assembly */
+		return sec->text && visibility != STV_HIDDEN &&
+		       visibility != STV_INTERNAL;
+	}
+	return false;
+}
+
+static int add_symbol(struct reader *r, const GElf_Sym *sym)
+{
+	const struct section *sec;
+	struct seam_sym add;
+
+	/* No symbol table names code by an index beyond SHN_LORESERVE: that
+	 * would be a linked file of 65,280 sections. */
+	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx >= SHN_LORESERVE ||
+	    sym->st_shndx >= r->num_sections || !sym->st_name ||
+	    sym->st_name >= r->names_size)
+		return 0;
+	sec = &r->sections[sym->st_shndx];
+	if (!names_code(sym, sec) ||
+	    is_mapping_symbol(r->elf, r->names + sym->st_name))
+		return 0;
+	add = (struct seam_sym){
+		.start = sym->st_value,
+		.end = sec->end,
+		.raw = r->names + sym->st_name,
+		.type = GELF_ST_TYPE(sym->st_info),
+		.bind = GELF_ST_BIND(sym->st_info),
+	};
+	if (sym->st_size) {
+		add.has_size = true;
+		add.end = sym->st_size > UINT64_MAX - add.start
+				  ? UINT64_MAX
+				  : add.start + sym->st_size;
+	} else if (add.end < add.start) {
+		add.end = add.start;
+	}
+	return seam_symtab_add(r->tab, &add);
+}
+
+static int read_symbols(struct reader *r, Elf_Scn *scn, size_t link)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	GElf_Sym sym;
+	size_t n;
+	int rc;
+
+	if (!data || !data->d_buf)
+		return -ENOENT;
+	rc = read_names(r, link);
+	if (!rc)
+		rc = read_sections(r);
+	if (rc)
+		return rc;
+	n = data->d_size / sizeof(Elf64_Sym);
+	for (size_t i = 0; i < n && i < INT32_MAX; i++) {
+		if (!gelf_getsym(data, (int)i, &sym))
+			break;
+		rc = add_symbol(r, &sym);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int seam_symtab_read_elf(struct seam_symtab *tab, const struct seam_elf *elf,
+			 uint32_t section_type)
+{
+	struct reader r = {.tab = tab, .elf = elf};
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	int rc = -ENOENT;
+
+	while ((scn = elf_nextscn(seam_elf_libelf(elf), scn))) {
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != section_type ||
+		    sh.sh_flags & SHF_COMPRESSED)
+			continue;
+		rc = read_symbols(&r, scn, sh.sh_link);
+		break;
+	}
+	free(r.sections);
+	return rc;
+}
