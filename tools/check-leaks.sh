@@ -20,9 +20,9 @@ nowhere() {
 nowhere 'no path of the machine it was written on' \
 	'(^|[^a-zA-Z0-9_.])/wor[k]/|/bash_job[s]|/tmp/(build-|brief|peers-)[a-z]'
 nowhere 'no path outside the tree' '\.\./share[d]|\.librar[y]'
-nowhere 'no note without an issue number' '(TOD[O]|FIXM[E]|XX[X])([^(X]|$)' \
+nowhere 'no note without an issue number' '\b(TOD[O]|FIXM[E]|XX[X])\b([^(]|$)' \
 	':!fuzz/corpus/*' ':!tests/golden/*'
-nowhere 'every note names an issue' '(TOD[O]|FIXM[E])\((#?[^#0-9]|#[^0-9])'
+nowhere 'every note names an issue' '\b(TOD[O]|FIXM[E])\(#?[^#0-9]'
 
 kernel=$(tree_files | grep -E '(^|/)vmlinux[^/]*\.h$'
 	tree_files '*.h' | tr '\n' '\0' |
