@@ -422,10 +422,6 @@ static void resolve_overlaps(struct seam_sframe_builder *b,
 		struct entry e = b->entries[i];
 		struct entry *prev = kept ? &b->entries[kept - 1] : NULL;
 
-		if (prev && prev->start == e.start) {
-			totals->overlap_bytes += e.size;
-			continue;
-		}
 		if (prev && e.start - prev->start < prev->size) {
 			uint32_t size = prev->size;
 

@@ -32,7 +32,7 @@ struct seam_sframe_builder_func {
 /* What seam_sframe_builder_finish did with functions that overlap. */
 struct seam_sframe_builder_totals {
 	uint64_t functions, rows;
-	uint64_t overlap_bytes; /* taken from a function by a later start */
+	uint64_t overlap_bytes; /* given up by functions that overlap others */
 };
 
 struct seam_sframe_builder;
@@ -64,7 +64,7 @@ int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size);
 /*
  * Writes the section as it has to lie at section_addr. Where two functions
  * overlap the one that starts later keeps the bytes, as in any lookup by
- * "last start at or below"; of two with one start, the first that was added.
+ * "last start at or below"; of two with one start, the one added last.
  * The caller frees *ret_bytes. ret_totals may be NULL. The builder is used
  * up, whatever the result: all that is left to do is to free it.
  */

@@ -62,7 +62,8 @@ static int check_header_values(const struct verify *v)
 	uint8_t known = SEAM_SFRAME_F_SORTED | SEAM_SFRAME_F_PCREL;
 
 	if (h->magic != SEAM_SFRAME_MAGIC)
-		return fail(v, SEAM_SFRAME_MAGIC_BAD, 0, "the magic is not SFrame");
+		return fail(v, SEAM_SFRAME_MAGIC_BAD, 0,
+			    "the magic is not SFrame");
 	if (h->version != SEAM_SFRAME_V3)
 		return fail(v, SEAM_SFRAME_VERSION, 2, "the version is not 3");
 	if (h->flags & ~known)

@@ -235,6 +235,7 @@ static void on_bad(void *ctx, uint64_t func_start, uint64_t func_end,
 	struct build *b = ctx;
 
 	(void)why;
+	b->stats.malformed++;
 	if (func_end <= func_start)
 		return;
 	if (!find_segment(b, func_start, func_end)) {

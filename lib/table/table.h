@@ -39,7 +39,8 @@ struct seam_table_stats {
 	uint64_t holes_range;	  /* offsets or sizes beyond 32 bits */
 	uint64_t holes_bad;	  /* malformed CFI */
 	uint64_t outside;	  /* rows of functions outside */
-	uint64_t overlap_bytes;	  /* claimed by two functions */
+	uint64_t overlap_bytes;	  /* given up where functions overlap */
+	uint64_t malformed;	  /* FDEs, those without a range too */
 };
 
 /*

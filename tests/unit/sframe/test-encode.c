@@ -237,7 +237,7 @@ static void test_empty(void **state)
 	struct seam_sframe_builder *b = new_builder(0, 0);
 	static const struct in_row rows[] = {{0, {.cfa = REG(SP, 8)}}};
 	struct seam_sframe_builder_func func = {.start = 0};
-	struct seam_sframe sf;
+	struct seam_sframe sf = {0};
 	uint8_t *bytes;
 	size_t len;
 
@@ -277,7 +277,7 @@ static void check_at(const uint8_t *bytes, size_t len, uint64_t addr,
 {
 	struct mini mini = {bytes, addr};
 	struct seam_rule got = {0};
-	struct seam_sframe sf;
+	struct seam_sframe sf = {0};
 
 	assert_int_equal(seam_sframe_open(&sf, bytes, len), 0);
 	if (!want) {
@@ -307,8 +307,8 @@ static void test_overlap(void **state)
 	(void)state;
 	add(b, func, 10, z, 1);
 	func.start = 0x100;
+	add(b, func, 12, z, 1); /* the same start twice: the last is it */
 	add(b, func, 12, a, 3);
-	add(b, func, 12, z, 1); /* the same start once more: not believed */
 	bytes = finish(b, 0, &len, &totals);
 	assert_int_equal(totals.functions, 2);
 	assert_int_equal(totals.rows, 3);
