@@ -39,7 +39,7 @@ struct seam_cfi_row {
 	uint64_t func_start, func_end;
 	bool signal; /* augmentation 'S' */
 	bool cfa_is_expr;
-	uint8_t cfa_reg;
+	uint8_t cfa_reg; /* this and cfa_off: unless cfa_is_expr */
 	int64_t cfa_off;
 	const uint8_t *cfa_expr;
 	size_t cfa_expr_len;

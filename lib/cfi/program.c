@@ -247,11 +247,15 @@ static bool set_cfa(struct run *r, uint64_t reg, int64_t off)
 	return true;
 }
 
-static bool cfa_is_offset(struct run *r)
+/*
+ * DWARF wants a register and an offset here. But libgcrypt's assembly sets a
+ * register after an expression and counts on the offset from before it, as
+ * libgcc, gdb and binutils keep it; so the offset outlives an expression.
+ */
+static bool cfa_is_defined(struct run *r)
 {
-	if (r->m->row.cfa_is_expr || r->m->row.cfa_reg == SEAM_CFI_NO_CFA)
-		return bad_op(r, "half a CFA rule is set where there is no "
-				 "register and offset");
+	if (r->m->row.cfa_reg == SEAM_CFI_NO_CFA && !r->m->row.cfa_is_expr)
+		return bad_op(r, "half a CFA rule is set where there is none");
 	return true;
 }
 
@@ -284,7 +288,7 @@ static bool def_cfa_register(struct run *r)
 
 	if (!seam_bytes_uleb(&r->b, &reg))
 		return cut(r);
-	return cfa_is_offset(r) && set_cfa(r, reg, r->m->row.cfa_off);
+	return cfa_is_defined(r) && set_cfa(r, reg, r->m->row.cfa_off);
 }
 
 static bool def_cfa_offset(struct run *r)
@@ -295,7 +299,7 @@ static bool def_cfa_offset(struct run *r)
 		return cut(r);
 	if (off > INT64_MAX)
 		return bad_op(r, "an offset overflows");
-	if (!cfa_is_offset(r))
+	if (!cfa_is_defined(r))
 		return false;
 	r->m->row.cfa_off = (int64_t)off;
 	return true;
@@ -309,7 +313,7 @@ static bool def_cfa_offset_sf(struct run *r)
 		return cut(r);
 	if (__builtin_mul_overflow(off, r->m->cie->data_align, &off))
 		return bad_op(r, "an offset overflows");
-	if (!cfa_is_offset(r))
+	if (!cfa_is_defined(r))
 		return false;
 	r->m->row.cfa_off = off;
 	return true;
@@ -323,7 +327,6 @@ static bool def_cfa_expression(struct run *r)
 		return false;
 	row->cfa_is_expr = true;
 	row->cfa_reg = SEAM_CFI_NO_CFA;
-	row->cfa_off = 0;
 	return true;
 }
 
