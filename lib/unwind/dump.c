@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "unwind/dump.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cfi/private.h"
+#include "core/err.h"
+#include "table/entry.h"
+#include "table/table.h"
+
+#define REG_IP 16
+
+struct reader {
+	const struct seam_dump *dump;
+	bool beyond; /* the last failure was past the end of a cut copy */
+};
+
+static int read_copy(void *ctx, uint64_t avma, size_t size, uint64_t *ret_value)
+{
+	struct reader *r = ctx;
+	const struct seam_dump *d = r->dump;
+	uint64_t off = avma - d->stack_avma, v = 0;
+
+	r->beyond = false;
+	if (avma < d->stack_avma)
+		return -EFAULT;
+	if (off > d->stack_size || size > d->stack_size - off) {
+		r->beyond = d->cut;
+		return -EFAULT;
+	}
+	memcpy(&v, d->stack + off, size);
+	*ret_value = v;
+	return 0;
+}
+
+/* See table.h: code at the entry point that no FDE describes. */
+static bool at_entry(const struct seam_mapping *map, uint64_t svma)
+{
+	uint64_t entry, limit;
+
+	if (!map->elf)
+		return false;
+	entry = seam_elf_entry(map->elf);
+	if (svma < entry || svma - entry >= SEAM_TABLE_ENTRY_MAX ||
+	    !seam_entry_is_real(map->elf))
+		return false;
+	limit = svma + 1;
+	if (map->cfi && seam_cfi_next(map->cfi, entry, &limit) && limit <= svma)
+		return false;
+	return seam_entry_next_symbol(map->elf, entry, svma + 1) > svma;
+}
+
+/* One step. Return: SEAM_OK if regs is the caller's, else an end code. */
+static int step(struct reader *r, struct seam_regs *regs, bool *exact)
+{
+	const struct seam_dump *d = r->dump;
+	struct seam_mapping map = {0};
+	struct seam_cfi_row row;
+	uint64_t pc, svma;
+	int rc, end;
+
+	/* A return address may be the first byte of something else, when the
+	 * call before it never returns. */
+	pc = regs->r[REG_IP] - !*exact;
+	if (d->find(d->ctx, pc, &map))
+		return SEAM_NO_TABLE;
+	svma = pc - map.bias;
+	rc = map.cfi ? seam_cfi_find(map.cfi, svma, &row, NULL) : -ENOENT;
+	if (rc == -ENOENT)
+		return at_entry(&map, svma) ? SEAM_OUTERMOST : SEAM_NO_TABLE;
+	if (rc)
+		return SEAM_NO_RULE;
+	rc = seam_cfi_step_why(&row, regs, map.bias, read_copy, r, &end);
+	if (rc != 1)
+		return end == SEAM_UNREADABLE && r->beyond ? SEAM_COPY_SHORT
+							   : end;
+	*exact = row.signal;
+	return SEAM_OK;
+}
+
+size_t seam_dump_unwind(const struct seam_dump *dump, uint64_t *ret_ips,
+			size_t max_ips, int *ret_end)
+{
+	struct reader r = {.dump = dump};
+	struct seam_regs regs = dump->regs;
+	bool exact = true;
+	size_t n = 0;
+	int end;
+
+	do {
+		if (n == max_ips) {
+			*ret_end = SEAM_MAX_STACK;
+			return n;
+		}
+		ret_ips[n++] = regs.r[REG_IP];
+		end = step(&r, &regs, &exact);
+		if (!end && !regs.r[REG_IP])
+			end = SEAM_OUTERMOST;
+	} while (!end);
+	*ret_end = end;
+	return n;
+}
