@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Takes one user stack and sends it: as frames, or as a copy to unwind. */
+#ifndef SEAM_BPF_EMIT_H
+#define SEAM_BPF_EMIT_H
+
+#include "bpf/unwind.h"
+
+/* Enough unread data to wake the reader early; else it comes by itself. */
+#define RING_WAKE (1 << 20)
+
+static __always_inline uint64_t ring_flags(void *map)
+{
+	return bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) >= RING_WAKE ?
+		       BPF_RB_FORCE_WAKEUP :
+		       BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline struct scratch *scratch_take(void)
+{
+	uint32_t first = bpf_get_smp_processor_id() * 2, i;
+
+	for (i = 0; i < SEAM_SCRATCHES; i++) {
+		uint32_t key = (first + i) & (SEAM_SCRATCHES - 1);
+		struct scratch *s = bpf_map_lookup_elem(&scratches, &key);
+
+		SEAM_LOOP_GUARD;
+		if (s && !__sync_val_compare_and_swap(&s->busy, 0, 1))
+			return s;
+	}
+	count(SEAM_COUNT_NO_SCRATCH);
+	return NULL;
+}
+
+static __always_inline void scratch_give(struct scratch *s)
+{
+	__sync_lock_test_and_set(&s->busy, 0);
+}
+
+static __always_inline void head_fill(struct seam_wire *head, uint32_t type,
+				      struct task_struct *task, uint64_t cookie)
+{
+	head->type = type;
+	head->pid = task->tgid;
+	head->tid = task->pid;
+	head->cpu = bpf_get_smp_processor_id();
+	head->time_ns = bpf_ktime_get_ns();
+	head->cookie = cookie;
+}
+
+static __always_inline void count_end(int end)
+{
+	struct cpu_state *cpu = cpu_state();
+
+	if (cpu && end >= 0 && end < SEAM_END_MAX)
+		__sync_fetch_and_add(&cpu->ends[end], 1);
+}
+
+/* The stack's own frames, whatever they are worth. */
+static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
+					uint32_t flags, int end, uint64_t began)
+{
+	struct scratch *s = env->scratch;
+	uint32_t nr = s->nr;
+	uint64_t size;
+
+	head_fill(&s->stack.head, SEAM_WIRE_STACK, env->task, cookie);
+	s->stack.took_ns = s->stack.head.time_ns - began;
+	s->stack.flags = flags;
+	s->stack.end = end;
+	s->stack.nr = nr;
+	s->stack.pad = 0;
+	count_end(end);
+	count_add(SEAM_COUNT_FRAMES, nr);
+	count_add(SEAM_COUNT_UNWIND_NS, s->stack.took_ns);
+	if (nr > SEAM_MAX_FRAMES)
+		nr = SEAM_MAX_FRAMES;
+	size = sizeof(s->stack) + (uint64_t)nr * 8;
+	if (bpf_ringbuf_output(&ring, &s->stack, size, ring_flags(&ring)))
+		count(SEAM_COUNT_LOST_STACK);
+}
+
+#define COPY_CHUNK 4096
+
+/*
+ * Copies want bytes of the stack, or as many as can be read, chunk by chunk.
+ * Return: the number of bytes copied.
+ */
+static __always_inline uint32_t copy_stack(struct seam_env *env, uint64_t from,
+					   uint32_t want)
+{
+	struct scratch *s = env->scratch;
+
+	s->nr = 0;
+	while (s->nr < want) {
+		uint32_t done = s->nr & ~(COPY_CHUNK - 1);
+		uint32_t left = want - done;
+
+		SEAM_LOOP_GUARD;
+		if (done > SEAM_MAX_COPY - COPY_CHUNK)
+			break;
+		if (left > COPY_CHUNK)
+			left = COPY_CHUNK;
+		if (read_user(env, s->bytes + done, left, from + done))
+			break;
+		s->nr = done + left;
+	}
+	return s->nr;
+}
+
+static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
+				      uint32_t flags, int why, uint64_t began)
+{
+	struct scratch *s = env->scratch;
+	uint64_t sp = env->state->regs[SEAM_AMD64_REG_SP];
+	uint64_t from = (sp - SEAM_AMD64_RED_ZONE) & ~7ULL;
+	uint64_t want = 0, size, end = 0;
+	uint64_t mm;
+	uint32_t done = 0;
+
+	bpf_rcu_read_lock();
+	mm = mm_of(env->task);
+	if (mm && !seam_vma_find(mm, sp, &s->vma)) {
+		if (from < s->vma.start)
+			from = s->vma.start;
+		end = s->vma.end;
+		want = end - from;
+	}
+	bpf_rcu_read_unlock();
+	if (want > seam_stack_copy)
+		want = seam_stack_copy;
+	if (want > SEAM_MAX_COPY)
+		want = SEAM_MAX_COPY;
+	done = copy_stack(env, from, want);
+	head_fill(&s->copy.head, SEAM_WIRE_COPY, env->task, cookie);
+	s->copy.took_ns = s->copy.head.time_ns - began;
+	s->copy.flags = flags;
+	s->copy.why = why;
+	__builtin_memcpy(s->copy.regs, env->state->regs, sizeof(s->copy.regs));
+	s->copy.stack = from;
+	s->copy.size = done;
+	s->copy.cut = end - from != done;
+	if (done > SEAM_MAX_COPY)
+		done = SEAM_MAX_COPY;
+	size = sizeof(s->copy) + done;
+	count(SEAM_COUNT_COPIES);
+	count_add(SEAM_COUNT_COPY_BYTES, done);
+	if (bpf_ringbuf_output(&copies, &s->copy, size, ring_flags(&copies)))
+		count(SEAM_COUNT_LOST_COPY);
+}
+
+/* Takes and sends the stack of a task whose state has regs and cookie. */
+static __always_inline void take_stack(struct task_struct *task,
+				       struct task_state *state,
+				       uint64_t cookie, uint32_t flags,
+				       enum how how)
+{
+	struct seam_env env = { .state = state, .task = task, .how = how };
+	uint64_t began = bpf_ktime_get_ns();
+	int end;
+
+	env.scratch = scratch_take();
+	if (!env.scratch)
+		return;
+	count(SEAM_COUNT_UNWINDS);
+	end = unwind(&env);
+	if (end == SEAM_NO_RULE ||
+	    (end == SEAM_NO_TABLE && env.scratch->asked))
+		emit_copy(&env, cookie, flags, end, began);
+	else
+		emit_frames(&env, cookie, flags, end, began);
+	scratch_give(env.scratch);
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * The few kernel structures that seam reads, with only the members it
+ * reads: libbpf relocates every access to the running kernel (CO-RE).
+ * Types that UAPI headers have come from there.
+ */
+#ifndef SEAM_BPF_KERNEL_H
+#define SEAM_BPF_KERNEL_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), \
+			     apply_to = record)
+
+struct super_block {
+	uint32_t s_dev;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	long long i_size;
+	long long i_ctime_sec;
+	uint32_t i_ctime_nsec;
+	uint32_t i_generation;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct mm_struct;
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct mm_struct *vm_mm;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+};
+
+struct maple_tree {
+	void *ma_root;
+};
+
+struct seqcount {
+	unsigned int sequence;
+};
+typedef struct seqcount seqcount_t;
+
+struct mm_context {
+	void *vdso;
+};
+typedef struct mm_context mm_context_t;
+
+struct mm_struct {
+	struct maple_tree mm_mt;
+	seqcount_t mm_lock_seq;
+	mm_context_t context;
+};
+
+struct maple_metadata {
+	unsigned char end;
+};
+
+struct maple_pnode;
+
+struct maple_range_64 {
+	struct maple_pnode *parent;
+	unsigned long pivot[15];
+	union {
+		void *slot[16];
+		struct {
+			void *pad[15];
+			struct maple_metadata meta;
+		};
+	};
+};
+
+struct maple_arange_64 {
+	struct maple_pnode *parent;
+	unsigned long pivot[9];
+	void *slot[10];
+	struct maple_metadata meta;
+};
+
+struct pt_regs___kernel {
+	unsigned long r15, r14, r13, r12, bp, bx;
+	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax, ip, cs, flags, sp, ss;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int exit_state;
+	int pid, tgid;
+	uint64_t start_boottime;
+	struct task_struct *group_leader;
+	struct mm_struct *mm;
+};
+
+/* Defined, not declared: libbpf compares prototypes by kind of type. */
+struct bpf_map {
+	uint32_t id;
+};
+
+struct linux_binprm;
+
+
+#pragma clang attribute pop
+
+#define PF_EXITING 0x00000004
+#define PF_IO_WORKER 0x00000010
+#define PF_USER_WORKER 0x00004000
+#define PF_KTHREAD 0x00200000
+
+#define VM_IO 0x00004000UL
+#define VM_PFNMAP 0x00000400UL
+#define VM_UFFD_MISSING 0x00000200UL
+#define VM_UFFD_WP 0x00001000UL
+#define VM_UFFD_MINOR (1UL << 38)
+
+#endif

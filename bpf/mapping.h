@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * From an address to its mapping and the table of its file.
+ *
+ * The mm's maple tree is walked under RCU, as the kernel's own per-VMA
+ * locking does. bpf_find_vma is a trylock on mmap_lock: it fails in most
+ * calls while threads map and unmap, and works once per interrupt. The mm's
+ * write sequence tells whether what was read, now or in an earlier unwind,
+ * is still true.
+ */
+#ifndef SEAM_BPF_MAPPING_H
+#define SEAM_BPF_MAPPING_H
+
+#include "bpf/maps.h"
+#include "core/env.h"
+
+#include <bpf/bpf_core_read.h>
+
+extern void *bpf_rdonly_cast(const void *obj, uint32_t btf_id) __ksym;
+
+#define MAPLE_LEAF 1
+#define MAPLE_RANGE 2
+#define MAPLE_ARANGE 3
+#define MAPLE_DEPTH 8 /* 10^7 mappings */
+
+#define PAGE_SHIFT 12
+
+static __always_inline void *untrusted(uint64_t addr, uint32_t btf_id)
+{
+	return bpf_rdonly_cast((const void *)addr, btf_id);
+}
+#define VIEW(type, addr) \
+	((type *)untrusted((uint64_t)(addr), bpf_core_type_id_kernel(type)))
+
+/* A pointer member, as a number: the verifier tracks typed ones. */
+#define ADDRESS(type, addr, field)        \
+	(*(const uint64_t *)untrusted(    \
+		(uint64_t)(addr) +        \
+			bpf_core_field_offset(type, field), 0))
+
+/* 0: the task has none (any more). */
+static __always_inline uint64_t mm_of(struct task_struct *task)
+{
+	return *(const uint64_t *)bpf_rdonly_cast(
+		(const char *)bpf_rdonly_cast(task, 0) +
+			bpf_core_field_offset(struct task_struct, mm), 0);
+}
+
+/* The slot for index in an internal or leaf node of the tree. */
+static __always_inline uint64_t maple_slot(uint64_t node, uint32_t type, uint64_t index)
+{
+	const uint64_t *pivots, *slots;
+	uint32_t end, i;
+
+	if (type == MAPLE_ARANGE) {
+		pivots = untrusted(
+			node + bpf_core_field_offset(struct maple_arange_64,
+						     pivot), 0);
+		slots = untrusted(
+			node + bpf_core_field_offset(struct maple_arange_64,
+						     slot), 0);
+		end = *(uint8_t *)untrusted(
+			node + bpf_core_field_offset(struct maple_arange_64,
+						     meta.end), 0);
+		if (end > 9)
+			return 0;
+	} else {
+		pivots = untrusted(
+			node + bpf_core_field_offset(struct maple_range_64,
+						     pivot), 0);
+		slots = untrusted(
+			node + bpf_core_field_offset(struct maple_range_64,
+						     slot), 0);
+		end = 15;
+		if (!pivots[14])
+			end = *(uint8_t *)untrusted(
+				node + bpf_core_field_offset(
+					       struct maple_range_64,
+					       meta.end), 0);
+		if (end > 15)
+			return 0;
+	}
+	/* The last slot reaches to the node's maximum: it has no pivot. */
+	for (i = 0; i < end; i++) {
+		SEAM_LOOP_GUARD;
+		if (pivots[i] >= index)
+			break;
+	}
+	return slots[i];
+}
+
+/*
+ * The VMA that the tree under root holds for addr, or 0. Under RCU. Global,
+ * with scalars for arguments, so that the verifier walks it only once.
+ */
+__noinline uint64_t seam_maple_find(uint64_t root, uint64_t addr)
+{
+	uint64_t entry = root;
+	uint32_t depth;
+
+	for (depth = 0; depth < MAPLE_DEPTH; depth++) {
+		uint64_t node = entry & ~0xffULL;
+		uint32_t type = (entry >> 3) & 0xf;
+
+		SEAM_LOOP_GUARD;
+		/* A root that is no node would be the only VMA there is. */
+		if ((entry & 3) != 2 || type < MAPLE_LEAF ||
+		    type > MAPLE_ARANGE)
+			return 0;
+		entry = maple_slot(node, type, addr);
+		if (type == MAPLE_LEAF)
+			return entry;
+		/* The parent of a dead node points to the node itself. */
+		if (!entry || (ADDRESS(struct maple_range_64, node, parent) &
+			       ~0xffULL) == node)
+			return 0;
+	}
+	return 0;
+}
+
+static __always_inline uint32_t mm_seq(uint64_t mm)
+{
+	return *(volatile uint32_t *)&VIEW(struct mm_struct, mm)
+			->mm_lock_seq.sequence;
+}
+
+/* Return: 0; -1 nothing is mapped at addr; -2 it changes as we look. */
+static __always_inline int vma_view(uint64_t mm, uint64_t addr,
+				    struct vma_view *ret)
+{
+	uint32_t seq = mm_seq(mm);
+	struct vm_area_struct *vma;
+	uint64_t found = seam_maple_find(ADDRESS(struct mm_struct, mm, mm_mt.ma_root), addr);
+
+	if (!found)
+		return seq & 1 || seq != mm_seq(mm) ? -2 : -1;
+	vma = VIEW(struct vm_area_struct, found);
+	ret->start = vma->vm_start;
+	ret->end = vma->vm_end;
+	ret->off = vma->vm_pgoff << PAGE_SHIFT;
+	ret->flags = vma->vm_flags;
+	ret->file = ADDRESS(struct vm_area_struct, found, vm_file);
+	ret->inode = 0;
+	if (ret->file)
+		ret->inode = ADDRESS(struct file, ret->file, f_inode);
+	if (addr < ret->start || addr >= ret->end)
+		return -2;
+	if (!(seq & 1) && seq == mm_seq(mm))
+		return 0;
+	/* A writer is at work, perhaps elsewhere: believe what two walks say. */
+	if (seam_maple_find(ADDRESS(struct mm_struct, mm, mm_mt.ma_root), addr) != found || ADDRESS(struct vm_area_struct, found, vm_mm) != mm ||
+	    vma->vm_start != ret->start || vma->vm_end != ret->end ||
+	    ADDRESS(struct vm_area_struct, found, vm_file) != ret->file)
+		return -2;
+	return 0;
+}
+
+#define VMA_TRIES 4
+
+/* Return: as vma_view. Global, for the verifier. */
+__noinline int seam_vma_find(uint64_t mm, uint64_t addr,
+			     struct vma_view *ret ARG_NONNULL)
+{
+	int err = -2;
+	uint32_t i;
+
+	count(SEAM_COUNT_MAP_WALKS);
+	for (i = 0; i < VMA_TRIES; i++) {
+		err = vma_view(mm, addr, ret);
+		if (err != -2)
+			return err;
+		count(SEAM_COUNT_MAP_RETRIES);
+	}
+	return err;
+}
+
+static __always_inline void key_of_inode(uint64_t addr, struct seam_file_key *ret)
+{
+	struct inode *inode = VIEW(struct inode, addr);
+
+	ret->ino = inode->i_ino;
+	ret->size = inode->i_size;
+	ret->ctime_sec = inode->i_ctime_sec;
+	ret->ctime_nsec = inode->i_ctime_nsec;
+	ret->generation = inode->i_generation;
+	ret->dev = VIEW(struct super_block, ADDRESS(struct inode, addr, i_sb))
+			   ->s_dev;
+	ret->kind = SEAM_KEY_FILE;
+}
+
+/* Return: false if the mapping can have no table by its nature. */
+static __always_inline bool key_of_vma(uint64_t mm,
+				       const struct vma_view *vma,
+				       struct seam_file_key *ret)
+{
+	__builtin_memset(ret, 0, sizeof(*ret));
+	if (vma->inode) {
+		key_of_inode(vma->inode, ret);
+		return true;
+	}
+	ret->kind = SEAM_KEY_VDSO;
+	return vma->start == ADDRESS(struct mm_struct, mm, context.vdso);
+}
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Maps, configuration and counters of the BPF side. */
+#ifndef SEAM_BPF_MAPS_H
+#define SEAM_BPF_MAPS_H
+
+#include "bpf/kernel.h"
+#include "core/wire.h"
+
+/* What step.h asks of its includer; defined in unwind.h. */
+struct seam_env;
+static __always_inline bool seam_env_word(struct seam_env *env, uint64_t addr,
+					  uint64_t *ret);
+static __always_inline bool seam_env_reg(struct seam_env *env, uint32_t regnum,
+					 uint64_t *ret);
+
+#include "core/sframe-read.h"
+#include "core/step.h"
+
+#include <bpf/bpf_helpers.h>
+
+#define SEAM_ARENA_TYPE 33 /* BPF_MAP_TYPE_ARENA; Debian 12 lacks the name */
+#define SEAM_CACHED_MAPPINGS 8
+#define SEAM_SCRATCHES 64
+#define SEAM_WINDOW 1024
+#define SEAM_RULE_SLOTS 65536
+
+/* Set before loading. */
+enum seam_watch_mode { SEAM_WATCH_ALL, SEAM_WATCH_TGID, SEAM_WATCH_TID };
+extern const volatile uint32_t seam_watch_mode;
+const volatile uint32_t seam_watch_mode = SEAM_WATCH_TGID;
+const volatile uint32_t seam_max_stack = 512;
+const volatile uint32_t seam_stack_copy = 65536;
+const volatile bool seam_kfunc_impl = true; /* 6.18's spelling */
+const volatile uint64_t seam_clock_period[16];  /* per event; 0: not a clock */
+
+/* Moves when a table is added or taken away: cached mappings are stale. */
+uint32_t seam_tables_generation;
+
+/* A mapping, bound to the table of its file. */
+struct mapping {
+	uint64_t start, end;
+	uint64_t delta; /* ip + delta: offset in the file */
+	uint32_t table; /* id; 0: none (yet) */
+	uint32_t offset, fdes, num_fdes, fres, table_end;
+	uint32_t state; /* enum seam_table_state, 0: not a file */
+	uint32_t pad;
+};
+
+struct bpf_task_work {
+	uint64_t __opaque;
+} __attribute__((aligned(8)));
+
+enum element_flags {
+	ELEMENT_RUNNING = 1, /* the unwind is under way */
+	ELEMENT_TAKEN = 2,   /* the stack was taken eagerly: exec or exit */
+	ELEMENT_EXIT = 4,    /* past sched_process_exit: nothing comes after */
+};
+
+/* The per-task state. Only the task itself writes it, in its own context,
+ * interrupted at worst by an event on its own CPU. */
+struct task_state {
+	uint64_t start;  /* start_boottime of the task it belongs to */
+	uint64_t cookie; /* of the open entry; 0: none */
+	uint64_t closed; /* the last cookie whose stack was written */
+	uint32_t flags;
+	uint32_t next_map;
+	uint64_t regs[SEAM_WIRE_REGS]; /* the user's, at the first request */
+	uint64_t mm;
+	uint32_t mm_seq, tables;
+	struct mapping maps[SEAM_CACHED_MAPPINGS];
+};
+
+/* Apart, since the verifier keeps functions away from the task work. */
+struct element {
+	struct bpf_task_work work;
+	struct task_state state;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 20);
+	__type(key, uint32_t);
+	__type(value, struct element);
+} elements SEC(".maps");
+
+/* All zero: an element is too large for a program's own stack. */
+struct no_element {
+	uint8_t bytes[sizeof(struct element)];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct no_element);
+} fresh_elements SEC(".maps");
+
+/* Watched tasks: tgid or tid -> start_boottime, by seam_watch_mode. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 20);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} watched SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, struct seam_file_key);
+	__type(value, struct seam_table_ref);
+} tables SEC(".maps");
+
+/* What a VMA says, copied out of it. */
+struct vma_view {
+	uint64_t start, end, off, flags;
+	uint64_t file, inode;
+};
+
+/* Room to build one stack or copy in. A callback may sleep, so this is
+ * neither per CPU nor on the stack: it is taken, and given back. */
+struct scratch {
+	struct vma_view vma;
+	struct seam_wire_miss miss;
+	struct seam_cursor cursor;
+	uint32_t nr;   /* frames found */
+	uint32_t asked; /* a table was missing that may come */
+	uint32_t other; /* the task is not current: its memory is read by the
+			 * sleepable caller only */
+	uint64_t fault; /* the address whose read failed */
+	uint64_t faults; /* of the frame at hand */
+	uint64_t busy;
+	uint64_t base; /* address of window[0] */
+	uint64_t len;  /* of it that was read */
+	uint8_t window[SEAM_WINDOW];
+	union {
+		struct {
+			struct seam_wire_stack stack;
+			uint64_t ips[SEAM_MAX_FRAMES];
+		};
+		struct {
+			struct seam_wire_copy copy;
+			uint8_t bytes[SEAM_MAX_COPY];
+		};
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SEAM_SCRATCHES);
+	__type(key, uint32_t);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct sample_buffer {
+	struct seam_wire_sample sample;
+	uint64_t ips[SEAM_MAX_KERNEL];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct sample_buffer);
+} sample_buffers SEC(".maps");
+
+struct cpu_state {
+	uint64_t cookies;	       /* counter of the cookie's high part */
+	uint64_t next_tick_ns[16]; /* per clock event */
+	uint64_t counts[SEAM_COUNT_MAX];
+	uint64_t ends[SEAM_END_MAX]; /* user stacks written, by end code */
+	uint64_t event_runs[16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct cpu_state);
+} cpu_states SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} ring SEC(".maps");
+
+/* Stack copies and table requests: a burst of them must not cost samples. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+} copies SEC(".maps");
+
+/* Tables, and the rule cache in front of them. Pages come on touch. */
+struct {
+	__uint(type, SEAM_ARENA_TYPE);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1 << 18); /* pages: 1 GiB of addresses */
+} arena SEC(".maps");
+
+/* A rule, packed; key and rule are xored so that a torn pair never matches. */
+struct rule_slot {
+	uint64_t key_xor_rule, rule;
+};
+#define SEAM_RULES_OFFSET 4096 /* the first page stays empty */
+#define SEAM_TABLES_OFFSET \
+	(SEAM_RULES_OFFSET + SEAM_RULE_SLOTS * sizeof(struct rule_slot))
+
+/* Arguments of global functions, as the verifier is to take them. */
+#define ARG_NONNULL __attribute__((btf_decl_tag("arg:nonnull")))
+#define ARG_TRUSTED __attribute__((btf_decl_tag("arg:trusted")))
+
+static __always_inline struct cpu_state *cpu_state(void)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(&cpu_states, &zero);
+}
+
+static __always_inline void count_add(enum seam_count which, uint64_t n)
+{
+	struct cpu_state *cpu = cpu_state();
+
+	if (cpu)
+		__sync_fetch_and_add(&cpu->counts[which], n);
+}
+
+static __always_inline void count(enum seam_count which)
+{
+	count_add(which, 1);
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Asking for a user stack: the task's element, the cookie of its entry, and
+ * the task work that takes the stack on the way back to user space.
+ *
+ *   cookie 0 --request--> cookie c, work scheduled --callback--> closed c, 0
+ *   exec, exit: the stack is taken at once (TAKEN); every later request of
+ *   that exec or exit joins its cookie. The callback after an exec closes it.
+ */
+#ifndef SEAM_BPF_REQUEST_H
+#define SEAM_BPF_REQUEST_H
+
+#include "bpf/emit.h"
+#include "core/cookie.h"
+
+typedef int (*bpf_task_work_callback_t)(struct bpf_map *map, void *key,
+					void *value);
+
+/* Linux 6.18 to 7.1, and 7.2 on. */
+extern int bpf_task_work_schedule_resume_impl(struct task_struct *task,
+					      struct bpf_task_work *tw,
+					      void *map__map,
+					      bpf_task_work_callback_t callback,
+					      void *aux__prog) __ksym __weak;
+extern int bpf_task_work_schedule_resume(struct task_struct *task,
+					 struct bpf_task_work *tw,
+					 void *map__map,
+					 bpf_task_work_callback_t callback)
+	__ksym __weak;
+
+#define EBUSY 16
+
+static int on_return_to_user(struct bpf_map *map, void *key, void *value);
+
+/* user regs, or those saved at entry: bpf_task_pt_regs of current. */
+static __always_inline void regs_save(uint64_t *to, const struct pt_regs___kernel *regs)
+{
+	to[0] = regs->ax;
+	to[1] = regs->dx;
+	to[2] = regs->cx;
+	to[3] = regs->bx;
+	to[4] = regs->si;
+	to[5] = regs->di;
+	to[6] = regs->bp;
+	to[7] = regs->sp;
+	to[8] = regs->r8;
+	to[9] = regs->r9;
+	to[10] = regs->r10;
+	to[11] = regs->r11;
+	to[12] = regs->r12;
+	to[13] = regs->r13;
+	to[14] = regs->r14;
+	to[15] = regs->r15;
+	to[16] = regs->ip;
+}
+
+static __always_inline bool regs_moved(const uint64_t *saved,
+				       const struct pt_regs___kernel *regs)
+{
+	return saved[SEAM_AMD64_REG_IP] != regs->ip ||
+	       saved[SEAM_AMD64_REG_SP] != regs->sp;
+}
+
+static __always_inline uint64_t cookie_next(void)
+{
+	struct cpu_state *cpu = cpu_state();
+	uint32_t nr = bpf_get_smp_processor_id();
+	uint64_t cookie;
+
+	if (!cpu)
+		return 0;
+	cookie = seam_cookie_make(
+		__sync_fetch_and_add(&cpu->cookies, 1) + 1, nr);
+	if (!cookie) /* the counter wrapped to 0 */
+		cookie = seam_cookie_make(
+			__sync_fetch_and_add(&cpu->cookies, 1) + 1, nr);
+	return cookie;
+}
+
+/* The task's element, made or made new where it has none of its own. */
+static __always_inline struct element *element_get(struct task_struct *task)
+{
+	uint32_t tid = task->pid;
+	struct element *el = bpf_map_lookup_elem(&elements, &tid);
+	long err;
+
+	if (el && el->state.start == task->start_boottime)
+		return el;
+	if (el) {
+		/* A dead task's, met under its reused tid. */
+		count(SEAM_COUNT_STALE);
+		bpf_map_delete_elem(&elements, &tid);
+	}
+	{
+		uint32_t zero = 0;
+		struct no_element *fresh =
+			bpf_map_lookup_elem(&fresh_elements, &zero);
+
+		if (!fresh)
+			return NULL;
+		err = bpf_map_update_elem(&elements, &tid, fresh, BPF_NOEXIST);
+	}
+	el = bpf_map_lookup_elem(&elements, &tid);
+	if (!el) {
+		count(SEAM_COUNT_NO_ELEMENT);
+		return NULL;
+	}
+	if (!err)
+		el->state.start = task->start_boottime;
+	return el;
+}
+
+static __always_inline int schedule(struct task_struct *task,
+				    struct element *el)
+{
+	if (seam_kfunc_impl)
+		return bpf_task_work_schedule_resume_impl(
+			task, &el->work, &elements, on_return_to_user, NULL);
+	return bpf_task_work_schedule_resume(task, &el->work, &elements,
+					     on_return_to_user);
+}
+
+/* Opens an entry, or finds that another request of it was first. */
+static __always_inline uint64_t entry_open(struct element *el,
+					const struct pt_regs___kernel *regs,
+					bool *ret_first)
+{
+	uint64_t cookie = cookie_next(), had;
+
+	*ret_first = false;
+	had = __sync_val_compare_and_swap(&el->state.cookie, 0, cookie);
+	if (had)
+		return had;
+	*ret_first = true;
+	regs_save(el->state.regs, regs);
+	return cookie;
+}
+
+/*
+ * A request at an event. in_user: the event interrupted user code.
+ * Return: the cookie that the sample's user stack will come with; 0: none
+ * will come, and *ret_end says why.
+ */
+static __always_inline uint64_t request(struct task_struct *task, bool in_user,
+				     struct element **ret_el, uint32_t *ret_end)
+{
+	struct pt_regs___kernel *regs =
+		(struct pt_regs___kernel *)bpf_task_pt_regs(task);
+	struct element *el = element_get(task);
+	uint64_t cookie, closed;
+	bool first;
+	int err;
+
+	*ret_el = el;
+	*ret_end = SEAM_LOST;
+	if (!el)
+		return 0;
+	if (in_user && (el->state.flags & ELEMENT_TAKEN)) {
+		/* User code runs: the exec whose stack was taken is over. */
+		el->state.closed = el->state.cookie;
+		el->state.flags &= ~ELEMENT_TAKEN;
+		el->state.cookie = 0;
+	}
+	cookie = entry_open(el, regs, &first);
+	if (!first)
+		return cookie;
+	if (task->flags & PF_EXITING) {
+		/* sched_process_exit is yet to come and takes the stack. */
+		if (!task->exit_state && !(el->state.flags & ELEMENT_EXIT))
+			return cookie;
+		el->state.cookie = 0;
+		*ret_end = SEAM_EXITED;
+		return 0;
+	}
+	err = schedule(task, el);
+	if (!err)
+		return cookie;
+	closed = el->state.closed;
+	el->state.cookie = 0;
+	if (err == -EBUSY && closed) {
+		/* Between the callback's end and the kernel's own release:
+		 * the stack just written is this entry's. */
+		count(SEAM_COUNT_CLOSED);
+		return closed;
+	}
+	count(SEAM_COUNT_REFUSED);
+	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER, HOW_NOFAULT);
+	el->state.closed = cookie;
+	return cookie;
+}
+
+/* Runs in the task, on its way to user space; may sleep. */
+static int on_return_to_user(struct bpf_map *map, void *key, void *value)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct element *el = value;
+	uint64_t cookie = el->state.cookie;
+	uint32_t flags = 0;
+
+	if (el->state.flags & ELEMENT_EXIT) {
+		count(SEAM_COUNT_SKIPPED);
+		return 0;
+	}
+	if (el->state.flags & ELEMENT_TAKEN) {
+		count(SEAM_COUNT_SKIPPED);
+		el->state.flags &= ~ELEMENT_TAKEN;
+	} else if (cookie) {
+		if (regs_moved(el->state.regs,
+			       (struct pt_regs___kernel *)bpf_task_pt_regs(task))) {
+			count(SEAM_COUNT_MOVED);
+			flags |= SEAM_STACK_MOVED;
+		}
+		el->state.flags |= ELEMENT_RUNNING;
+		take_stack(task, &el->state, cookie, flags, HOW_FAULT);
+		el->state.flags &= ~ELEMENT_RUNNING;
+	}
+	el->state.closed = cookie;
+	el->state.cookie = 0;
+	return 0;
+}
+
+/* Takes the stack now: at exec and exit, while the memory is still there. */
+static __always_inline struct element *take_now(struct task_struct *task)
+{
+	struct element *el = element_get(task);
+	bool first;
+	uint64_t cookie;
+
+	if (!el || (el->state.flags & (ELEMENT_TAKEN | ELEMENT_EXIT)))
+		return NULL;
+	cookie = entry_open(el, (struct pt_regs___kernel *)bpf_task_pt_regs(task),
+			    &first);
+	el->state.flags |= ELEMENT_RUNNING;
+	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER, HOW_NOFAULT);
+	el->state.flags &= ~ELEMENT_RUNNING;
+	el->state.flags |= ELEMENT_TAKEN;
+	return el;
+}
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * The programs: one for perf events, and those that follow tasks. tp_btf
+ * only: a busy classic tracepoint program makes the kernel drop other
+ * programs' events without counting them.
+ */
+#include "bpf/request.h"
+
+#include <bpf/bpf_tracing.h>
+#include <linux/bpf_perf_event.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline bool is_watched(struct task_struct *task)
+{
+	uint32_t id;
+
+	if (seam_watch_mode == SEAM_WATCH_ALL)
+		return true;
+	id = seam_watch_mode == SEAM_WATCH_TGID ? task->tgid : task->pid;
+	return bpf_map_lookup_elem(&watched, &id);
+}
+
+/* Kernel threads, idle and io workers have no user half. */
+static __always_inline bool has_user(struct task_struct *task)
+{
+	return task->pid && !(task->flags & (PF_KTHREAD | PF_IO_WORKER |
+					     PF_USER_WORKER));
+}
+
+/*
+ * Counts an event, and the periods of its clock that passed without one.
+ * A tick that comes late swallows the ticks it should have been: the timer
+ * skips them. A tick that is whole periods late to the point was not late:
+ * another was dropped, and stays missing in the count.
+ */
+static __always_inline void count_event(uint32_t event, uint64_t now)
+{
+	struct cpu_state *cpu = cpu_state();
+	uint64_t period, late, missed;
+
+	if (!cpu || event >= 16)
+		return;
+	cpu->counts[SEAM_COUNT_EVENTS]++;
+	cpu->event_runs[event]++;
+	period = seam_clock_period[event];
+	if (!period)
+		return;
+	if (!cpu->next_tick_ns[event] || now < cpu->next_tick_ns[event]) {
+		cpu->next_tick_ns[event] = now + period;
+		return;
+	}
+	late = now - cpu->next_tick_ns[event];
+	missed = late / period;
+	if (missed && late % period > period / 16)
+		cpu->counts[SEAM_COUNT_LATE] += missed;
+	cpu->next_tick_ns[event] += (missed + 1) * period;
+}
+
+static __always_inline int sample_emit(void *ctx, struct sample_buffer *buf,
+				       bool kernel_stack)
+{
+	uint64_t size = sizeof(buf->sample);
+	long bytes = 0;
+
+	buf->sample.nr = 0;
+	if (kernel_stack)
+		bytes = bpf_get_stack(ctx, buf->ips, sizeof(buf->ips), 0);
+	if (bytes > 0 && bytes <= (long)sizeof(buf->ips)) {
+		buf->sample.nr = bytes / 8;
+		size += bytes;
+	}
+	if (bpf_ringbuf_output(&ring, &buf->sample, size, ring_flags(&ring))) {
+		count(SEAM_COUNT_LOST_SAMPLE);
+		return -1;
+	}
+	return 0;
+}
+
+SEC("perf_event")
+int seam_event(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t event = bpf_get_attach_cookie(ctx), zero = 0;
+	uint64_t now = bpf_ktime_get_ns();
+	volatile uint64_t *cs = (volatile uint64_t *)&ctx->regs.cs;
+	bool in_user = *cs & 3;
+	struct sample_buffer *buf;
+	struct element *el = NULL;
+
+	count_event(event, now);
+	if (!is_watched(task)) {
+		count(SEAM_COUNT_FILTERED);
+		return 0;
+	}
+	buf = bpf_map_lookup_elem(&sample_buffers, &zero);
+	if (!buf)
+		return 0;
+	count(SEAM_COUNT_SAMPLES);
+	head_fill(&buf->sample.head, SEAM_WIRE_SAMPLE, task, 0);
+	buf->sample.head.time_ns = now;
+	buf->sample.ip = ctx->regs.rip;
+	buf->sample.period = ctx->sample_period;
+	buf->sample.event = event;
+	buf->sample.flags = in_user ? SEAM_SAMPLE_USER : 0;
+	buf->sample.end = SEAM_NO_USER;
+	if (has_user(task)) {
+		count(SEAM_COUNT_WANTED);
+		buf->sample.head.cookie =
+			request(task, in_user, &el, &buf->sample.end);
+		if (el && (el->state.flags & ELEMENT_RUNNING)) {
+			count(SEAM_COUNT_OWN);
+			buf->sample.flags |= SEAM_SAMPLE_OWN;
+		}
+	}
+	sample_emit(ctx, buf, !in_user);
+	return 0;
+}
+
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
+{
+	struct element *el;
+
+	if (!is_watched(task) || !has_user(task))
+		return 0;
+	el = take_now(task);
+	/* So that the exec's end is seen. Already pending is as good. */
+	if (el)
+		schedule(bpf_get_current_task_btf(), el);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
+{
+	struct element *el;
+
+	if (!is_watched(task) || !has_user(task))
+		return 0;
+	el = take_now(task);
+	if (el)
+		el->state.flags |= ELEMENT_EXIT;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(seam_fork, struct task_struct *parent, struct task_struct *child)
+{
+	uint64_t start = child->start_boottime;
+	uint32_t id;
+
+	if (seam_watch_mode == SEAM_WATCH_ALL || !is_watched(parent))
+		return 0;
+	id = seam_watch_mode == SEAM_WATCH_TGID ? child->tgid : child->pid;
+	if (id == (seam_watch_mode == SEAM_WATCH_TGID ? parent->tgid :
+							parent->pid))
+		return 0; /* a thread of a watched process */
+	if (bpf_map_update_elem(&watched, &id, &start, BPF_ANY))
+		count(SEAM_COUNT_WATCH_FULL);
+	return 0;
+}
+
+/* exec by a thread that is not the leader gives it the leader's tid, whose
+ * element is the dead leader's and says so by nothing. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
+	     struct linux_binprm *bprm)
+{
+	uint32_t tid = task->pid;
+
+	if (old_pid != task->pid)
+		bpf_map_delete_elem(&elements, &tid);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(seam_free, struct task_struct *task)
+{
+	uint32_t tid = task->pid;
+	struct element *el = bpf_map_lookup_elem(&elements, &tid);
+	uint64_t *start;
+
+	if (el && el->state.start == task->start_boottime)
+		bpf_map_delete_elem(&elements, &tid);
+	if (seam_watch_mode == SEAM_WATCH_ALL)
+		return 0;
+	start = bpf_map_lookup_elem(&watched, &tid);
+	if (start && *start == task->start_boottime)
+		bpf_map_delete_elem(&watched, &tid);
+	return 0;
+}
+
+/* The key of what the caller has mapped at an address: for preloading. */
+struct key_args {
+	uint64_t addr;
+	struct seam_file_key key; /* answer */
+	int64_t err;
+};
+
+SEC("syscall")
+int seam_key(struct key_args *args)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct scratch *s = scratch_take();
+	uint64_t mm;
+
+	args->err = -2;
+	if (!s)
+		return 0;
+	bpf_rcu_read_lock();
+	mm = mm_of(task);
+	if (mm) {
+		args->err = seam_vma_find(mm, args->addr, &s->vma);
+		if (!args->err && !key_of_vma(mm, &s->vma, &s->miss.key))
+			args->err = -1;
+	}
+	bpf_rcu_read_unlock();
+	args->key = s->miss.key;
+	scratch_give(s);
+	return 0;
+}
+
+struct bpf_iter_meta;
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+/* At the end of a recording: tasks that still sleep in the entry of their
+ * last sample. Taken from outside, without waking them. */
+SEC("iter.s/task")
+int seam_sleepers(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct element *el;
+	uint64_t cookie;
+	uint32_t tid;
+
+	if (!task || !has_user(task))
+		return 0;
+	tid = task->pid;
+	el = bpf_map_lookup_elem(&elements, &tid);
+	if (!el || el->state.start != task->start_boottime)
+		return 0;
+	cookie = el->state.cookie;
+	if (!cookie || (el->state.flags & (ELEMENT_TAKEN | ELEMENT_RUNNING)))
+		return 0;
+	take_stack(task, &el->state, cookie, SEAM_STACK_OUTSIDE, HOW_OTHER);
+	return 0;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * What the BPF side and user space exchange: ring records, map keys and
+ * values, counters. Native byte order, all fields naturally aligned.
+ */
+#ifndef SEAM_CORE_WIRE_H
+#define SEAM_CORE_WIRE_H
+
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define SEAM_MAX_FRAMES 4096	/* of a user stack */
+#define SEAM_MAX_KERNEL 127	/* frames of a kernel stack */
+#define SEAM_MAX_COPY 65536	/* bytes of a stack copy */
+#define SEAM_WIRE_REGS 17	/* by DWARF number; [16] is the ip */
+
+enum seam_wire_type {
+	SEAM_WIRE_SAMPLE = 1,
+	SEAM_WIRE_STACK = 2,
+	SEAM_WIRE_COPY = 3,
+	SEAM_WIRE_MISS = 4,
+};
+
+/* Every record begins so. */
+struct seam_wire {
+	uint32_t type; /* enum seam_wire_type */
+	uint32_t pid, tid, cpu;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t cookie;
+};
+
+enum seam_sample_flags {
+	SEAM_SAMPLE_USER = 1, /* taken in user mode: .ip is the user's */
+	SEAM_SAMPLE_OWN = 2,  /* taken inside seam's own unwind */
+};
+
+struct seam_wire_sample {
+	struct seam_wire head; /* cookie 0: no user half, .end says why */
+	uint64_t ip, period;
+	uint32_t event;
+	uint32_t flags; /* enum seam_sample_flags */
+	uint32_t end;	/* 0, or the end code of a stack that never comes */
+	uint32_t nr;	/* kernel frames that follow, leaf first */
+	uint64_t ips[];
+};
+
+enum seam_stack_flags {
+	SEAM_STACK_EAGER = 1,	/* at exec, exit or the event, not deferred */
+	SEAM_STACK_MOVED = 2,	/* registers changed between event and unwind */
+	SEAM_STACK_OUTSIDE = 4, /* taken from a sleeping task, from outside */
+	SEAM_STACK_AGAIN = 8,	/* a second unwind of the same entry */
+};
+
+struct seam_wire_stack {
+	struct seam_wire head;
+	uint64_t took_ns;
+	uint32_t flags; /* enum seam_stack_flags */
+	uint32_t end;	/* enum seam_err */
+	uint32_t nr;
+	uint32_t pad;
+	uint64_t ips[]; /* leaf first */
+};
+
+/* A stack that the kernel side could not unwind, for the library. */
+struct seam_wire_copy {
+	struct seam_wire head;
+	uint64_t took_ns;
+	uint32_t flags;
+	uint32_t why; /* end code of the attempt: SEAM_NO_TABLE ... */
+	uint64_t regs[SEAM_WIRE_REGS];
+	uint64_t stack; /* address of bytes[0] */
+	uint32_t size;
+	uint32_t cut; /* the stack goes on behind the copy */
+	uint8_t bytes[];
+};
+
+/* A file as BPF sees it. User space never computes one. */
+struct seam_file_key {
+	uint64_t ino;
+	uint64_t size;
+	uint64_t ctime_sec;
+	uint32_t ctime_nsec;
+	uint32_t generation;
+	uint32_t dev;
+	uint32_t kind; /* 0 file; enum seam_key_kind */
+};
+
+enum seam_key_kind {
+	SEAM_KEY_FILE = 0,
+	SEAM_KEY_VDSO = 1, /* all else 0 */
+};
+
+/* Code without a table was met: load one, under this key. */
+struct seam_wire_miss {
+	struct seam_wire head; /* cookie 0 */
+	struct seam_file_key key;
+	uint64_t start, end, off; /* the mapping; off in bytes */
+};
+
+enum seam_table_state {
+	SEAM_TABLE_ASKED = 1,	/* a miss was sent, no answer yet */
+	SEAM_TABLE_LOADED = 2,
+	SEAM_TABLE_NONE = 3,	/* the file has no CFI, or cannot be had */
+};
+
+/* Value of the tables map. */
+struct seam_table_ref {
+	uint32_t state;	 /* enum seam_table_state */
+	uint32_t id;	 /* never reused: names the content */
+	uint32_t offset; /* in the arena */
+	uint32_t fdes, num_fdes, fres, end; /* struct seam_sframe */
+	uint32_t pad;
+	uint64_t used_ns; /* last time a mapping was bound to it */
+};
+
+/* Where something can be lost, or is worth counting, on the kernel side. */
+enum seam_count {
+	SEAM_COUNT_EVENTS,	  /* every run of an event program */
+	SEAM_COUNT_LATE,	  /* clock periods that passed while late */
+	SEAM_COUNT_FILTERED,	  /* not a watched task */
+	SEAM_COUNT_SAMPLES,	  /* of watched tasks */
+	SEAM_COUNT_WANTED,	  /* of those, that want a user half */
+	SEAM_COUNT_OWN,		  /* inside seam's own unwind */
+	SEAM_COUNT_LOST_SAMPLE,	  /* ring full: sample */
+	SEAM_COUNT_LOST_STACK,	  /* ring full: user stack */
+	SEAM_COUNT_LOST_COPY,	  /* ring full: stack copy */
+	SEAM_COUNT_LOST_MISS,	  /* ring full: table request */
+	SEAM_COUNT_NO_ELEMENT,	  /* no task element to be had */
+	SEAM_COUNT_NO_SCRATCH,	  /* every scratch buffer in use */
+	SEAM_COUNT_REFUSED,	  /* the kernel refused the task work */
+	SEAM_COUNT_CLOSED,	  /* joined a stack that was just written */
+	SEAM_COUNT_AGAIN,	  /* a second unwind of one entry */
+	SEAM_COUNT_STALE,	  /* element of a dead task met under its tid */
+	SEAM_COUNT_SKIPPED,	  /* callback found its stack taken eagerly */
+	SEAM_COUNT_MOVED,	  /* registers changed before the unwind */
+	SEAM_COUNT_WATCH_FULL,	  /* a child could not be watched */
+	SEAM_COUNT_UNWINDS,
+	SEAM_COUNT_FRAMES,
+	SEAM_COUNT_UNWIND_NS,
+	SEAM_COUNT_COPIES,
+	SEAM_COUNT_COPY_BYTES,
+	SEAM_COUNT_WINDOWS,	  /* reads of stack memory */
+	SEAM_COUNT_FAULTED,	  /* of those, that had to fault pages in */
+	SEAM_COUNT_RULE_HITS,	  /* rules found in the rule cache */
+	SEAM_COUNT_MAP_WALKS,	  /* mappings looked up in the mm */
+	SEAM_COUNT_MAP_RETRIES,	  /* look-ups repeated since the mm changed */
+	SEAM_COUNT_REDO,	  /* unwinds repeated since a table went */
+	SEAM_COUNT_MAX
+};
+
+#endif
