@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * One record into its fields. The layout of a sample is that of
+ * perf_event_open(2): the fields that sample_type asks for, in a fixed
+ * order; other records end with a shorter selection of them.
+ */
+#include "core/uapi.h"
+#include "lib/perfdata/reader-priv.h"
+
+#define MISC_MMAP_BUILD_ID (1 << 14) /* PERF_RECORD_MISC_MMAP_BUILD_ID */
+#define READ_LOST (1U << 4) /* PERF_FORMAT_LOST */
+#define BRANCH_HW_INDEX (1U << 17)
+#define BRANCH_COUNTERS (1U << 19)
+
+static bool skip_read(struct span *s, uint64_t format)
+{
+	uint64_t n = 1, each = 8;
+
+	if (format & PERF_FORMAT_ID)
+		each += 8;
+	if (format & READ_LOST)
+		each += 8;
+	if ((format & PERF_FORMAT_GROUP) && !span_u64(s, &n))
+		return false;
+	if ((format & PERF_FORMAT_TOTAL_TIME_ENABLED) && !span_take(s, 8))
+		return false;
+	if ((format & PERF_FORMAT_TOTAL_TIME_RUNNING) && !span_take(s, 8))
+		return false;
+	return n <= s->left / each && span_take(s, n * each);
+}
+
+static bool take_words(struct span *s, uint64_t n, struct seam_pd_words *ret)
+{
+	if (n > s->left / 8)
+		return false;
+	ret->p = span_take(s, 8 * n);
+	ret->n = n;
+	return true;
+}
+
+static bool take_chain(struct span *s, struct seam_pd_words *ret)
+{
+	uint64_t n;
+
+	return span_u64(s, &n) && take_words(s, n, ret);
+}
+
+static bool skip_branches(struct span *s, uint64_t type)
+{
+	uint64_t n;
+
+	if (!span_u64(s, &n))
+		return false;
+	if ((type & BRANCH_HW_INDEX) && !span_take(s, 8))
+		return false;
+	if (n > s->left / 24 || !span_take(s, 24 * n))
+		return false;
+	return !(type & BRANCH_COUNTERS) ||
+	       (n <= s->left / 8 && span_take(s, 8 * n));
+}
+
+static bool take_regs(struct span *s, uint64_t mask, uint64_t *ret_abi,
+		      struct seam_pd_words *ret)
+{
+	if (!span_u64(s, ret_abi))
+		return false;
+	return !*ret_abi ||
+	       take_words(s, (uint64_t)__builtin_popcountll(mask), ret);
+}
+
+static bool take_user_stack(struct span *s, struct seam_pd_rec_sample *ret)
+{
+	uint64_t size, used;
+
+	if (!span_u64(s, &size))
+		return false;
+	if (!size)
+		return true;
+	ret->user_stack = span_take(s, size);
+	if (!ret->user_stack || !span_u64(s, &used))
+		return false;
+	ret->user_stack_len = used < size ? used : size;
+	return true;
+}
+
+static bool take_pair(struct span *s, uint32_t *ret_a, uint32_t *ret_b)
+{
+	return span_u32(s, ret_a) && span_u32(s, ret_b);
+}
+
+/* The fields that every event may have, up to and without READ. */
+static bool sample_head(struct span *s, uint64_t t, struct seam_pd_rec *rec)
+{
+	struct seam_pd_rec_sample *o = &rec->sample;
+	uint32_t reserved;
+
+	if ((t & PERF_SAMPLE_IDENTIFIER) && !span_u64(s, &rec->id))
+		return false;
+	if ((t & PERF_SAMPLE_IP) && !span_u64(s, &o->ip))
+		return false;
+	if ((t & PERF_SAMPLE_TID) && !take_pair(s, &rec->pid, &rec->tid))
+		return false;
+	if ((t & PERF_SAMPLE_TIME) && !span_u64(s, &rec->time_ns))
+		return false;
+	rec->has_time = t & PERF_SAMPLE_TIME;
+	if ((t & PERF_SAMPLE_ADDR) && !span_u64(s, &o->addr))
+		return false;
+	if ((t & PERF_SAMPLE_ID) && !span_u64(s, &rec->id))
+		return false;
+	if ((t & PERF_SAMPLE_STREAM_ID) && !span_u64(s, &o->stream_id))
+		return false;
+	if ((t & PERF_SAMPLE_CPU) && !take_pair(s, &rec->cpu, &reserved))
+		return false;
+	return !(t & PERF_SAMPLE_PERIOD) || span_u64(s, &o->period);
+}
+
+static bool take_raw(struct span *s, struct seam_pd_rec_sample *o)
+{
+	uint32_t size;
+
+	if (!span_u32(s, &size))
+		return false;
+	o->raw = span_take(s, size);
+	o->raw_len = size;
+	return o->raw;
+}
+
+/* What lies behind STACK_USER is not looked at. */
+static bool parse_sample(const struct pd_event *ev, struct span s,
+			 struct seam_pd_rec *rec)
+{
+	struct seam_pd_rec_sample *o = &rec->sample;
+	uint64_t t = ev->sample_type;
+
+	if (!sample_head(&s, t, rec))
+		return false;
+	if ((t & PERF_SAMPLE_READ) && !skip_read(&s, ev->read_format))
+		return false;
+	if ((t & PERF_SAMPLE_CALLCHAIN) && !take_chain(&s, &o->chain))
+		return false;
+	if ((t & PERF_SAMPLE_RAW) && !take_raw(&s, o))
+		return false;
+	if ((t & PERF_SAMPLE_BRANCH_STACK) &&
+	    !skip_branches(&s, ev->branch_type))
+		return false;
+	o->user_regs_mask = ev->regs_user;
+	if ((t & PERF_SAMPLE_REGS_USER) &&
+	    !take_regs(&s, ev->regs_user, &o->user_regs_abi, &o->user_regs))
+		return false;
+	return !(t & PERF_SAMPLE_STACK_USER) || take_user_stack(&s, o);
+}
+
+static const uint8_t *drop_last(struct span *s)
+{
+	if (s->left < 8)
+		return NULL;
+	s->left -= 8;
+	return s->p + s->left;
+}
+
+static bool drop_u64(struct span *s, uint64_t *ret)
+{
+	const uint8_t *p = drop_last(s);
+
+	if (p)
+		memcpy(ret, p, 8);
+	return p;
+}
+
+/* Takes the sample_id off the record's end, last field first. */
+static bool parse_tail(const struct pd_event *ev, struct span *s,
+		       struct seam_pd_rec *rec)
+{
+	uint64_t t = ev->sample_id_all ? ev->sample_type : 0;
+	uint64_t pair = 0, stream_id;
+
+	if ((t & PERF_SAMPLE_IDENTIFIER) && !drop_u64(s, &rec->id))
+		return false;
+	if (t & PERF_SAMPLE_CPU) {
+		if (!drop_u64(s, &pair))
+			return false;
+		rec->cpu = (uint32_t)pair;
+	}
+	if ((t & PERF_SAMPLE_STREAM_ID) && !drop_u64(s, &stream_id))
+		return false;
+	if ((t & PERF_SAMPLE_ID) && !drop_u64(s, &rec->id))
+		return false;
+	if ((t & PERF_SAMPLE_TIME) && !drop_u64(s, &rec->time_ns))
+		return false;
+	rec->has_time = t & PERF_SAMPLE_TIME;
+	if (t & PERF_SAMPLE_TID) {
+		const uint8_t *p = drop_last(s);
+
+		if (!p)
+			return false;
+		memcpy(&rec->pid, p, 4);
+		memcpy(&rec->tid, p + 4, 4);
+	}
+	return true;
+}
+
+static bool take_path(struct span *s, const char **ret)
+{
+	*ret = (const char *)s->p;
+	return s->left && memchr(s->p, 0, s->left);
+}
+
+static bool parse_mmap2(struct span *s, struct seam_pd_rec *rec)
+{
+	struct seam_pd_rec_map *m = &rec->map;
+	const uint8_t *file = span_take(s, 24);
+
+	if (!file || !take_pair(s, &m->prot, &m->flags))
+		return false;
+	m->has_prot = true;
+	if (rec->misc & MISC_MMAP_BUILD_ID) {
+		m->build_id_len = file[0] <= 20 ? file[0] : 20;
+		m->build_id = file + 4;
+		return true;
+	}
+	m->has_inode = true;
+	memcpy(&m->maj, file, 4);
+	memcpy(&m->min, file + 4, 4);
+	memcpy(&m->ino, file + 8, 8);
+	memcpy(&m->ino_gen, file + 16, 8);
+	return true;
+}
+
+static bool parse_map(struct span *s, struct seam_pd_rec *rec)
+{
+	struct seam_pd_rec_map *m = &rec->map;
+
+	if (!take_pair(s, &rec->pid, &rec->tid) || !span_u64(s, &m->start) ||
+	    !span_u64(s, &m->len) || !span_u64(s, &m->pgoff))
+		return false;
+	if (rec->type == PERF_RECORD_MMAP2 && !parse_mmap2(s, rec))
+		return false;
+	return take_path(s, &m->path);
+}
+
+/* The record's own time is that of its tail, where it has one. */
+static bool parse_task(struct span *s, struct seam_pd_rec *rec)
+{
+	uint64_t time_ns;
+
+	if (!span_u32(s, &rec->pid) || !span_u32(s, &rec->task.ppid) ||
+	    !span_u32(s, &rec->tid) || !span_u32(s, &rec->task.ptid) ||
+	    !span_u64(s, &time_ns))
+		return false;
+	if (!rec->has_time) {
+		rec->has_time = true;
+		rec->time_ns = time_ns;
+	}
+	return true;
+}
+
+static bool parse_stack(struct span *s, struct seam_pd_rec *rec)
+{
+	rec->stack.end = rec->misc >> PD_MISC_END_SHIFT & PD_MISC_END_MASK;
+	rec->stack.flags =
+		rec->misc >> PD_MISC_FLAGS_SHIFT & PD_MISC_FLAGS_MASK;
+	return span_u64(s, &rec->stack.cookie) &&
+	       take_chain(s, &rec->stack.ips);
+}
+
+static bool parse_body(struct span *s, struct seam_pd_rec *rec)
+{
+	switch (rec->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return parse_map(s, rec);
+	case PERF_RECORD_COMM:
+		return take_pair(s, &rec->pid, &rec->tid) &&
+		       take_path(s, &rec->comm);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return parse_task(s, rec);
+	case PERF_RECORD_LOST:
+		return span_take(s, 8) && span_u64(s, &rec->lost);
+	case PERF_RECORD_LOST_SAMPLES:
+		return span_u64(s, &rec->lost);
+	case SEAM_RECORD_CALLCHAIN_DEFERRED:
+		return parse_stack(s, rec);
+	}
+	return true;
+}
+
+/* Which event a record is of. Perf itself writes records with id 0 or with
+ * none at all: they are laid out as the first event says. */
+static int find_event(struct seam_pd_reader *r, uint32_t type, struct span s)
+{
+	bool sample = type == PERF_RECORD_SAMPLE;
+	int word = sample ? r->id_word : r->id_tail_word;
+	uint64_t id;
+
+	if (!r->n_events)
+		return -1;
+	if (r->n_events == 1 || word < 0 ||
+	    s.left / 8 < (size_t)word + (sample ? 1 : 0))
+		return 0;
+	memcpy(&id, sample ? s.p + 8 * word : s.p + s.left - 8 * (size_t)word,
+	       8);
+	word = id ? seam_pd_event_by_id(r, id) : 0;
+	return word < 0 && !sample ? 0 : word;
+}
+
+bool seam_pd_parse(struct seam_pd_reader *r, const uint8_t *record,
+		   struct seam_pd_rec *ret)
+{
+	struct perf_event_header h;
+	struct span s;
+
+	memcpy(&h, record, sizeof(h));
+	s = (struct span){record + sizeof(h), h.size - sizeof(h)};
+	*ret = (struct seam_pd_rec){.type = h.type, .misc = h.misc};
+	ret->event = find_event(r, h.type, s);
+	if (ret->event < 0)
+		return false;
+	if (h.type == PERF_RECORD_SAMPLE)
+		return parse_sample(&r->events[ret->event], s, ret);
+	return parse_tail(&r->events[ret->event], &s, ret) &&
+	       parse_body(&s, ret);
+}

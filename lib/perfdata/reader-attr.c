@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Events, their ids and names, and where a record holds its event's id. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/uapi.h"
+#include "lib/perfdata/reader-priv.h"
+
+#define ATTR_SIZE_MIN 64 /* PERF_ATTR_SIZE_VER0 */
+#define MAX_EVENTS 65536
+
+static const char *const software_names[] = {
+	"cpu-clock",	    "task-clock",   "page-faults",  "context-switches",
+	"cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
+	"emulation-faults", "dummy",	    "bpf-output",   "cgroup-switches",
+};
+
+static const char *const hardware_names[] = {
+	"cycles",
+	"instructions",
+	"cache-references",
+	"cache-misses",
+	"branches",
+	"branch-misses",
+	"bus-cycles",
+	"stalled-cycles-frontend",
+	"stalled-cycles-backend",
+	"ref-cycles",
+};
+
+/* A name for an event whose recording gives none. */
+static char *default_name(const struct perf_event_attr *attr)
+{
+	const char *const *names = NULL;
+	size_t n = 0;
+	char *s;
+
+	if (attr->type == PERF_TYPE_SOFTWARE) {
+		names = software_names;
+		n = sizeof(software_names) / sizeof(*names);
+	} else if (attr->type == PERF_TYPE_HARDWARE) {
+		names = hardware_names;
+		n = sizeof(hardware_names) / sizeof(*names);
+	}
+	if (names && attr->config < n)
+		return strdup(names[attr->config]);
+	if (attr->type == PERF_TYPE_TRACEPOINT)
+		return asprintf(&s, "tracepoint %llu", attr->config) < 0 ? NULL
+									 : s;
+	return asprintf(&s, "type %u config 0x%llx", attr->type, attr->config) <
+			       0
+		       ? NULL
+		       : s;
+}
+
+static void fill_event(struct pd_event *ev, struct span attr)
+{
+	struct perf_event_attr *a = &ev->pub.attr;
+
+	memcpy(a, attr.p, attr.left < sizeof(*a) ? attr.left : sizeof(*a));
+	memcpy(&ev->pub.flags, attr.p + SEAM_ATTR_FLAGS_OFFSET,
+	       sizeof(ev->pub.flags));
+	ev->sample_type = a->sample_type;
+	ev->read_format = a->read_format;
+	ev->branch_type = a->branch_sample_type;
+	ev->regs_user = a->sample_regs_user;
+	ev->regs_intr = a->sample_regs_intr;
+	ev->sample_id_all = a->sample_id_all;
+}
+
+static int add_ids(struct seam_pd_reader *r, struct pd_event *ev,
+		   struct span ids)
+{
+	size_t n = ids.left / 8;
+	struct pd_id *all;
+
+	/* Files can point many events at the same ids; ours is then the
+	 * memory that grows, not the file. */
+	if (n > r->size / 8 - r->n_ids)
+		return -EBADMSG;
+	if (!n)
+		return 0;
+	ev->ids = malloc(8 * n);
+	all = realloc(r->ids, (r->n_ids + n) * sizeof(*all));
+	if (all)
+		r->ids = all;
+	if (!all || !ev->ids)
+		return -ENOMEM;
+	memcpy(ev->ids, ids.p, 8 * n);
+	for (size_t i = 0; i < n; i++)
+		r->ids[r->n_ids++] =
+			(struct pd_id){ev->ids[i], (uint32_t)(ev - r->events)};
+	r->ids_sorted = false;
+	ev->pub.ids = ev->ids;
+	ev->pub.n_ids = n;
+	return 0;
+}
+
+int seam_pd_add_event(struct seam_pd_reader *r, struct span attr,
+		      struct span ids)
+{
+	struct pd_event *evs, *ev;
+
+	if (attr.left < ATTR_SIZE_MIN || r->n_events >= MAX_EVENTS)
+		return -EBADMSG;
+	evs = realloc(r->events, (r->n_events + 1) * sizeof(*evs));
+	if (!evs)
+		return -ENOMEM;
+	r->events = evs;
+	ev = &evs[r->n_events++];
+	*ev = (struct pd_event){0};
+	fill_event(ev, attr);
+	ev->name = default_name(&ev->pub.attr);
+	ev->pub.name = ev->name;
+	return ev->name ? add_ids(r, ev, ids) : -ENOMEM;
+}
+
+static struct span section(const struct seam_pd_reader *r, struct pd_section at,
+			   bool *ret_ok)
+{
+	*ret_ok = at.offset <= r->size && at.size <= r->size - at.offset;
+	return *ret_ok ? (struct span){r->file + at.offset, at.size}
+		       : (struct span){0};
+}
+
+int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h)
+{
+	const uint64_t ids_size = sizeof(struct pd_section);
+	bool ok;
+	struct span attrs = section(r, h->attrs, &ok);
+
+	if (!ok || h->attr_size < ATTR_SIZE_MIN + ids_size ||
+	    h->attr_size > 4096)
+		return -EBADMSG;
+	while (attrs.left >= h->attr_size) {
+		struct span attr = {attrs.p, h->attr_size - ids_size};
+		struct pd_section at;
+		struct span ids;
+		int rc;
+
+		memcpy(&at, attrs.p + attr.left, sizeof(at));
+		ids = section(r, at, &ok);
+		rc = ok ? seam_pd_add_event(r, attr, ids) : -EBADMSG;
+		if (rc)
+			return rc;
+		span_take(&attrs, h->attr_size);
+	}
+	return r->n_events ? 0 : -EBADMSG;
+}
+
+int seam_pd_set_name(struct seam_pd_reader *r, size_t event, const char *name,
+		     size_t len)
+{
+	char *copy;
+
+	if (event >= r->n_events || !memchr(name, 0, len) || !*name)
+		return -EBADMSG;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	free(r->events[event].name);
+	r->events[event].name = copy;
+	r->events[event].pub.name = copy;
+	return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct pd_id *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+int seam_pd_event_by_id(struct seam_pd_reader *r, uint64_t id)
+{
+	struct pd_id key = {.id = id}, *hit;
+
+	if (!r->ids_sorted && r->n_ids)
+		qsort(r->ids, r->n_ids, sizeof(*r->ids), by_id);
+	r->ids_sorted = true;
+	hit = r->n_ids ? bsearch(&key, r->ids, r->n_ids, sizeof(key), by_id)
+		       : NULL;
+	return hit ? (int)hit->event : -1;
+}
+
+/* The words of a sample that come before its id. */
+static int id_word(uint64_t type)
+{
+	const uint64_t before = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+				PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
+
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		return 0;
+	if (!(type & PERF_SAMPLE_ID))
+		return -1;
+	return __builtin_popcountll(type & before);
+}
+
+static int id_tail_word(const struct pd_event *ev)
+{
+	uint64_t type = ev->sample_type;
+
+	if (!ev->sample_id_all)
+		return -1;
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		return 1;
+	if (!(type & PERF_SAMPLE_ID))
+		return -1;
+	return 1 + __builtin_popcountll(
+			   type & (PERF_SAMPLE_CPU | PERF_SAMPLE_STREAM_ID));
+}
+
+/* Before a record's event is known, its id must be found; so all events
+ * have it in the same place, and the first tells where. */
+void seam_pd_plan_ids(struct seam_pd_reader *r)
+{
+	r->id_word = r->n_events ? id_word(r->events[0].sample_type) : -1;
+	r->id_tail_word = r->n_events ? id_tail_word(&r->events[0]) : -1;
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* What the recording says of itself. None of it is needed to read records,
+ * so what is malformed is passed over. */
+#include <stdlib.h>
+
+#include "lib/perfdata/reader-priv.h"
+
+/* Return: a string that ends inside the file, or NULL. */
+static const char *take_string(struct span *s)
+{
+	const uint8_t *p;
+	uint32_t len;
+
+	if (!span_u32(s, &len))
+		return NULL;
+	p = span_take(s, len);
+	return p && memchr(p, 0, len) ? (const char *)p : NULL;
+}
+
+static void read_cmdline(struct seam_pd_reader *r, struct span s)
+{
+	size_t len = 0;
+	uint32_t n;
+	char *line;
+
+	if (!span_u32(&s, &n) || r->cmdline)
+		return;
+	line = malloc(s.left + 1); /* the strings' lengths make up for ' ' */
+	if (!line)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		const char *arg = take_string(&s);
+		size_t arg_len = arg ? strlen(arg) : 0;
+
+		if (!arg)
+			break;
+		memcpy(line + len, arg, arg_len);
+		len += arg_len;
+		line[len++] = ' ';
+	}
+	line[len ? len - 1 : 0] = '\0';
+	r->cmdline = line;
+	r->info.cmdline = line;
+}
+
+static int event_of_ids(struct seam_pd_reader *r, struct span ids, size_t i)
+{
+	uint64_t id;
+
+	return span_u64(&ids, &id) ? seam_pd_event_by_id(r, id) : (int)i;
+}
+
+static void read_event_desc(struct seam_pd_reader *r, struct span s)
+{
+	uint32_t n, attr_size;
+
+	if (!span_u32(&s, &n) || !span_u32(&s, &attr_size))
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		const char *name;
+		struct span ids;
+		uint32_t n_ids;
+		int event;
+
+		if (!span_take(&s, attr_size) || !span_u32(&s, &n_ids))
+			return;
+		name = take_string(&s);
+		ids.p = span_take(&s, 8ULL * n_ids);
+		ids.left = 8ULL * n_ids;
+		if (!name || !ids.p)
+			return;
+		event = event_of_ids(r, ids, i);
+		if (event >= 0)
+			seam_pd_set_name(r, (size_t)event, name,
+					 strlen(name) + 1);
+	}
+}
+
+static void read_clock_data(struct seam_pd_reader *r, struct span s)
+{
+	uint32_t version, clockid;
+	uint64_t wall, clock;
+
+	if (!span_u32(&s, &version) || !span_u32(&s, &clockid) ||
+	    !span_u64(&s, &wall) || !span_u64(&s, &clock))
+		return;
+	r->info.clockid = clockid;
+	r->info.wall_clock_ns = wall;
+	r->info.clockid_ns = clock;
+}
+
+/* {header; u32 pid; u8 id[24]; path}: id[20] is the length, 0 in old files,
+ * where it was always 20. */
+void seam_pd_add_build_id(struct seam_pd_reader *r, struct span s)
+{
+	struct pd_path_id *ids, *id;
+	const uint8_t *bytes;
+	uint32_t pid;
+
+	if (!span_take(&s, 8) || !span_u32(&s, &pid))
+		return;
+	bytes = span_take(&s, 24);
+	if (!bytes || !s.left || !memchr(s.p, 0, s.left))
+		return;
+	ids = realloc(r->path_ids, (r->n_path_ids + 1) * sizeof(*ids));
+	if (!ids)
+		return;
+	r->path_ids = ids;
+	id = &ids[r->n_path_ids++];
+	id->path = (const char *)s.p;
+	id->len = bytes[20] && bytes[20] <= 20 ? bytes[20] : 20;
+	memcpy(id->id, bytes, 20);
+}
+
+static void read_build_ids(struct seam_pd_reader *r, struct span s)
+{
+	struct perf_event_header h;
+
+	while (s.left >= sizeof(h)) {
+		memcpy(&h, s.p, sizeof(h));
+		if (h.size < sizeof(h) || h.size > s.left)
+			return;
+		seam_pd_add_build_id(r, (struct span){s.p, h.size});
+		span_take(&s, h.size);
+	}
+}
+
+static void read_nrcpus(struct seam_pd_reader *r, struct span s)
+{
+	uint32_t conf, online;
+
+	if (span_u32(&s, &conf) && span_u32(&s, &online))
+		r->info.n_cpus_online = online;
+}
+
+void seam_pd_read_feature(struct seam_pd_reader *r, unsigned bit,
+			  struct span body)
+{
+	switch (bit) {
+	case PD_FEAT_BUILD_ID:
+		read_build_ids(r, body);
+		break;
+	case PD_FEAT_HOSTNAME:
+		r->info.hostname = take_string(&body);
+		break;
+	case PD_FEAT_OSRELEASE:
+		r->info.osrelease = take_string(&body);
+		break;
+	case PD_FEAT_VERSION:
+		r->info.version = take_string(&body);
+		break;
+	case PD_FEAT_ARCH:
+		r->info.arch = take_string(&body);
+		break;
+	case PD_FEAT_NRCPUS:
+		read_nrcpus(r, body);
+		break;
+	case PD_FEAT_CMDLINE:
+		read_cmdline(r, body);
+		break;
+	case PD_FEAT_EVENT_DESC:
+		read_event_desc(r, body);
+		break;
+	case PD_FEAT_COMPRESSED:
+		r->info.compressed = true;
+		break;
+	case PD_FEAT_CLOCK_DATA:
+		read_clock_data(r, body);
+		break;
+	}
+}
+
+void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h)
+{
+	uint64_t at = h->data.offset;
+	struct span table;
+
+	/* A recorder that died left none, or not at this place. */
+	if (!h->data.size || at > r->size || h->data.size > r->size - at)
+		return;
+	at += h->data.size;
+	table = (struct span){r->file + at, r->size - at};
+	for (unsigned bit = 0; bit < PD_FEAT_MAX; bit++) {
+		const uint8_t *p;
+		struct pd_section s;
+
+		if (!(h->features[0] & (1ULL << bit)))
+			continue;
+		p = span_take(&table, sizeof(s));
+		if (!p)
+			return;
+		memcpy(&s, p, sizeof(s));
+		if (s.offset <= r->size && s.size <= r->size - s.offset)
+			seam_pd_read_feature(
+				r, bit,
+				(struct span){r->file + s.offset, s.size});
+	}
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The reader's insides. Every length that comes from the file is compared
+ * with what is left before it is used, through struct span. */
+#ifndef SEAM_LIB_PERFDATA_READER_PRIV_H
+#define SEAM_LIB_PERFDATA_READER_PRIV_H
+
+#include "lib/perfdata/format.h"
+#include "lib/perfdata/reader.h"
+
+/* A part of the file and how much of it is left to read. */
+struct span {
+	const uint8_t *p;
+	size_t left;
+};
+
+static inline const uint8_t *span_take(struct span *s, uint64_t n)
+{
+	const uint8_t *p = s->p;
+
+	if (n > s->left)
+		return NULL;
+	s->p += n;
+	s->left -= (size_t)n;
+	return p;
+}
+
+static inline bool span_u64(struct span *s, uint64_t *ret)
+{
+	const uint8_t *p = span_take(s, 8);
+
+	if (p)
+		memcpy(ret, p, 8);
+	return p;
+}
+
+static inline bool span_u32(struct span *s, uint32_t *ret)
+{
+	const uint8_t *p = span_take(s, 4);
+
+	if (p)
+		memcpy(ret, p, 4);
+	return p;
+}
+
+struct pd_event {
+	struct seam_pd_attr pub;
+	char *name;
+	uint64_t *ids;
+	uint64_t sample_type, read_format, branch_type, regs_user, regs_intr;
+	bool sample_id_all;
+};
+
+struct pd_id { /* sorted by id */
+	uint64_t id;
+	uint32_t event;
+};
+
+struct pd_index {
+	uint64_t time_ns;
+	const uint8_t *rec;
+};
+
+/* Decompressed bytes, and the file offset of the record they came from. */
+struct pd_chunk {
+	uint8_t *p;
+	size_t len;
+	uint64_t offset;
+};
+
+struct pd_path_id {
+	const char *path;
+	uint8_t len;
+	uint8_t id[20];
+};
+
+#define PD_COUNTED_TYPES 128
+
+struct pd_inflate;
+
+struct seam_pd_reader {
+	const uint8_t *file;
+	size_t size;
+	bool mapped, allocated;
+	struct pd_event *events;
+	size_t n_events;
+	struct pd_id *ids;
+	size_t n_ids;
+	bool ids_sorted;
+	int id_word; /* of a sample, from its start; -1: none */
+	int id_tail_word; /* of others, from their end, 1 = last; -1: none */
+	struct pd_index *index;
+	size_t n_index, cap_index;
+	uint64_t last_ns;
+	struct pd_chunk *chunks;
+	size_t n_chunks;
+	uint64_t inflated; /* bytes in all chunks */
+	struct pd_inflate *zstd;
+	struct pd_path_id *path_ids;
+	size_t n_path_ids;
+	char *cmdline;
+	uint64_t counts[PD_COUNTED_TYPES];
+	struct seam_pd_info info;
+	struct seam_pd_damage damage;
+};
+
+int seam_pd_fill_err(struct seam_errinfo *err, int rc, const char *where,
+		     uint64_t offset, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+/* Notes the first damage only. */
+void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
+			const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* reader-attr.c */
+int seam_pd_add_event(struct seam_pd_reader *r, struct span attr,
+		      struct span ids);
+int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h);
+int seam_pd_set_name(struct seam_pd_reader *r, size_t event, const char *name,
+		     size_t len);
+int seam_pd_event_by_id(struct seam_pd_reader *r, uint64_t id);
+void seam_pd_plan_ids(struct seam_pd_reader *r);
+
+/* reader-feature.c */
+void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h);
+void seam_pd_read_feature(struct seam_pd_reader *r, unsigned bit,
+			  struct span body);
+void seam_pd_add_build_id(struct seam_pd_reader *r, struct span record);
+
+/* reader-walk.c: indexes the records of a part of the file. */
+int seam_pd_walk(struct seam_pd_reader *r, struct span data);
+void seam_pd_inflate_free(struct pd_inflate *z);
+/* reader-sort.c */
+int seam_pd_sort(struct seam_pd_reader *r);
+
+/* parse.c. record is whole: its size was compared. Return: false: it
+ * contradicts itself. */
+bool seam_pd_parse(struct seam_pd_reader *r, const uint8_t *record,
+		   struct seam_pd_rec *ret);
+
+#endif

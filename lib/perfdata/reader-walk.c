@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* From record to record through the data, into what is compressed too. */
+#include <errno.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "core/uapi.h"
+#include "lib/perfdata/reader-priv.h"
+
+/* What a file may grow to when decompressed: a bomb is not a recording. */
+#define INFLATE_MIN (64ULL << 20)
+#define INFLATE_RATIO 512
+
+struct pd_inflate {
+	ZSTD_DStream *stream;
+	const uint8_t *rest; /* the beginning of a record, ends with a chunk */
+	size_t rest_len;
+};
+
+void seam_pd_inflate_free(struct pd_inflate *z)
+{
+	if (!z)
+		return;
+	ZSTD_freeDStream(z->stream);
+	free(z);
+}
+
+static int inflate_init(struct seam_pd_reader *r)
+{
+	if (r->zstd)
+		return 0;
+	r->zstd = calloc(1, sizeof(*r->zstd));
+	if (!r->zstd)
+		return -ENOMEM;
+	r->zstd->stream = ZSTD_createDStream();
+	return r->zstd->stream ? 0 : -ENOMEM;
+}
+
+static bool wanted(uint32_t type)
+{
+	switch (type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_SAMPLE:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_LOST_SAMPLES:
+	case SEAM_RECORD_CALLCHAIN_DEFERRED:
+		return true;
+	}
+	return false;
+}
+
+static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
+		     const struct seam_pd_rec *parsed)
+{
+	if (r->n_index == r->cap_index) {
+		size_t cap = r->cap_index ? r->cap_index * 2 : 1024;
+		struct pd_index *p = realloc(r->index, cap * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		r->index = p;
+		r->cap_index = cap;
+	}
+	if (parsed->has_time)
+		r->last_ns = parsed->time_ns;
+	r->index[r->n_index++] = (struct pd_index){r->last_ns, rec};
+	return 0;
+}
+
+static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
+			 uint32_t type)
+{
+	struct seam_pd_rec parsed;
+
+	if (wanted(type)) {
+		if (!seam_pd_parse(r, rec, &parsed)) {
+			r->damage.n_malformed++;
+			return 0;
+		}
+		if (add_index(r, rec, &parsed))
+			return -ENOMEM;
+	}
+	if (type < PD_COUNTED_TYPES)
+		r->counts[type]++;
+	return 0;
+}
+
+/* Pipe mode: attributes come as records. */
+static int header_attr(struct seam_pd_reader *r, struct span s)
+{
+	struct span attr, ids;
+	uint32_t size;
+	int rc;
+
+	span_take(&s, 8);
+	if (s.left < 64)
+		return -EBADMSG;
+	memcpy(&size, s.p + 4, sizeof(size));
+	attr.left = size ? size : 64;
+	attr.p = span_take(&s, attr.left);
+	ids = s;
+	if (!attr.p)
+		return -EBADMSG;
+	rc = seam_pd_add_event(r, attr, ids);
+	seam_pd_plan_ids(r);
+	return rc;
+}
+
+/* {header; u64 type; u64 id; name}; type 2 is a name. */
+static void event_update(struct seam_pd_reader *r, struct span s)
+{
+	uint64_t type, id;
+	int event;
+
+	if (!span_take(&s, 8) || !span_u64(&s, &type) || !span_u64(&s, &id))
+		return;
+	event = seam_pd_event_by_id(r, id);
+	if (type == 2 && event >= 0)
+		seam_pd_set_name(r, (size_t)event, (const char *)s.p, s.left);
+}
+
+static void header_feature(struct seam_pd_reader *r, struct span s)
+{
+	uint64_t bit;
+
+	if (span_take(&s, 8) && span_u64(&s, &bit) && bit < PD_FEAT_MAX)
+		seam_pd_read_feature(r, (unsigned)bit, s);
+}
+
+static int inflate_to(struct seam_pd_reader *r, struct span in,
+		      struct pd_chunk *c)
+{
+	uint64_t most = INFLATE_MIN + INFLATE_RATIO * (uint64_t)r->size;
+	ZSTD_inBuffer i = {in.p, in.left, 0};
+	size_t cap = c->len;
+
+	for (;;) {
+		ZSTD_outBuffer o;
+		size_t rc;
+
+		if (cap - c->len < ZSTD_DStreamOutSize()) {
+			uint8_t *p;
+
+			cap = 2 * cap + 2 * ZSTD_DStreamOutSize();
+			p = realloc(c->p, cap);
+			if (!p)
+				return -ENOMEM;
+			c->p = p;
+		}
+		o = (ZSTD_outBuffer){c->p, cap, c->len};
+		rc = ZSTD_decompressStream(r->zstd->stream, &o, &i);
+		if (ZSTD_isError(rc))
+			return -EBADMSG;
+		c->len = o.pos;
+		if (r->inflated + c->len > most)
+			return -EFBIG;
+		if (o.pos < o.size && i.pos == i.size)
+			return 0;
+	}
+}
+
+static int walk(struct seam_pd_reader *r, struct span *data, int depth);
+
+/* Adds a chunk that begins with what the last one left over. Its records
+ * point into it, so it moves no more once it is full. */
+static int compressed(struct seam_pd_reader *r, struct span in, uint64_t offset)
+{
+	struct pd_chunk *chunks, c = {.offset = offset};
+	struct span s;
+	int rc = inflate_init(r);
+
+	if (rc)
+		return rc;
+	c.len = r->zstd->rest_len;
+	c.p = malloc(c.len + 1);
+	chunks = realloc(r->chunks, (r->n_chunks + 1) * sizeof(*chunks));
+	if (chunks)
+		r->chunks = chunks;
+	if (!chunks || !c.p) {
+		free(c.p);
+		return -ENOMEM;
+	}
+	if (c.len)
+		memcpy(c.p, r->zstd->rest, c.len);
+	rc = inflate_to(r, in, &c);
+	if (!c.len) {
+		free(c.p);
+		return rc;
+	}
+	if (!rc) {
+		uint8_t *p = realloc(c.p, c.len);
+
+		c.p = p ? p : c.p;
+	}
+	r->chunks[r->n_chunks++] = c;
+	r->inflated += c.len;
+	if (rc)
+		return rc;
+	r->info.compressed = true;
+	s = (struct span){c.p, c.len};
+	rc = walk(r, &s, 1);
+	r->zstd->rest = s.p;
+	r->zstd->rest_len = s.left;
+	return rc;
+}
+
+static int compressed_record(struct seam_pd_reader *r, uint32_t type,
+			     struct span s, uint64_t offset)
+{
+	uint64_t size = 0;
+	int rc;
+
+	span_take(&s, 8);
+	if (type == PD_COMPRESSED2) {
+		if (!span_u64(&s, &size) || size > s.left)
+			return -EBADMSG;
+		s.left = size;
+	}
+	rc = compressed(r, s, offset);
+	if (rc == -EFBIG)
+		seam_pd_set_damage(r, offset,
+				   "it decompresses to more than %d times its "
+				   "size",
+				   INFLATE_RATIO);
+	else if (rc == -EBADMSG)
+		seam_pd_set_damage(r, offset, "a compressed record is damaged");
+	return rc;
+}
+
+/* Some records are followed by bytes that their size does not cover. */
+static uint64_t bytes_behind(uint32_t type, struct span s)
+{
+	uint64_t n64;
+	uint32_t n32;
+
+	span_take(&s, 8);
+	if (type == PD_AUXTRACE && span_u64(&s, &n64))
+		return n64;
+	if (type == PD_HEADER_TRACING_DATA && span_u32(&s, &n32))
+		return ((uint64_t)n32 + 7) / 8 * 8;
+	return 0;
+}
+
+/* Return: 0; -EBADMSG, -EFBIG: reading ends here; -ENOMEM. */
+static int user_record(struct seam_pd_reader *r, uint32_t type, struct span s,
+		       int depth)
+{
+	int rc = 0;
+
+	switch (type) {
+	case PD_HEADER_ATTR:
+		rc = header_attr(r, s);
+		break;
+	case PD_EVENT_UPDATE:
+		event_update(r, s);
+		break;
+	case PD_HEADER_FEATURE:
+		header_feature(r, s);
+		break;
+	case PD_HEADER_BUILD_ID:
+		seam_pd_add_build_id(r, s);
+		break;
+	case PD_COMPRESSED:
+	case PD_COMPRESSED2:
+		/* Compressed in compressed would be a way to recurse. */
+		rc = depth ? -EBADMSG
+			   : compressed_record(r, type, s,
+					       (uint64_t)(s.p - r->file));
+		break;
+	}
+	if (type < PD_COUNTED_TYPES)
+		r->counts[type]++;
+	return rc;
+}
+
+/* Consumes whole records; what is left is the beginning of one. */
+static int walk(struct seam_pd_reader *r, struct span *data, int depth)
+{
+	struct perf_event_header h;
+
+	while (data->left >= sizeof(h)) {
+		const uint8_t *rec = data->p;
+		struct span s;
+		int rc;
+
+		memcpy(&h, rec, sizeof(h));
+		if (h.size < sizeof(h))
+			return -EBADMSG;
+		if (h.size > data->left)
+			return 0;
+		s = (struct span){span_take(data, h.size), h.size};
+		if (h.type < PD_USER_RECORD_FIRST) {
+			rc = kernel_record(r, rec, h.type);
+		} else {
+			rc = user_record(r, h.type, s, depth);
+			if (!rc && !span_take(data, bytes_behind(h.type, s)))
+				return 0;
+		}
+		if (rc) {
+			data->p = rec;
+			return rc;
+		}
+	}
+	return 0;
+}
+
+int seam_pd_walk(struct seam_pd_reader *r, struct span data)
+{
+	int rc = walk(r, &data, 0);
+	uint64_t at = data.p ? (uint64_t)(data.p - r->file) : 0;
+
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc)
+		seam_pd_set_damage(r, at, "a record is malformed");
+	else if (data.left)
+		seam_pd_set_damage(r, at, "the data ends inside a record");
+	else if (r->zstd && r->zstd->rest_len)
+		seam_pd_set_damage(r, at,
+				   "the compressed data ends inside a record");
+	return 0;
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/perfdata/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/perfdata/reader-priv.h"
+
+int seam_pd_fill_err(struct seam_errinfo *err, int rc, const char *where,
+		     uint64_t offset, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return rc;
+	memset(err, 0, sizeof(*err));
+	err->offset = offset;
+	snprintf(err->where, sizeof(err->where), "%s", where);
+	va_start(ap, fmt);
+	vsnprintf(err->reason, sizeof(err->reason), fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
+void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
+			const char *fmt, ...)
+{
+	struct seam_errinfo *err = &r->damage.err;
+	va_list ap;
+
+	if (r->damage.damaged)
+		return;
+	r->damage.damaged = true;
+	err->offset = offset;
+	snprintf(err->where, sizeof(err->where), "data");
+	va_start(ap, fmt);
+	vsnprintf(err->reason, sizeof(err->reason), fmt, ap);
+	va_end(ap);
+}
+
+/* The data as far as the file has it. A recorder that died before it wrote
+ * the size left 0: then all of the file is data. */
+static struct span data_span(struct seam_pd_reader *r,
+			     const struct pd_header *h)
+{
+	struct span data = {0};
+	uint64_t left;
+
+	if (h->data.offset > r->size) {
+		seam_pd_set_damage(r, r->size,
+				   "the file ends before its data begins");
+		return data;
+	}
+	data.p = r->file + h->data.offset;
+	left = r->size - h->data.offset;
+	if (!h->data.size)
+		seam_pd_set_damage(r, 48,
+				   "the recorder never wrote the data's size");
+	if (h->data.size > left)
+		seam_pd_set_damage(r, r->size,
+				   "the file ends %llu bytes before its data",
+				   (unsigned long long)(h->data.size - left));
+	data.left = h->data.size && h->data.size < left ? h->data.size : left;
+	return data;
+}
+
+static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
+{
+	struct pd_header h;
+	int rc;
+
+	if (r->size < sizeof(h))
+		return seam_pd_fill_err(reterr, -EBADMSG, "header", r->size,
+					"the file ends inside its header");
+	memcpy(&h, r->file, sizeof(h));
+	if (h.size < sizeof(h))
+		return seam_pd_fill_err(reterr, -EBADMSG, "header", 8,
+					"the header's size is not one of perf");
+	rc = seam_pd_read_attrs(r, &h);
+	if (rc)
+		return seam_pd_fill_err(
+			reterr, rc, "attributes", h.attrs.offset, "%s",
+			rc == -ENOMEM ? "no memory"
+				      : "the attributes of the events "
+					"do not lie in the file");
+	seam_pd_plan_ids(r);
+	seam_pd_read_features(r, &h);
+	rc = seam_pd_walk(r, data_span(r, &h));
+	return rc ? seam_pd_fill_err(reterr, rc, "data", h.data.offset,
+				     "no memory")
+		  : 0;
+}
+
+static int read_pipe(struct seam_pd_reader *r, struct seam_errinfo *reterr)
+{
+	struct span data = {r->file, r->size};
+
+	r->info.pipe = true;
+	span_take(&data, PD_PIPE_HEADER_SIZE);
+	if (seam_pd_walk(r, data))
+		return seam_pd_fill_err(reterr, -ENOMEM, "data",
+					PD_PIPE_HEADER_SIZE, "no memory");
+	return 0;
+}
+
+static int read_all(struct seam_pd_reader *r, struct seam_errinfo *reterr)
+{
+	uint64_t magic, size;
+	int rc;
+
+	if (r->size < PD_PIPE_HEADER_SIZE)
+		return seam_pd_fill_err(reterr, -EBADMSG, "header", r->size,
+					r->size ? "it is no perf.data file"
+						: "the file is empty");
+	memcpy(&magic, r->file, 8);
+	memcpy(&size, r->file + 8, 8);
+	if (magic == PD_MAGIC_SWAPPED)
+		return seam_pd_fill_err(reterr, -ENOTSUP, "header", 0,
+					"it comes from a machine with another "
+					"byte order");
+	if (magic != PD_MAGIC)
+		return seam_pd_fill_err(reterr, -EBADMSG, "header", 0,
+					"it is no perf.data file");
+	rc = size == PD_PIPE_HEADER_SIZE ? read_pipe(r, reterr)
+					 : read_file(r, reterr);
+	if (!rc && seam_pd_sort(r))
+		rc = seam_pd_fill_err(reterr, -ENOMEM, "data", 0, "no memory");
+	return rc;
+}
+
+static int finish_open(struct seam_pd_reader *r, struct seam_pd_reader **ret,
+		       struct seam_errinfo *reterr)
+{
+	int rc = read_all(r, reterr);
+
+	if (rc)
+		seam_pd_close(r);
+	else
+		*ret = r;
+	return rc;
+}
+
+int seam_pd_open_mem(const void *data, size_t size, struct seam_pd_reader **ret,
+		     struct seam_errinfo *reterr)
+{
+	struct seam_pd_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return seam_pd_fill_err(reterr, -ENOMEM, "", 0, "no memory");
+	r->file = data;
+	r->size = size;
+	return finish_open(r, ret, reterr);
+}
+
+/* Pipes and the like, which cannot be mapped. */
+static int slurp(struct seam_pd_reader *r, int fd)
+{
+	size_t cap = 1 << 20;
+	uint8_t *p = malloc(cap);
+	ssize_t n = 0;
+
+	while (p) {
+		if (cap == r->size) {
+			uint8_t *more = realloc(p, cap * 2);
+
+			if (!more)
+				break;
+			p = more;
+			cap *= 2;
+		}
+		n = read(fd, p + r->size, cap - r->size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		r->size += (size_t)n;
+	}
+	r->file = p;
+	r->allocated = true;
+	if (!p || r->size == cap)
+		return -ENOMEM;
+	return n < 0 ? -errno : 0;
+}
+
+static int load(struct seam_pd_reader *r, int fd)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return slurp(r, fd);
+	r->size = (size_t)st.st_size;
+	if (!r->size)
+		return 0;
+	p = mmap(NULL, r->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	r->file = p;
+	r->mapped = true;
+	return 0;
+}
+
+int seam_pd_open(const char *path, struct seam_pd_reader **ret,
+		 struct seam_errinfo *reterr)
+{
+	bool in = !strcmp(path, "-");
+	int rc, fd = in ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	struct seam_pd_reader *r;
+
+	if (fd < 0)
+		return seam_pd_fill_err(reterr, -errno, "", 0, "%s",
+					strerror(errno));
+	r = calloc(1, sizeof(*r));
+	rc = r ? load(r, fd) : -ENOMEM;
+	if (!in)
+		close(fd);
+	if (!rc)
+		return finish_open(r, ret, reterr);
+	seam_pd_close(r);
+	if (rc == -EISDIR)
+		return seam_pd_fill_err(reterr, -ENOTSUP, "", 0,
+					"recordings in folders (perf record "
+					"--threads) are not read");
+	return seam_pd_fill_err(reterr, rc, "", 0, "%s", strerror(-rc));
+}
+
+struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r)
+{
+	if (!r)
+		return NULL;
+	for (size_t i = 0; i < r->n_events; i++) {
+		free(r->events[i].name);
+		free(r->events[i].ids);
+	}
+	for (size_t i = 0; i < r->n_chunks; i++)
+		free(r->chunks[i].p);
+	free(r->events);
+	free(r->ids);
+	free(r->index);
+	free(r->chunks);
+	free(r->path_ids);
+	free(r->cmdline);
+	seam_pd_inflate_free(r->zstd);
+	if (r->mapped)
+		munmap((void *)r->file, r->size);
+	if (r->allocated)
+		free((void *)r->file);
+	free(r);
+	return NULL;
+}
+
+size_t seam_pd_n_events(const struct seam_pd_reader *r)
+{
+	return r->n_events;
+}
+
+const struct seam_pd_attr *seam_pd_event(const struct seam_pd_reader *r,
+					 size_t i)
+{
+	return &r->events[i].pub;
+}
+
+const struct seam_pd_info *seam_pd_info(const struct seam_pd_reader *r)
+{
+	return &r->info;
+}
+
+const struct seam_pd_damage *seam_pd_damage(const struct seam_pd_reader *r)
+{
+	return &r->damage;
+}
+
+uint64_t seam_pd_count(const struct seam_pd_reader *r, uint32_t type)
+{
+	return type < PD_COUNTED_TYPES ? r->counts[type] : 0;
+}
+
+size_t seam_pd_n_records(const struct seam_pd_reader *r)
+{
+	return r->n_index;
+}
+
+uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i)
+{
+	uintptr_t at = (uintptr_t)r->index[i].rec;
+
+	if (at - (uintptr_t)r->file < r->size)
+		return at - (uintptr_t)r->file;
+	for (size_t c = 0; c < r->n_chunks; c++)
+		if (at - (uintptr_t)r->chunks[c].p < r->chunks[c].len)
+			return r->chunks[c].offset;
+	return 0;
+}
+
+void seam_pd_record(const struct seam_pd_reader *r, size_t i,
+		    struct seam_pd_rec *ret)
+{
+	/* It was parsed once when it was indexed, so it can be again. */
+	seam_pd_parse((struct seam_pd_reader *)r, r->index[i].rec, ret);
+	ret->time_ns = r->index[i].time_ns;
+}
+
+size_t seam_pd_path_build_id(const struct seam_pd_reader *r, const char *path,
+			     const uint8_t **ret)
+{
+	for (size_t i = 0; i < r->n_path_ids; i++)
+		if (!strcmp(r->path_ids[i].path, path)) {
+			*ret = r->path_ids[i].id;
+			return r->path_ids[i].len;
+		}
+	return 0;
+}

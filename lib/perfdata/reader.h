@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Reads perf.data of perf 3.x to 7.x and of seam: files and pipe streams,
+ * compressed or not, of this machine's byte order.
+ *
+ * Opening reads the whole recording and sorts its records by time; records
+ * without a time keep their place. A damaged or cut-off recording is read up
+ * to the last whole record, and seam_pd_damage says where it ends and why.
+ * A record that contradicts itself is left out and counted.
+ *
+ *	struct seam_pd_reader *r;
+ *	if (seam_pd_open("perf.data", &r, &err) == 0)
+ *		for (size_t i = 0; i < seam_pd_n_records(r); i++) {
+ *			seam_pd_record(r, i, &rec);
+ *			...
+ *		}
+ *	seam_pd_close(r);
+ *
+ * Everything that a record or an event points to belongs to the reader.
+ */
+#ifndef SEAM_LIB_PERFDATA_READER_H
+#define SEAM_LIB_PERFDATA_READER_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "seam/error.h"
+
+struct seam_pd_reader;
+
+struct seam_pd_attr {
+	struct perf_event_attr attr; /* zero where the file has less */
+	uint64_t flags; /* the whole flag word, new bits too */
+	const char *name;
+	const uint64_t *ids;
+	size_t n_ids;
+};
+
+/* Words in a file: at no particular alignment. */
+struct seam_pd_words {
+	const uint8_t *p;
+	size_t n;
+};
+
+static inline uint64_t seam_pd_word(struct seam_pd_words w, size_t i)
+{
+	uint64_t v;
+
+	memcpy(&v, w.p + 8 * i, sizeof(v));
+	return v;
+}
+
+struct seam_pd_rec_sample {
+	uint64_t ip, addr, period, stream_id;
+	struct seam_pd_words chain; /* with its context markers */
+	const uint8_t *raw;
+	size_t raw_len;
+	uint64_t user_regs_abi, user_regs_mask;
+	struct seam_pd_words user_regs; /* one word for each bit of the mask */
+	const uint8_t *user_stack;
+	size_t user_stack_len; /* of it, what the kernel could copy */
+};
+
+struct seam_pd_rec_map {
+	uint64_t start, len, pgoff;
+	const char *path;
+	bool has_inode, has_prot;
+	uint8_t build_id_len; /* 0: the record has none */
+	const uint8_t *build_id;
+	uint32_t maj, min, prot, flags;
+	uint64_t ino, ino_gen;
+};
+
+struct seam_pd_rec_task { /* FORK, EXIT */
+	uint32_t ppid, ptid;
+};
+
+struct seam_pd_rec_stack { /* CALLCHAIN_DEFERRED */
+	uint64_t cookie;
+	struct seam_pd_words ips; /* leaf first, without marker */
+	int end; /* enum seam_err; 0: not said */
+	unsigned flags; /* SEAM_PD_STACK_* of writer.h */
+};
+
+/* One record. type says which member of the union counts; pid, tid, time,
+ * cpu and id are of the sample or its like in other records. */
+struct seam_pd_rec {
+	uint32_t type;
+	uint16_t misc;
+	bool has_time;
+	int event; /* index for seam_pd_event, -1: not known */
+	uint32_t pid, tid, cpu;
+	uint64_t time_ns, id;
+	union {
+		struct seam_pd_rec_sample sample;
+		struct seam_pd_rec_map map; /* MMAP and MMAP2 */
+		struct seam_pd_rec_task task;
+		struct seam_pd_rec_stack stack;
+		const char *comm;
+		uint64_t lost; /* LOST, LOST_SAMPLES */
+	};
+};
+
+/* What the recording says of itself; NULL or 0 where it does not. */
+struct seam_pd_info {
+	const char *hostname, *osrelease, *version, *arch, *cmdline;
+	uint32_t n_cpus_online;
+	uint32_t clockid;
+	uint64_t wall_clock_ns, clockid_ns; /* the same moment on two clocks */
+	bool compressed, pipe;
+};
+
+struct seam_pd_damage {
+	bool damaged;
+	struct seam_errinfo err; /* .offset: where reading stopped */
+	uint64_t n_malformed; /* records left out */
+};
+
+/* path "-" is standard input. Return: 0; -EBADMSG: this is no recording;
+ * -ENOTSUP: it is one that seam does not read; other -errno. */
+int seam_pd_open(const char *path, struct seam_pd_reader **ret,
+		 struct seam_errinfo *reterr);
+/* The same of bytes that stay the caller's and must outlive the reader. */
+int seam_pd_open_mem(const void *data, size_t size, struct seam_pd_reader **ret,
+		     struct seam_errinfo *reterr);
+struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r);
+
+size_t seam_pd_n_events(const struct seam_pd_reader *r);
+const struct seam_pd_attr *seam_pd_event(const struct seam_pd_reader *r,
+					 size_t i);
+const struct seam_pd_info *seam_pd_info(const struct seam_pd_reader *r);
+const struct seam_pd_damage *seam_pd_damage(const struct seam_pd_reader *r);
+/* Records of this type in the file, left out ones not among them. */
+uint64_t seam_pd_count(const struct seam_pd_reader *r, uint32_t type);
+
+/* Records that seam uses: SAMPLE, MMAP, MMAP2, COMM, FORK, EXIT, LOST,
+ * LOST_SAMPLES and CALLCHAIN_DEFERRED, in the order of time. */
+size_t seam_pd_n_records(const struct seam_pd_reader *r);
+void seam_pd_record(const struct seam_pd_reader *r, size_t i,
+		    struct seam_pd_rec *ret);
+
+/* Where record i is in the file; inside COMPRESSED, where that is. */
+uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i);
+
+/* The build-id that the recording's table of build-ids has for a path.
+ * Return: its length, 0 if there is none. */
+size_t seam_pd_path_build_id(const struct seam_pd_reader *r, const char *path,
+			     const uint8_t **ret);
+
+#endif
