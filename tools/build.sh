@@ -29,4 +29,4 @@ flock 9
 if [ ! -f "$build/build.ninja" ]; then
 	meson setup "$build" "$@" 9<&-
 fi
-ninja -C "$build" $targets 9<&-
+ninja -C "$build" -k 0 $targets 9<&-
