@@ -180,6 +180,30 @@ static void test_plt(void **state)
 	check_stubs("/usr/lib/x86_64-linux-gnu/libcrypto.so.3");
 }
 
+/* Debian's own programs have neither endbr64 nor .plt.sec. */
+static void test_plt_kinds(void **state)
+{
+	static const char *const flags[] = {
+		"-fcf-protection -Wl,-z,ibtplt", "-Wl,-z,now -fPIE -pie",
+		"-no-pie -Wl,-z,lazy", "-fuse-ld=gold"};
+	char path[PATH_MAX];
+
+	(void)state;
+	if (!have_tools("cc"))
+		skip();
+	snprintf(path, sizeof(path), "%s/p", run_dir);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		assert_int_equal(run("printf '#include <stdio.h>\n#include "
+				     "<stdlib.h>\n"
+				     "int main(void) { puts(\"\"); return "
+				     "rand() + atoi(\"1\"); }' | cc -O1 -x c "
+				     "- -o p %s",
+				     flags[i]),
+				 0);
+		assert_true(check_stubs(path) >= 3);
+	}
+}
+
 static void test_unknown(void **state)
 {
 	struct seam_symbolizer *s = new_symbolizer(false);
@@ -214,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_cplusplus),
 		cmocka_unit_test(test_full_symtab),
 		cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_plt_kinds),
 		cmocka_unit_test(test_unknown),
 	};
 
