@@ -22,37 +22,41 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pathgrammar  # noqa: E402
 
-Frame = collections.namedtuple("Frame", "names nameless sym off dso")
+Frame = collections.namedtuple(
+    "Frame", "names nameless sym raw off dso own")
 
 
 class Code:
     """What a file's disassembly says: call sites and instructions."""
 
     def __init__(self, path):
-        self.start = {}
-        self.after_call = {}    # address behind a call -> target or None
-        self.insns = []         # (address, function, text)
-        text = subprocess.run(
-            ["objdump", "-d", "-C", "--no-show-raw-insn", path], check=True,
-            stdout=subprocess.PIPE, encoding="utf-8").stdout
+        self.start = {}         # symbol, mangled and not -> address
+        self.after_call = {}    # address behind a call -> [target or None]
+        self.insns = []         # (address, symbol, text)
+        self.plts = plt_ranges(path)
         function, call = None, None
-        for line in text.splitlines():
+        for line in output("objdump", "-d", "--no-show-raw-insn", path):
             head = re.match(r"^([0-9a-f]{8,}) <(.*)>:$", line)
-            if head:
-                if call:
-                    self.after_call[int(head[1], 16)] = call[0]
-                    call = None
-                function = plain(head[2])
-                self.start.setdefault(function, int(head[1], 16))
-                continue
             insn = re.match(r"^\s*([0-9a-f]+):\s+(.*?)\s*$", line)
-            if not insn:
+            if not head and not insn:
                 continue
-            addr = int(insn[1], 16)
+            addr = int((head or insn)[1], 16)
             if call:
-                self.after_call[addr] = call[0]
+                self.after_call[addr] = call
+                call = None
+            if head:
+                function = head[2]
+                self.start.setdefault(function, addr)
+                self.start.setdefault(demangled(function), addr)
+                continue
             call = self.call_target(insn[2])
             self.insns.append((addr, function, insn[2]))
+
+    def in_plt(self, symbol, off):
+        if symbol not in self.start:
+            return False
+        addr = self.start[symbol] + (off or 0)
+        return any(low <= addr < high for low, high in self.plts)
 
     @staticmethod
     def call_target(text):
@@ -60,7 +64,32 @@ class Code:
         if not re.match(r"(notrack |bnd |addr32 |data16 |rex.W )*call", text):
             return None
         direct = re.search(r"call[q]?\s+[0-9a-f]+ <(.*)>$", text)
-        return [plain(direct[1]) if direct else None]
+        return [plain(demangled(direct[1])) if direct else None]
+
+
+def plt_ranges(path):
+    """Where stubs are: some tools name them after the symbol before."""
+    ranges = []
+    for line in output("readelf", "-SW", path):
+        section = re.match(r"\s*\[ *\d+\] (\.plt\S*)\s+\S+\s+([0-9a-f]+)"
+                           r" [0-9a-f]+ ([0-9a-f]+)", line)
+        if section:
+            start = int(section[2], 16)
+            ranges.append((start, start + int(section[3], 16)))
+    return ranges
+
+
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE,
+                          encoding="utf-8").stdout.splitlines()
+
+
+@functools.lru_cache(maxsize=None)
+def demangled(name):
+    if not name.startswith("_Z"):
+        return name
+    name, at, version = name.partition("@")
+    return output("c++filt", name)[0] + at + version
 
 
 @functools.lru_cache(maxsize=None)
@@ -72,7 +101,8 @@ def plain(name):
     """A symbol's name as the .expect files spell it."""
     if name.endswith("@plt"):
         return name
-    name = re.sub(r"\[abi:\w+\]", "", name.split("@")[0])
+    name = re.sub(r"^__GI_| \[clone .*\]|\[abi:\w+\]", "",
+                  name.split("@")[0])
     name = re.sub(r"\(.*\)( const)?$", "", name)
     return pathgrammar.SUFFIX.sub("", name)
 
@@ -90,7 +120,7 @@ class Checker:
         self.exe = os.path.realpath(args.exe)
         self.expect = expect
         self.static = is_static(self.exe)
-        self.known_bad = known_bad_places(args.known_bad, self.exe)
+        self.known_bad = KnownBad(args.known_bad, self.exe)
         self.cache = {}
         self.count = collections.Counter()
         self.faults = collections.defaultdict(collections.Counter)
@@ -108,7 +138,10 @@ class Checker:
     def make_frame(self, sym, dso, off):
         dso = dso or "?"
         name = plain(sym) if sym else ""
-        if os.path.realpath(dso) == self.exe:
+        path = os.path.realpath(dso)
+        if self.is_ours(path) and code_of(path).in_plt(sym, off):
+            name = "@plt"
+        if path == self.exe:
             if not name or name.endswith("plt"):
                 names = ("PLT!" + name,)
             elif self.static:
@@ -122,7 +155,8 @@ class Checker:
             names = (short_dso(dso) + "!" + name,)
             if not name:
                 names += ("PLT!",)
-        return Frame(names, not name, name, off, os.path.realpath(dso))
+        return Frame(names, not name, name, sym, off, path,
+                     path == self.exe)
 
     def sample(self, raw):
         self.count["samples"] += 1
@@ -230,32 +264,34 @@ class Checker:
         interrupted, stands on a listed instruction."""
         for i, frame in enumerate(frames):
             top = i + 1 == len(frames) or frames[i + 1].sym == "__restore_rt"
-            if top and (frame.sym, frame.off) in self.known_bad:
-                return self.known_bad[(frame.sym, frame.off)]
+            found = self.known_bad.find(frame, top)
+            if found:
+                return found
         return None
 
     def wrong_call_site(self, frames):
         for caller, callee in zip(frames, frames[1:]):
+            # Without a name it might be the trampoline of a signal.
             if caller.sym == "" or caller.off is None or \
-                    callee.sym == "__restore_rt" or \
-                    caller.sym == "__restore_rt" or not self.ours(caller):
+                    callee.sym in ("", "__restore_rt") or \
+                    caller.sym == "__restore_rt" or \
+                    not self.is_ours(caller.dso):
                 continue
             code = code_of(caller.dso)
-            if caller.sym not in code.start:
+            if caller.raw not in code.start:
                 continue
-            addr = code.start[caller.sym] + caller.off
+            addr = code.start[caller.raw] + caller.off
             if addr not in code.after_call:
                 return "%s+%#x is not behind a call" % (caller.sym,
                                                         caller.off)
-            target = code.after_call[addr]
+            target = code.after_call[addr][0]
             if target and not self.may_show(target, callee):
                 return "%s+%#x calls %s, not %s" % (
                     caller.sym, caller.off, target, callee.names[0])
         return None
 
-    def ours(self, frame):
-        return frame.dso == self.exe or \
-            os.path.dirname(frame.dso) == os.path.dirname(self.exe)
+    def is_ours(self, path):
+        return os.path.dirname(path) == os.path.dirname(self.exe)
 
     def may_show(self, target, callee):
         if target.endswith("@plt") or "plt" in target:
@@ -268,37 +304,92 @@ class Checker:
 
 
 def is_static(exe):
-    out = subprocess.run(["readelf", "-lW", exe], check=True,
-                         stdout=subprocess.PIPE, encoding="utf-8").stdout
-    return "INTERP" not in out
+    return not any("INTERP" in line for line in output("readelf", "-lW", exe))
 
 
-def known_bad_lines(path):
-    """Fields: variants, function, instruction, the one before, CFI, truth."""
+def known_bad_entries(path):
+    """The stanzas of known-bad-cfi.txt as dictionaries."""
+    entries, key = [{}], None
     for line in open(path):
-        line = line.strip()
-        if line and not line.startswith("#"):
-            yield [field.strip() for field in line.split("|")]
-
-
-def known_bad_places(path, exe):
-    places = {}
-    if not path or not os.path.exists(path):
-        return places
-    for entry in known_bad_lines(path):
-        if not any(fnmatch.fnmatch(os.path.basename(exe), glob)
-                   for glob in entry[0].split(",")):
+        line = line.rstrip()
+        if line.startswith("#"):
             continue
-        code = code_of(exe)
-        before = ""
-        for addr, function, text in code.insns:
-            if re.fullmatch(entry[1], function or "") and \
-                    re.fullmatch(entry[2], text) and \
-                    (entry[3] == "-" or re.fullmatch(entry[3], before)):
-                place = (function, addr - code.start[function])
-                places[place] = "%s+%#x: %s" % (*place, text)
-            before = text
-    return places
+        if not line:
+            entries.append({})
+        elif line.startswith(" "):
+            entries[-1][key] += " " + line.strip()
+        else:
+            key, _, value = line.partition(": ")
+            entries[-1][key] = value.strip()
+    return [entry for entry in entries if entry]
+
+
+class KnownBad:
+    """tests/progs/known-bad-cfi.txt, resolved to places in a file."""
+
+    def __init__(self, path, exe):
+        self.entries = []
+        self.files = {}
+        if path and os.path.exists(path):
+            name = os.path.basename(exe)
+            self.entries = [
+                entry for entry in known_bad_entries(path)
+                if any(fnmatch.fnmatch(name, glob)
+                       for glob in entry["programs"].split())]
+
+    def in_file(self, path, dso):
+        """{(symbol, offset): (text, counts for every frame)}"""
+        if path not in self.files:
+            self.files[path] = {}
+            for entry in self.entries:
+                where, _, function = entry["function"].rpartition("!")
+                if where == dso:
+                    self.resolve(path, function, entry)
+        return self.files[path]
+
+    def resolve(self, path, function, entry):
+        code = code_of(path)
+        eh_return = entry["instruction"] == "eh_return"
+        bodies = {}
+        for addr, symbol, text in code.insns:
+            if re.fullmatch(function, plain(demangled(symbol))):
+                bodies.setdefault(symbol, []).append((addr, text))
+        for symbol, body in bodies.items():
+            found = self.eh_return(code, body) if eh_return else \
+                self.matching(body, entry["instruction"], entry.get("after"))
+            for addr, text in found:
+                off = addr - code.start[symbol]
+                for name in (symbol, demangled(symbol), plain(symbol)):
+                    self.files[path][(name, off)] = (
+                        "%s+%#x: %s" % (symbol, off, text), eh_return)
+
+    @staticmethod
+    def matching(body, pattern, before):
+        for (_, old), (addr, text) in zip([(0, "")] + body, body):
+            if re.fullmatch(pattern, text) and \
+                    (not before or re.fullmatch(before, old)):
+                yield addr, text
+
+    @staticmethod
+    def eh_return(code, body):
+        last = [i for i, (_, text) in enumerate(body)
+                if re.fullmatch(r"mov +%rcx,%rsp", text)]
+        for i in last:
+            calls = [j for j in range(1, i)
+                     if body[j][0] in code.after_call]
+            end = next(j for j in range(i, len(body))
+                       if re.match("jmp|ret", body[j][1]))
+            yield from body[calls[-2]:end + 1]
+
+    def find(self, frame, top):
+        where = "" if frame.own else short_dso(frame.dso)
+        if not frame.raw or not any(
+                entry["function"].rpartition("!")[0] == where
+                for entry in self.entries):
+            return None
+        text, every = self.in_file(frame.dso, where).get(
+            (frame.raw.split("@")[0], frame.off), (None, False))
+        return text if top or every else None
 
 
 def report(checker, args):

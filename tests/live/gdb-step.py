@@ -4,6 +4,11 @@ gdb finds at each instruction, in the form of `seam script --format json`.
 
     STEPS=20000 OUT=x.json gdb -nx -batch -x gdb-step.py --args PROG 1
 
+FROM says where stepping begins: breakpoints to be reached one after the
+other, with a semicolon between (main). With PLACES, "function+offset" with
+spaces between, it does not step but stops at those instructions, and writes
+the stack of each of the first STEPS stops.
+
 It checks the programs, their .expect files and the checker without seam, and
 shows at which instructions a file's own CFI is wrong.
 """
@@ -14,13 +19,12 @@ import os
 import gdb
 
 
-def frame_of(frame):
+def frame_of(frame, newer):
     pc = frame.pc()
     entry = {"ip": "%#x" % pc}
     kind = frame.type()
     lookup = pc
-    newer = frame.newer()
-    if newer is not None and newer.type() != gdb.SIGTRAMP_FRAME and \
+    if newer not in (None, gdb.SIGTRAMP_FRAME) and \
             kind != gdb.SIGTRAMP_FRAME:
         lookup = pc - 1
     text = gdb.execute("info symbol %#x" % lookup, to_string=True)
@@ -60,7 +64,7 @@ cache = {}
 def cached(frame, newer):
     key = (frame.pc(), frame.type(), newer)
     if key not in cache:
-        cache[key] = frame_of(frame)
+        cache[key] = frame_of(frame, newer)
     return cache[key]
 
 
@@ -68,8 +72,9 @@ def stack():
     frames, frame, newer = [], gdb.newest_frame(), None
     end = "outermost"
     while frame is not None:
-        frames.append(cached(frame, newer))
-        newer = frame.type()
+        if frame.type() != gdb.INLINE_FRAME:
+            frames.append(cached(frame, newer))
+            newer = frame.type()
         reason = frame.unwind_stop_reason()
         older = frame.older()
         if older is None and reason not in (gdb.FRAME_UNWIND_OUTERMOST,
@@ -79,28 +84,47 @@ def stack():
     return frames, end
 
 
-def main():
+def prepare():
     for line in ("set pagination off", "set confirm off",
                  "set backtrace past-main on", "set backtrace past-entry on",
                  "set backtrace limit unlimited",
                  "set disable-randomization on", "set debuginfod enabled off",
-                 "handle all nostop noprint pass",
-                 "set style enabled off",
-                 "break " + os.environ.get("FROM", "main"), "run",
-                 "set scheduler-locking step"):
+                 "handle all nostop noprint pass", "set style enabled off",
+                 "break main", "run", "set scheduler-locking step"):
         gdb.execute(line, to_string=True)
+    for place in os.environ.get("FROM", "").split(";"):
+        if place:
+            gdb.execute("delete", to_string=True)
+            gdb.execute("break " + place, to_string=True)
+            gdb.execute("continue", to_string=True)
+    gdb.execute("delete", to_string=True)
+
+
+def main():
+    prepare()
     steps = int(os.environ.get("STEPS", "20000"))
+    places = os.environ.get("PLACES", "").split()
+    for place in places:
+        name, off = place.rsplit("+", 1)
+        gdb.execute("break *((char *)&'%s' + %s)" % (name, off),
+                    to_string=True)
+    forward = "continue" if places else "stepi"
     comm = os.path.basename(gdb.current_progspace().filename)[:15]
     with open(os.environ["OUT"], "w") as out:
         for step in range(steps):
+            if places:
+                gdb.execute(forward, to_string=True)
+                if not gdb.selected_inferior().pid:
+                    break
             frames, end = stack()
             tid = gdb.selected_thread().ptid[1]
             json.dump({"time_ns": step, "pid": 1, "tid": tid, "comm": comm,
                        "end": end, "frames": frames}, out)
             out.write("\n")
-            gdb.execute("stepi", to_string=True)
-            if not gdb.selected_inferior().pid:
-                break
+            if not places:
+                gdb.execute(forward, to_string=True)
+                if not gdb.selected_inferior().pid:
+                    break
 
 
 main()

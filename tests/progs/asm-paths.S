@@ -91,21 +91,25 @@ FUNC(asm_r10)
 	ret
 END(asm_r10)
 
-/* two ends, the state between remembered */
+/*
+ * Two ends, the state between remembered. Offsets are absolute: after
+ * .cfi_restore_state clang 14's assembler counts relative ones from the
+ * state that was left, and writes wrong rows.
+ */
 FUNC(asm_remember)
 	pushq %rbp
-	.cfi_adjust_cfa_offset 8
+	.cfi_def_cfa_offset 16
 	.cfi_rel_offset %rbp, 0
 	subq $32, %rsp
-	.cfi_adjust_cfa_offset 32
+	.cfi_def_cfa_offset 48
 	testq $1, %rdi
 	jnz 1f
 	call leaf
 	.cfi_remember_state
 	addq $32, %rsp
-	.cfi_adjust_cfa_offset -32
+	.cfi_def_cfa_offset 16
 	popq %rbp
-	.cfi_adjust_cfa_offset -8
+	.cfi_def_cfa_offset 8
 	.cfi_restore %rbp
 	ret
 1:
@@ -113,9 +117,9 @@ FUNC(asm_remember)
 	call leaf
 	SPIN
 	addq $32, %rsp
-	.cfi_adjust_cfa_offset -32
+	.cfi_def_cfa_offset 16
 	popq %rbp
-	.cfi_adjust_cfa_offset -8
+	.cfi_def_cfa_offset 8
 	.cfi_restore %rbp
 	ret
 END(asm_remember)

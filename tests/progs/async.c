@@ -9,7 +9,7 @@
 
 KEEP void hspin(void)
 {
-	for (unsigned long i = 0; i < 20000; i++)
+	for (unsigned long i = 0; i < 300000; i++)
 		path_sink += i;
 }
 

@@ -29,12 +29,13 @@ KEEP void next(int n, int left)
 		STAY();                                                        \
 	}
 
-D(d0, 8)
-D(d1, 40) D(d2, 3) D(d3, 500) D(d4, 77) D(d5, 16) D(d6, 1200) D(d7, 9)
-	D(d8, 144) D(d9, 33)
+/* clang-format off */
+D(d0, 8) D(d1, 40) D(d2, 3) D(d3, 500) D(d4, 77)
+D(d5, 16) D(d6, 1200) D(d7, 9) D(d8, 144) D(d9, 33)
+	/* clang-format on */
 
-		static digit_fn *const digit[10] = {d0, d1, d2, d3, d4,
-						    d5, d6, d7, d8, d9};
+	static digit_fn *const digit[10] = {d0, d1, d2, d3, d4,
+					    d5, d6, d7, d8, d9};
 
 KEEP void spell(int n)
 {

@@ -7,13 +7,14 @@
 #include "path.h"
 #include <setjmp.h>
 
-static jmp_buf back;
+/* On run()'s stack, as the rows of longjmp's last steps are read from it. */
+static jmp_buf *back;
 
 __attribute__((noreturn)) KEEP void give_up(unsigned long n)
 {
 	path_sink += n;
 	leaf();
-	longjmp(back, 1);
+	longjmp(*back, 1);
 }
 
 __attribute__((noreturn)) KEEP void fail(unsigned long n)
@@ -59,7 +60,10 @@ KEEP void after_jump(void)
 
 KEEP void run(unsigned long n)
 {
-	if (setjmp(back) == 0)
+	jmp_buf here;
+
+	back = &here;
+	if (setjmp(here) == 0)
 		deeper(n);
 	after_jump();
 	neighbour2(n);

@@ -10,7 +10,7 @@
 
 #define UD2() __asm__ volatile("ud2" : : : "memory")
 
-static void step_over(void *uc)
+static inline __attribute__((always_inline)) void step_over(void *uc)
 {
 	((ucontext_t *)uc)->uc_mcontext.gregs[REG_RIP] += 2;
 }

@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Long enough for a sample, though each child's period begins anew. */
 KEEP void in_child(void)
 {
+	path_spin = 8000000;
 	leaf();
 	STAY();
 }

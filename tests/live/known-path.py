@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Record every known-path program and check each of its stacks.
+
+    known-path.py --seam build/seam --progs build/tests/progs \\
+        [--match 'signals-*'] [--seconds 1] [--freq 4999] [--recorder perf]
+
+One TAP line for each variant (program, compiler, -O, link) and setting; what
+check-paths.py says about a failed one follows as comments. With --recorder
+perf the stacks are perf's own (--call-graph dwarf): a way to try the programs
+and the checker without seam, and to see what a peer makes of them.
+"""
+
+import argparse
+import fnmatch
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCES = os.path.join(HERE, "..", "progs")
+
+
+def settings_of(name):
+    """The lines args, vary and record of NAME.expect."""
+    found = {"args": "$SECONDS", "vary": [], "record": []}
+    for line in open(os.path.join(SOURCES, name + ".expect")):
+        word, _, rest = line.strip().partition(" ")
+        if word == "args":
+            found["args"] = rest
+        elif word == "vary":
+            variable, *values = rest.split()
+            found["vary"].append([(variable, value) for value in values])
+        elif word == "record":
+            found["record"] += rest.split()
+    return found
+
+
+def programs(args):
+    """(variant, name) of every built program, in a stable order."""
+    for variant in sorted(os.listdir(args.progs)):
+        name = variant.split("-")[0]
+        path = os.path.join(args.progs, variant)
+        if os.path.exists(os.path.join(SOURCES, name + ".expect")) and \
+                variant.count("-") >= 2 and "." not in variant and \
+                not os.path.isdir(path) and \
+                fnmatch.fnmatch(variant, args.match):
+            yield variant, name
+
+
+def fill_in(text, values):
+    for variable, value in values.items():
+        text = text.replace("$" + variable, value)
+    return text.split()
+
+
+def record(args, folder, exe, extra, arguments):
+    """Returns None or why it failed; leaves folder/stacks.json."""
+    data = os.path.join(folder, "perf.data")
+    if args.recorder == "perf":
+        command = ["perf", "record", "-q", "-F", str(args.freq), "-e",
+                   "cpu-clock", "--call-graph", "dwarf,32768", "-o", data]
+        script = [os.path.join(HERE, "perf-json.py"), data, "--dwarf"]
+    else:
+        command = [args.seam, "record", "-o", data, "-F", str(args.freq),
+                   "-e", "cpu-clock"] + extra
+        script = [args.seam, "script", "-i", data, "--format", "json"]
+    log = os.path.join(folder, "log")
+    with open(log, "w") as err:
+        status = subprocess.run(command + ["--", exe] + arguments, stderr=err,
+                                stdout=err).returncode
+        if status == 0:
+            with open(os.path.join(folder, "stacks.json"), "w") as out:
+                status = subprocess.run(script, stdout=out,
+                                        stderr=err).returncode
+    if status:
+        return "status %d: %s" % (status, open(log).read()[-500:])
+    return None
+
+
+def check(args, folder, exe, name, values):
+    command = [os.path.join(HERE, "check-paths.py"), "--exe", exe,
+               "--expect", os.path.join(SOURCES, name + ".expect"),
+               "--known-bad", os.path.join(SOURCES, "known-bad-cfi.txt"),
+               "--json", os.path.join(folder, "stacks.json"),
+               "--min", str(int(args.freq * args.seconds * args.share))]
+    for variable, value in values.items():
+        command += ["--set", "%s=%s" % (variable, value)]
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, encoding="utf-8")
+    return done.returncode == 0, done.stdout
+
+
+def one(args, number, variant, name, values):
+    exe = os.path.realpath(os.path.join(args.progs, variant))
+    settings = settings_of(name)
+    label = variant + "".join(" %s=%s" % item for item in values.items())
+    builtin = dict(values, SECONDS=str(args.seconds),
+                   PLUGIN=os.path.join(os.path.realpath(args.progs),
+                                       variant.replace("dlopen", "plugin") +
+                                       ".so"))
+    with tempfile.TemporaryDirectory(prefix="known-path-") as folder:
+        failure = record(args, folder, exe, settings["record"],
+                         fill_in(settings["args"], builtin))
+        if failure:
+            good, text = False, "# " + failure.strip().replace("\n", "\n# ")
+        else:
+            good, text = check(args, folder, exe, name, values)
+        if args.keep and not good and not failure:
+            os.replace(os.path.join(folder, "stacks.json"),
+                       os.path.join(args.keep, label.replace(" ", "-") +
+                                    ".json"))
+    print("%sok %d - %s" % ("" if good else "not ", number, label))
+    for line in text.splitlines():
+        if not good or line.startswith(("# samples", "# excused")):
+            print(line if line.startswith("#") else "# " + line)
+    sys.stdout.flush()
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seam", default="build/seam")
+    parser.add_argument("--progs", required=True)
+    parser.add_argument("--match", default="*")
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--freq", type=int, default=4999)
+    parser.add_argument("--share", type=float, default=0.5,
+                        help="least part of freq * seconds to be had")
+    parser.add_argument("--recorder", default="seam",
+                        choices=("seam", "perf"))
+    parser.add_argument("--keep", help="folder for the stacks of failures")
+    args = parser.parse_args()
+    if os.geteuid() != 0:
+        print("1..0 # SKIP recording with BPF needs root here")
+        return 77
+    good, number = True, 0
+    for variant, name in programs(args):
+        for vary in itertools.product(*settings_of(name)["vary"]):
+            number += 1
+            good &= one(args, number, variant, name, dict(vary))
+    print("1..%d" % number)
+    if number == 0:
+        print("# no program matches; are they built? (known-path-progs)")
+    return 0 if good and number else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
