@@ -11,7 +11,8 @@ reason is the last line of output, anything else a failure.
 
 The suites: `live` tests record real programs and run one at a time (their
 meson.build says is_parallel: false), `slow` only with --slow. With --asan,
-the suites that need no rights run in that second build too.
+the suites that need no rights run in that second build too. --slow also sets
+SEAM_TEST_ALL=1, for tests that have a short and a long form.
 
 The last line is the count, and nothing else is on it:
     N passed, N failed, N skipped
@@ -37,8 +38,11 @@ class Case:
 
 
 def read_tap(text):
-    """The cases of one program, and how many its plans promised."""
-    cases, planned = [], 0
+    """The cases of one program, and how many its plans promised.
+
+    cmocka's skip() takes no reason: what the test printed before it is one.
+    """
+    cases, planned, before = [], 0, []
     for line in text.splitlines():
         plan = PLAN.match(line)
         if plan:
@@ -49,7 +53,8 @@ def read_tap(text):
             continue
         cmocka = CMOCKA_SKIP.match(line)
         if cmocka:
-            cases.append(Case("skipped", cmocka.group(1)))
+            cases.append(Case("skipped", cmocka.group(1), " ".join(before)))
+            before = []
             continue
         case = CASE.match(line)
         if case:
@@ -61,8 +66,9 @@ def read_tap(text):
                 name, detail = directive.groups()
                 result = "skipped"
             cases.append(Case(result, name, detail))
-        elif line.startswith("#") and cases:
-            cases[-1].detail += line[1:] + "\n"
+            before = []
+        elif not line.startswith("# ok - "):
+            before.append(line.lstrip("# ").strip())
     return cases, planned
 
 
@@ -110,6 +116,8 @@ def run_meson(build, wanted, slow):
     if os.path.exists(log):
         os.unlink(log)
     env = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8")
+    if slow:
+        env["SEAM_TEST_ALL"] = "1"
     subprocess.run(
         ["meson", "test", "-C", build, "--no-rebuild",
          "--timeout-multiplier", "0",
