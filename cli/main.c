@@ -10,6 +10,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{ "script", cmd_script, "print every sample with its stack" },
 	{ NULL, NULL, NULL },
 };
 

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "cli/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int open_failed(const struct input *in, int rc,
+		       const struct seam_errinfo *err)
+{
+	const char *hint = "";
+
+	if (rc == -ENOENT)
+		hint = "; record one with 'seam record', or name one with -i";
+	else if (rc == -EACCES)
+		hint = "; read it as the user who recorded it";
+	else if (rc == -EBADMSG)
+		hint = "; seam and perf record write such files";
+	if (err->where[0])
+		fprintf(stderr, "seam: %s: offset %llu: %s%s\n", in->path,
+			(unsigned long long)err->offset, err->reason, hint);
+	else
+		fprintf(stderr, "seam: %s: %s%s\n", in->path, err->reason,
+			hint);
+	return -1;
+}
+
+static int no_memory(const struct input *in, int rc)
+{
+	fprintf(stderr, "seam: %s: %s\n", in->path, strerror(-rc));
+	return -1;
+}
+
+static bool known_event(const struct input *in)
+{
+	if (!in->event)
+		return true;
+	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++)
+		if (!strcmp(seam_pd_event(in->reader, i)->name, in->event))
+			return true;
+	fprintf(stderr, "seam: %s: it has no event '%s'; it has", in->path,
+		in->event);
+	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++)
+		fprintf(stderr, "%s %s", i ? "," : "",
+			seam_pd_event(in->reader, i)->name);
+	fputc('\n', stderr);
+	return false;
+}
+
+int input_open(struct input *in)
+{
+	struct seam_symbol_opts opts = {.sz = sizeof(opts),
+					.no_demangle = in->no_demangle,
+					.kallsyms = in->kallsyms};
+	struct seam_errinfo err = {0};
+	int rc;
+
+	if (!in->path)
+		in->path = "perf.data";
+	rc = seam_pd_open(in->path, &in->reader, &err);
+	if (rc)
+		return open_failed(in, rc, &err);
+	if (!known_event(in))
+		return -1;
+	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++) {
+		size_t len = strlen(seam_pd_event(in->reader, i)->name);
+
+		if (len > in->event_width)
+			in->event_width = (unsigned)len;
+	}
+	rc = seam_stitch_new(in->reader, &in->stitch);
+	if (!rc)
+		rc = seam_resolver_new(&opts, &in->resolver);
+	return rc ? no_memory(in, rc) : 0;
+}
+
+static int resolve(struct input *in, const struct seam_stitched *s)
+{
+	if (s->n_frames > in->cap_names) {
+		size_t cap = s->n_frames * 2;
+		struct seam_name *v = realloc(in->names, cap * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		in->names = v;
+		in->cap_names = cap;
+	}
+	return seam_resolve(in->resolver, s->frames, s->n_frames, in->names);
+}
+
+static bool let_through(const struct input *in, const struct seam_stitched *s)
+{
+	return (!in->comm || !strcmp(in->comm, s->comm)) &&
+	       (!in->event || !strcmp(in->event, s->event));
+}
+
+int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
+{
+	int rc;
+
+	do
+		rc = seam_stitch_next(in->stitch, s);
+	while (rc > 0 && !let_through(in, s));
+	if (rc > 0) {
+		int err = resolve(in, s);
+
+		rc = err ? err : rc;
+	}
+	if (rc < 0)
+		return no_memory(in, rc);
+	if (rc == 0)
+		return 0;
+	ret->sample = s;
+	ret->names = in->names;
+	ret->attr = seam_pd_event(in->reader, (size_t)s->rec->event);
+	ret->opts.max_stack = in->max_stack;
+	ret->opts.event_width = in->event_width;
+	return 1;
+}
+
+void input_close(struct input *in)
+{
+	seam_resolver_free(in->resolver);
+	seam_stitch_free(in->stitch);
+	seam_pd_close(in->reader);
+	free(in->names);
+}
+
+void input_warn(const struct input *in)
+{
+	const struct seam_pd_damage *d = seam_pd_damage(in->reader);
+
+	if (d->damaged)
+		fprintf(stderr,
+			"seam: %s: offset %llu: %s; what lies before was "
+			"used\n",
+			in->path, (unsigned long long)d->err.offset,
+			d->err.reason);
+	if (d->n_malformed)
+		fprintf(stderr,
+			"seam: %s: %llu malformed records were left out\n",
+			in->path, (unsigned long long)d->n_malformed);
+}
+
+bool input_parse_depth(const char *command, const char *text, size_t *ret)
+{
+	char *end;
+	unsigned long long n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno || *end || end == text || !n || *text == '-') {
+		fprintf(stderr,
+			"seam %s: --max-stack takes a number of frames from "
+			"1 up, not '%s'\n",
+			command, text);
+		return false;
+	}
+	*ret = n;
+	return true;
+}
+
+int input_emit(struct seam_strbuf *b)
+{
+	size_t n = b->len;
+
+	if (b->err) {
+		fprintf(stderr, "seam: %s\n", strerror(-b->err));
+		return -1;
+	}
+	if (n && fwrite(b->s, 1, n, stdout) != n)
+		return -1; /* input_finish says why */
+	seam_strbuf_reset(b);
+	return 0;
+}
+
+int input_finish(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	/* A reader that has seen enough, like head, is no failure to tell. */
+	if (errno != EPIPE)
+		fprintf(stderr, "seam: writing the output: %s\n",
+			strerror(errno));
+	return 1;
+}

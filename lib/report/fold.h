@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Counts equal lines of text, and gives them in the order of strcmp. */
+#ifndef SEAM_LIB_REPORT_FOLD_H
+#define SEAM_LIB_REPORT_FOLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct seam_fold_line {
+	char *text;
+	uint64_t count;
+};
+
+struct seam_fold {
+	struct seam_fold_line *v; /* cap slots; unused: text NULL */
+	size_t n, cap;
+};
+
+int seam_fold_add(struct seam_fold *f, const char *text, uint64_t count);
+/* Afterwards v[0] to v[n - 1] are in order and nothing can be added. */
+void seam_fold_sort(struct seam_fold *f);
+void seam_fold_fini(struct seam_fold *f);
+
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/report/resolve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_FILE (-1)
+#define KERNEL_FILE (-2)
+
+/* What is looked up is where in which file; so processes that run the same
+ * program share the answers. */
+struct key {
+	uint64_t off;
+	int32_t file;
+	uint32_t exact;
+};
+
+struct entry {
+	struct key key;
+	bool used;
+	struct seam_name name;
+};
+
+struct seam_resolver {
+	struct seam_symbolizer *syms;
+	struct entry *v;
+	size_t n, cap; /* cap is a power of two */
+	int *files; /* by seam_map.number; NO_FILE: not asked yet */
+	size_t n_files;
+};
+
+int seam_resolver_new(const struct seam_symbol_opts *opts,
+		      struct seam_resolver **ret)
+{
+	struct seam_resolver *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return -ENOMEM;
+	r->cap = 4096;
+	r->v = calloc(r->cap, sizeof(*r->v));
+	rc = r->v ? seam_symbolizer_new(opts, &r->syms) : -ENOMEM;
+	if (rc)
+		seam_resolver_free(r);
+	else
+		*ret = r;
+	return rc;
+}
+
+struct seam_resolver *seam_resolver_free(struct seam_resolver *r)
+{
+	if (!r)
+		return NULL;
+	seam_symbolizer_free(r->syms);
+	free(r->v);
+	free(r->files);
+	free(r);
+	return NULL;
+}
+
+struct seam_symbolizer *seam_resolver_symbolizer(struct seam_resolver *r)
+{
+	return r->syms;
+}
+
+static struct entry *slot(struct entry *v, size_t cap, const struct key *key)
+{
+	uint64_t h = key->off * 0x9e3779b97f4a7c15ULL;
+	size_t i;
+
+	h ^= ((uint64_t)(uint32_t)key->file << 1 | key->exact) *
+	     0xc2b2ae3d27d4eb4fULL;
+	i = (h >> 29) & (cap - 1);
+	while (v[i].used && memcmp(&v[i].key, key, sizeof(*key)) != 0)
+		i = (i + 1) & (cap - 1);
+	return &v[i];
+}
+
+static int grow(struct seam_resolver *r)
+{
+	size_t cap = r->cap * 2;
+	struct entry *v = calloc(cap, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->cap; i++)
+		if (r->v[i].used)
+			*slot(v, cap, &r->v[i].key) = r->v[i];
+	free(r->v);
+	r->v = v;
+	r->cap = cap;
+	return 0;
+}
+
+/* Return: the symbolizer's handle for the mapping's file. */
+static int file_of(struct seam_resolver *r, const struct seam_map *map)
+{
+	int file;
+
+	if (map->number >= r->n_files) {
+		size_t n = (size_t)map->number * 2 + 64;
+		int *files = realloc(r->files, n * sizeof(*files));
+
+		if (!files)
+			return -ENOMEM;
+		for (size_t i = r->n_files; i < n; i++)
+			files[i] = NO_FILE;
+		r->files = files;
+		r->n_files = n;
+	}
+	file = r->files[map->number];
+	if (file != NO_FILE)
+		return file;
+	file = seam_symbolizer_file(r->syms, map->path, map->build_id,
+				    map->build_id_len);
+	if (file >= 0)
+		r->files[map->number] = file;
+	return file;
+}
+
+static void look_up(struct seam_resolver *r, const struct key *key,
+		    struct seam_name *name)
+{
+	uint64_t back = key->exact ? 0 : 1;
+	struct seam_symbol sym = {0};
+
+	if (key->file == KERNEL_FILE) {
+		if (!seam_symbolize_kernel(r->syms, key->off - back, &sym))
+			return;
+		name->dso = sym.module;
+	} else if (key->file == NO_FILE ||
+		   !seam_symbolize_user(r->syms, key->file, key->off - back,
+					&sym)) {
+		return;
+	}
+	name->sym = sym.name;
+	name->off = sym.off + back;
+}
+
+/* The kernel returns from a signal handler into a trampoline, at its very
+ * first byte: looked up one byte earlier it would be the function before. */
+static bool is_trampoline(const struct seam_name *name)
+{
+	return name->sym && !name->off &&
+	       (!strcmp(name->sym, "__restore_rt") ||
+		!strcmp(name->sym, "__restore") ||
+		!strcmp(name->sym, "__kernel_rt_sigreturn"));
+}
+
+static int cached(struct seam_resolver *r, struct key key,
+		  struct seam_name *ret)
+{
+	struct entry *e = slot(r->v, r->cap, &key);
+
+	if (!e->used) {
+		if (r->n >= r->cap / 2) {
+			if (grow(r))
+				return -ENOMEM;
+			e = slot(r->v, r->cap, &key);
+		}
+		e->used = true;
+		e->key = key;
+		r->n++;
+		look_up(r, &key, &e->name);
+	}
+	*ret = e->name;
+	return 0;
+}
+
+static int key_of(struct seam_resolver *r, const struct seam_frame *f,
+		  struct key *ret)
+{
+	struct key key = {.off = f->ip, .file = NO_FILE};
+
+	if (f->kernel) {
+		key.file = KERNEL_FILE;
+	} else if (f->map) {
+		key.off = f->ip - f->map->start + f->map->pgoff;
+		key.file = file_of(r, f->map);
+		if (key.file < 0)
+			return key.file;
+	}
+	*ret = key;
+	return 0;
+}
+
+static void name_dso(const struct seam_frame *f, const struct key *key,
+		     struct seam_name *name)
+{
+	name->kernel = f->kernel;
+	name->dso_off = key->off;
+	if (name->dso)
+		return;
+	if (f->kernel && name->sym)
+		name->dso = "[kernel.kallsyms]";
+	else if (f->map)
+		name->dso = f->map->path;
+	/* "[kernel.kallsyms]_text": the mapping's name says where it was
+	 * anchored, which is of no use in a stack. */
+	if (f->kernel && name->dso &&
+	    !strncmp(name->dso, "[kernel.kallsyms]", 17))
+		name->dso = "[kernel.kallsyms]";
+}
+
+static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
+		       bool exact, struct seam_name *ret, bool *ret_signal)
+{
+	struct key key;
+	int rc = key_of(r, f, &key);
+
+	*ret_signal = false;
+	if (rc)
+		return rc;
+	key.exact = 1;
+	rc = cached(r, key, ret);
+	if (rc)
+		return rc;
+	*ret_signal = !f->kernel && is_trampoline(ret);
+	if (!exact && !*ret_signal) {
+		key.exact = 0;
+		rc = cached(r, key, ret);
+	}
+	name_dso(f, &key, ret);
+	return rc;
+}
+
+int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
+		 size_t n, struct seam_name *ret)
+{
+	bool signal = false;
+
+	for (size_t i = 0; i < n; i++) {
+		/* The user half's first address is where the task was when
+		 * it entered the kernel: also running, not returning. */
+		bool leaf = i && frames[i - 1].kernel && !frames[i].kernel;
+		int rc = resolve_one(r, &frames[i],
+				     frames[i].exact || leaf || signal, &ret[i],
+				     &signal);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+int seam_name_format(const struct seam_name *name, char *buf, size_t size)
+{
+	if (name->sym)
+		return snprintf(buf, size, "%s", name->sym);
+	if (name->dso && !name->kernel)
+		return snprintf(buf, size, "[%s+0x%llx]", base_of(name->dso),
+				(unsigned long long)name->dso_off);
+	return snprintf(buf, size, "[0x%llx]",
+			(unsigned long long)name->dso_off);
+}

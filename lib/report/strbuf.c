@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/report/strbuf.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int room(struct seam_strbuf *b, size_t len)
+{
+	size_t cap = b->cap ? b->cap : 256;
+	char *s;
+
+	if (b->err)
+		return b->err;
+	if (b->s && len < b->cap - b->len)
+		return 0;
+	while (len >= cap - b->len) {
+		if (cap > (size_t)-1 / 4)
+			return b->err = -ENOMEM;
+		cap *= 2;
+	}
+	s = realloc(b->s, cap);
+	if (!s)
+		return b->err = -ENOMEM;
+	b->s = s;
+	b->cap = cap;
+	return 0;
+}
+
+void seam_strbuf_add(struct seam_strbuf *b, const char *s, size_t len)
+{
+	if (room(b, len))
+		return;
+	memcpy(b->s + b->len, s, len);
+	b->len += len;
+	b->s[b->len] = '\0';
+}
+
+void seam_strbuf_puts(struct seam_strbuf *b, const char *s)
+{
+	seam_strbuf_add(b, s, strlen(s));
+}
+
+void seam_strbuf_printf(struct seam_strbuf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (room(b, 128))
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(b->s + b->len, b->cap - b->len, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if ((size_t)n >= b->cap - b->len) {
+		if (room(b, (size_t)n))
+			return;
+		va_start(ap, fmt);
+		vsnprintf(b->s + b->len, b->cap - b->len, fmt, ap);
+		va_end(ap);
+	}
+	b->len += (size_t)n;
+}
+
+void seam_strbuf_reset(struct seam_strbuf *b)
+{
+	b->len = 0;
+	if (b->s)
+		b->s[0] = '\0';
+}
+
+void seam_strbuf_fini(struct seam_strbuf *b)
+{
+	free(b->s);
+	*b = (struct seam_strbuf){0};
+}

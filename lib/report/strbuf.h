@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Text that grows. A failed allocation sticks: the text stays as it was
+ * and err says so at the end. */
+#ifndef SEAM_LIB_REPORT_STRBUF_H
+#define SEAM_LIB_REPORT_STRBUF_H
+
+#include <stddef.h>
+
+struct seam_strbuf {
+	char *s; /* ends with '\0' once something was added */
+	size_t len, cap;
+	int err; /* 0 or -ENOMEM */
+};
+
+void seam_strbuf_add(struct seam_strbuf *b, const char *s, size_t len);
+void seam_strbuf_puts(struct seam_strbuf *b, const char *s);
+void seam_strbuf_printf(struct seam_strbuf *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void seam_strbuf_reset(struct seam_strbuf *b);
+void seam_strbuf_fini(struct seam_strbuf *b);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * A stitched sample as text: perf script's default layout, one JSON object,
+ * or one folded stack. What stopped an incomplete stack is part of each: a
+ * last line "0 [no-table] ([seam])", the field "end", a frame "[no-table]"
+ * behind the command's name.
+ */
+#ifndef SEAM_LIB_REPORT_TEXT_H
+#define SEAM_LIB_REPORT_TEXT_H
+
+#include "lib/report/resolve.h"
+#include "lib/report/strbuf.h"
+
+struct seam_text_opts {
+	size_t max_stack; /* frames shown, from the leaf */
+	unsigned event_width; /* longest event name */
+};
+
+struct seam_text {
+	const struct seam_stitched *sample;
+	const struct seam_name *names; /* of its frames */
+	const struct seam_pd_attr *attr; /* of its event */
+	struct seam_text_opts opts;
+};
+
+void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t);
+void seam_text_json(struct seam_strbuf *b, const struct seam_text *t);
+/* Without the count: "comm;_start;main;f;do_syscall_64_[k]". */
+void seam_text_folded(struct seam_strbuf *b, const struct seam_text *t);
+
+/* A string in quotes; bytes that are no UTF-8 become U+FFFD. */
+void seam_json_string(struct seam_strbuf *b, const char *s);
+
+/* Why the user half is not whole, NULL if it is or nobody said. */
+const char *seam_text_missing(const struct seam_stitched *s);
+
+#endif

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/stitch/cookie.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/uapi.h"
+
+struct task {
+	uint32_t tid;
+	uint64_t last_cookie; /* of its samples */
+	uint64_t last_stack_ns; /* of its user stacks */
+	bool has_stack, exited;
+};
+
+uint64_t seam_chain_cookie(struct seam_pd_words chain)
+{
+	if (chain.n < 2 ||
+	    seam_pd_word(chain, chain.n - 2) != SEAM_CONTEXT_USER_DEFERRED)
+		return 0;
+	return seam_pd_word(chain, chain.n - 1);
+}
+
+static struct task *task_of(struct cookie_index *ix, uint32_t tid)
+{
+	struct task *t = seam_table_find(&ix->tasks, tid);
+
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->tid = tid;
+	if (seam_table_add(&ix->tasks, tid, t)) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+static int add_stack(struct cookie_index *ix, const struct seam_pd_rec *rec,
+		     size_t i)
+{
+	struct task *t = task_of(ix, rec->tid);
+
+	if (!t)
+		return -ENOMEM;
+	if (ix->n == ix->cap) {
+		size_t cap = ix->cap ? ix->cap * 2 : 1024;
+		struct cookie_entry *v = realloc(ix->v, cap * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		ix->v = v;
+		ix->cap = cap;
+	}
+	ix->v[ix->n++] = (struct cookie_entry){
+		.cookie = rec->stack.cookie,
+		.time_ns = rec->time_ns,
+		.tid = rec->tid,
+		.pid = rec->pid,
+		.record = (uint32_t)i,
+	};
+	t->has_stack = true;
+	t->last_stack_ns = rec->time_ns;
+	return 0;
+}
+
+static int note_cookie(struct cookie_index *ix, const struct seam_pd_rec *rec)
+{
+	uint64_t cookie = seam_chain_cookie(rec->sample.chain);
+	struct task *t = cookie ? task_of(ix, rec->tid) : NULL;
+
+	if (!cookie)
+		return 0;
+	if (!t)
+		return -ENOMEM;
+	t->last_cookie = cookie;
+	return 0;
+}
+
+static int note(struct cookie_index *ix, const struct seam_pd_rec *rec,
+		size_t i, struct seam_stitch_stats *stats)
+{
+	struct task *t;
+
+	switch (rec->type) {
+	case SEAM_RECORD_CALLCHAIN_DEFERRED:
+		stats->stacks++;
+		return add_stack(ix, rec, i);
+	case PERF_RECORD_SAMPLE:
+		return note_cookie(ix, rec);
+	case PERF_RECORD_EXIT:
+		t = seam_table_find(&ix->tasks, rec->tid);
+		if (t)
+			t->exited = true;
+		return 0;
+	case PERF_RECORD_LOST:
+		stats->lost_records += rec->lost;
+		return 0;
+	case PERF_RECORD_LOST_SAMPLES:
+		stats->lost_samples += rec->lost;
+		return 0;
+	}
+	return 0;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_cookie(const void *a, const void *b)
+{
+	const struct cookie_entry *x = a, *y = b;
+	int c = compare(x->cookie, y->cookie);
+
+	c = c ? c : compare(x->tid, y->tid);
+	c = c ? c : compare(x->time_ns, y->time_ns);
+	return c ? c : compare(x->record, y->record);
+}
+
+int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
+		      struct seam_stitch_stats *stats)
+{
+	size_t n = seam_pd_n_records(r);
+	struct seam_pd_rec rec;
+	int rc = 0;
+
+	if (n > UINT32_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < n && !rc; i++) {
+		seam_pd_record(r, i, &rec);
+		rc = note(ix, &rec, i, stats);
+	}
+	if (!rc && ix->n)
+		qsort(ix->v, ix->n, sizeof(*ix->v), by_cookie);
+	for (size_t i = 1; i < ix->n; i++)
+		if (ix->v[i].cookie == ix->v[i - 1].cookie &&
+		    ix->v[i].tid == ix->v[i - 1].tid)
+			stats->stacks_repeated++;
+	return rc;
+}
+
+void seam_cookie_fini(struct cookie_index *ix)
+{
+	for (size_t i = 0; i < ix->tasks.cap; i++)
+		free(ix->tasks.slots[i]);
+	free(ix->tasks.slots);
+	free(ix->v);
+}
+
+static size_t lower_bound(const struct cookie_index *ix,
+			  const struct cookie_entry *key)
+{
+	size_t lo = 0, hi = ix->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (by_cookie(&ix->v[mid], key) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Of the thread's own, the nearest by time: the one behind, or before. */
+struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
+				      uint64_t cookie,
+				      const struct seam_pd_rec *sample)
+{
+	struct cookie_entry key = {.cookie = cookie,
+				   .tid = sample->tid,
+				   .time_ns = sample->time_ns};
+	size_t i = lower_bound(ix, &key);
+	struct cookie_entry *after = NULL, *before = NULL;
+
+	if (i < ix->n && ix->v[i].cookie == cookie &&
+	    ix->v[i].tid == sample->tid)
+		after = &ix->v[i];
+	if (i && ix->v[i - 1].cookie == cookie &&
+	    ix->v[i - 1].tid == sample->tid)
+		before = &ix->v[i - 1];
+	if (after && before)
+		return distance(after->time_ns, sample->time_ns) <=
+				       distance(before->time_ns,
+						sample->time_ns)
+			       ? after
+			       : before;
+	if (after || before)
+		return after ? after : before;
+	/* An exec gives a thread another tid, in the middle of an entry. */
+	key = (struct cookie_entry){.cookie = cookie};
+	i = lower_bound(ix, &key);
+	if (i < ix->n && ix->v[i].cookie == cookie &&
+	    ix->v[i].pid == sample->pid)
+		return &ix->v[i];
+	return NULL;
+}
+
+int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
+			const struct seam_pd_rec *sample)
+{
+	const struct task *t = seam_table_find(&ix->tasks, sample->tid);
+
+	if (!t || t->exited || t->last_cookie != cookie)
+		return SEAM_LOST;
+	if (t->has_stack && t->last_stack_ns >= sample->time_ns)
+		return SEAM_LOST;
+	return SEAM_PENDING;
+}

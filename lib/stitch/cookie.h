@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The user stacks of a recording by cookie, and what is known of each task
+ * to say why one is missing. */
+#ifndef SEAM_LIB_STITCH_COOKIE_H
+#define SEAM_LIB_STITCH_COOKIE_H
+
+#include "lib/stitch/space.h"
+
+struct cookie_entry { /* sorted by cookie, tid, time, record */
+	uint64_t cookie;
+	uint64_t time_ns;
+	uint32_t tid, pid;
+	uint32_t record; /* of the reader */
+	bool used;
+};
+
+struct cookie_index {
+	struct cookie_entry *v;
+	size_t n, cap;
+	struct table tasks; /* struct task, by tid */
+};
+
+/* Reads all records once. */
+int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
+		      struct seam_stitch_stats *stats);
+void seam_cookie_fini(struct cookie_index *ix);
+struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
+				      uint64_t cookie,
+				      const struct seam_pd_rec *sample);
+/* Why there is none: the task never came back from the entry that the
+ * cookie names (SEAM_PENDING), or it did (SEAM_LOST). */
+int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
+			const struct seam_pd_rec *sample);
+
+/* The cookie at the end of a sample's chain, 0 if it has none. */
+uint64_t seam_chain_cookie(struct seam_pd_words chain);
+
+#endif

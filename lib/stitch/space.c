@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/stitch/space.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNEL_PID UINT32_MAX
+#define MISC_COMM_EXEC (1 << 13) /* PERF_RECORD_MISC_COMM_EXEC */
+#define MISC_CPUMODE 0x7
+
+/* Values begin with their key, so the table stores only values. */
+static uint32_t key_of(const void *value)
+{
+	uint32_t key;
+
+	memcpy(&key, value, sizeof(key));
+	return key;
+}
+
+static size_t slot_of(const struct table *t, uint32_t key)
+{
+	size_t i = (key * 0x9e3779b97f4a7c15ULL) >> 32 & (t->cap - 1);
+
+	while (t->slots[i] && key_of(t->slots[i]) != key)
+		i = (i + 1) & (t->cap - 1);
+	return i;
+}
+
+void *seam_table_find(const struct table *t, uint32_t key)
+{
+	return t->cap ? t->slots[slot_of(t, key)] : NULL;
+}
+
+static int grow(struct table *t)
+{
+	struct table more = {.cap = t->cap ? t->cap * 2 : 64, .n = t->n};
+
+	more.slots = calloc(more.cap, sizeof(*more.slots));
+	if (!more.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->cap; i++)
+		if (t->slots[i])
+			more.slots[slot_of(&more, key_of(t->slots[i]))] =
+				t->slots[i];
+	free(t->slots);
+	*t = more;
+	return 0;
+}
+
+int seam_table_add(struct table *t, uint32_t key, void *value)
+{
+	if (t->n >= t->cap / 2 && grow(t))
+		return -ENOMEM;
+	t->slots[slot_of(t, key)] = value;
+	t->n++;
+	return 0;
+}
+
+static struct space *put(struct space *s)
+{
+	if (s && --s->refs == 0) {
+		free(s->v);
+		free(s);
+	}
+	return NULL;
+}
+
+static struct space *get(struct space *s)
+{
+	if (s)
+		s->refs++;
+	return s;
+}
+
+/* Makes *ps one that nobody else sees, with room for two more areas. */
+static int own(struct space **ps)
+{
+	struct space *old = *ps, *s;
+	size_t n = old ? old->n : 0;
+
+	if (old && old->refs == 1 && old->cap - n >= 2)
+		return 0;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->cap = n + n / 2 + 16;
+	s->v = malloc(s->cap * sizeof(*s->v));
+	if (!s->v) {
+		free(s);
+		return -ENOMEM;
+	}
+	if (n)
+		memcpy(s->v, old->v, n * sizeof(*s->v));
+	s->n = n;
+	s->refs = 1;
+	put(old);
+	*ps = s;
+	return 0;
+}
+
+/* The first area that ends behind ip. */
+static size_t first_behind(const struct space *s, uint64_t ip)
+{
+	size_t lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->v[mid].end > ip)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+const struct seam_map *seam_space_find(const struct space *s, uint64_t ip)
+{
+	size_t i;
+
+	if (!s)
+		return NULL;
+	i = first_behind(s, ip);
+	return i < s->n && s->v[i].start <= ip ? s->v[i].map : NULL;
+}
+
+/* A new mapping takes the place of what was there; an area that it splits
+ * keeps both its ends. */
+static int insert(struct space **ps, const struct seam_map *map)
+{
+	struct area add = {map->start, map->end, map}, right = {0};
+	size_t from, to;
+	struct space *s;
+
+	if (own(ps))
+		return -ENOMEM;
+	s = *ps;
+	from = first_behind(s, add.start);
+	if (from < s->n && s->v[from].start < add.start) {
+		if (s->v[from].end > add.end)
+			right = (struct area){add.end, s->v[from].end,
+					      s->v[from].map};
+		s->v[from++].end = add.start;
+	}
+	for (to = from; to < s->n && s->v[to].end <= add.end;)
+		to++;
+	if (to < s->n && s->v[to].start < add.end)
+		s->v[to].start = add.end;
+	memmove(s->v + from + 1 + (right.map ? 1 : 0), s->v + to,
+		(s->n - to) * sizeof(*s->v));
+	s->n = s->n - (to - from) + 1 + (right.map ? 1 : 0);
+	s->v[from] = add;
+	if (right.map)
+		s->v[from + 1] = right;
+	return 0;
+}
+
+struct process *seam_world_process(struct world *w, uint32_t pid)
+{
+	struct process *p = seam_table_find(&w->processes, pid);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	if (seam_table_add(&w->processes, pid, p)) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid)
+{
+	struct thread *t = seam_table_find(&w->threads, tid);
+
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->tid = tid;
+	t->pid = pid;
+	if (tid)
+		snprintf(t->fallback, sizeof(t->fallback), ":%d", (int)tid);
+	else
+		snprintf(t->fallback, sizeof(t->fallback), "swapper");
+	if (seam_table_add(&w->threads, tid, t)) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+static struct seam_map *new_map(struct world *w)
+{
+	struct seam_map *m;
+
+	if (w->n_maps == w->cap_maps) {
+		size_t cap = w->cap_maps ? w->cap_maps * 2 : 256;
+		struct seam_map **v = realloc(w->maps, cap * sizeof(*v));
+
+		if (!v)
+			return NULL;
+		w->maps = v;
+		w->cap_maps = cap;
+	}
+	m = calloc(1, sizeof(*m));
+	if (m) {
+		m->number = (uint32_t)w->n_maps;
+		w->maps[w->n_maps++] = m;
+	}
+	return m;
+}
+
+static int apply_map(struct world *w, const struct seam_pd_reader *r,
+		     const struct seam_pd_rec *rec)
+{
+	const struct seam_pd_rec_map *from = &rec->map;
+	struct process *p;
+	struct seam_map *m;
+
+	if (!from->len)
+		return 0;
+	m = new_map(w);
+	if (!m)
+		return -ENOMEM;
+	m->path = from->path;
+	m->start = from->start;
+	m->end = from->start + from->len;
+	if (m->end < m->start) /* "[kernel.kallsyms]_text" to the very end */
+		m->end = UINT64_MAX;
+	m->pgoff = from->pgoff;
+	m->build_id = from->build_id;
+	m->build_id_len = from->build_id_len;
+	if (!m->build_id)
+		m->build_id_len =
+			seam_pd_path_build_id(r, m->path, &m->build_id);
+	if (rec->pid == KERNEL_PID ||
+	    (rec->misc & MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL) {
+		m->kernel = true;
+		return insert(&w->kernel, m);
+	}
+	p = seam_world_process(w, rec->pid);
+	return p ? insert(&p->space, m) : -ENOMEM;
+}
+
+/* At an exec the old mappings go, but stacks taken just before it are still
+ * to come. */
+static int apply_comm(struct world *w, const struct seam_pd_rec *rec)
+{
+	struct thread *t = seam_world_thread(w, rec->pid, rec->tid);
+	struct process *p;
+
+	if (!t)
+		return -ENOMEM;
+	t->comm = rec->comm;
+	if (!(rec->misc & MISC_COMM_EXEC))
+		return 0;
+	p = seam_world_process(w, rec->pid);
+	if (!p)
+		return -ENOMEM;
+	put(p->before);
+	p->before = p->space;
+	p->space = NULL;
+	return 0;
+}
+
+/* A new thread shares, a new process starts with its parent's mappings,
+ * whatever had its number before. */
+static int apply_fork(struct world *w, const struct seam_pd_rec *rec)
+{
+	struct thread *child = seam_world_thread(w, rec->pid, rec->tid);
+	struct thread *parent =
+		seam_world_thread(w, rec->task.ppid, rec->task.ptid);
+	struct process *p, *from;
+
+	if (!child || !parent)
+		return -ENOMEM;
+	child->pid = rec->pid;
+	if (parent->comm)
+		child->comm = parent->comm;
+	if (rec->pid == rec->task.ppid)
+		return 0;
+	p = seam_world_process(w, rec->pid);
+	from = seam_world_process(w, rec->task.ppid);
+	if (!p || !from)
+		return -ENOMEM;
+	put(p->space);
+	put(p->before);
+	p->space = get(from->space);
+	p->before = NULL;
+	return 0;
+}
+
+int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
+		     const struct seam_pd_rec *rec)
+{
+	switch (rec->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return apply_map(w, r, rec);
+	case PERF_RECORD_COMM:
+		return apply_comm(w, rec);
+	case PERF_RECORD_FORK:
+		return apply_fork(w, rec);
+	}
+	/* After EXIT samples may still come: everything is kept. */
+	return 0;
+}
+
+static void free_table(struct table *t)
+{
+	for (size_t i = 0; i < t->cap; i++)
+		free(t->slots[i]);
+	free(t->slots);
+}
+
+void seam_world_fini(struct world *w)
+{
+	for (size_t i = 0; i < w->processes.cap; i++) {
+		struct process *p = w->processes.slots[i];
+
+		if (p) {
+			put(p->space);
+			put(p->before);
+		}
+	}
+	free_table(&w->processes);
+	free_table(&w->threads);
+	put(w->kernel);
+	for (size_t i = 0; i < w->n_maps; i++)
+		free(w->maps[i]);
+	free(w->maps);
+}

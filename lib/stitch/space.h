@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * What was mapped where, as it changes along the recording: one address
+ * space for each process and one for the kernel. Forked processes share
+ * their parent's until one of them changes it.
+ */
+#ifndef SEAM_LIB_STITCH_SPACE_H
+#define SEAM_LIB_STITCH_SPACE_H
+
+#include "lib/stitch/stitch.h"
+
+struct area {
+	uint64_t start, end;
+	const struct seam_map *map;
+};
+
+struct space {
+	unsigned refs;
+	size_t n, cap;
+	struct area *v; /* sorted, not overlapping */
+};
+
+struct process {
+	uint32_t pid;
+	struct space *space; /* NULL: nothing mapped yet */
+	struct space *before; /* the last exec */
+};
+
+struct thread {
+	uint32_t tid, pid;
+	const char *comm; /* NULL: not known */
+	char fallback[12];
+};
+
+/* A hash table from a pid or tid to what is known of it. */
+struct table {
+	void **slots;
+	size_t n, cap; /* cap is a power of two */
+};
+
+struct world {
+	struct table processes, threads;
+	struct space *kernel;
+	struct seam_map **maps;
+	size_t n_maps, cap_maps;
+};
+
+void seam_world_fini(struct world *w);
+/* Takes in MMAP, MMAP2, COMM, FORK and EXIT; passes over all others. */
+int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
+		     const struct seam_pd_rec *rec);
+const struct seam_map *seam_space_find(const struct space *space, uint64_t ip);
+struct process *seam_world_process(struct world *w, uint32_t pid);
+/* Return: never NULL unless there is no memory. */
+struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid);
+
+/* The table: *ret_slot is where the key is or would be. */
+void *seam_table_find(const struct table *t, uint32_t key);
+int seam_table_add(struct table *t, uint32_t key, void *value);
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/stitch/stitch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/uapi.h"
+#include "lib/perfdata/writer.h"
+#include "lib/stitch/cookie.h"
+
+#define MISC_CPUMODE 0x7
+
+struct seam_stitch {
+	const struct seam_pd_reader *r;
+	size_t at; /* the next record */
+	struct world world;
+	struct cookie_index cookies;
+	struct seam_stitch_stats stats;
+	struct seam_pd_rec rec;
+	struct seam_frame *frames;
+	size_t n, cap;
+};
+
+int seam_stitch_new(const struct seam_pd_reader *r, struct seam_stitch **ret)
+{
+	struct seam_stitch *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->r = r;
+	rc = seam_cookie_index(&s->cookies, r, &s->stats);
+	if (rc)
+		seam_stitch_free(s);
+	else
+		*ret = s;
+	return rc;
+}
+
+struct seam_stitch *seam_stitch_free(struct seam_stitch *s)
+{
+	if (!s)
+		return NULL;
+	seam_world_fini(&s->world);
+	seam_cookie_fini(&s->cookies);
+	free(s->frames);
+	free(s);
+	return NULL;
+}
+
+static int reserve(struct seam_stitch *s, size_t more)
+{
+	struct seam_frame *v;
+	size_t cap;
+
+	if (more <= s->cap - s->n)
+		return 0;
+	cap = (s->n + more) * 2;
+	v = realloc(s->frames, cap * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	s->frames = v;
+	s->cap = cap;
+	return 0;
+}
+
+static void add_frame(struct seam_stitch *s, uint64_t ip, bool kernel,
+		      const struct space *user)
+{
+	const struct space *space = kernel ? s->world.kernel : user;
+
+	s->frames[s->n] = (struct seam_frame){
+		.ip = ip,
+		.map = seam_space_find(space, ip),
+		.kernel = kernel,
+		.exact = s->n == 0,
+	};
+	s->n++;
+}
+
+struct walk {
+	struct seam_stitched *out;
+	const struct space *space; /* of the process */
+	bool user; /* the chain had a user half */
+};
+
+/* The sample's own chain: markers say whose the next addresses are. */
+static int own_chain(struct seam_stitch *s, struct walk *w)
+{
+	struct seam_pd_words chain = s->rec.sample.chain;
+	bool kernel = (s->rec.misc & MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL;
+	bool skip = false;
+
+	if (reserve(s, chain.n + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < chain.n; i++) {
+		uint64_t ip = seam_pd_word(chain, i);
+
+		if (ip == SEAM_CONTEXT_USER_DEFERRED)
+			break;
+		if (ip >= SEAM_CONTEXT_MAX) {
+			kernel = ip == (uint64_t)PERF_CONTEXT_KERNEL;
+			skip = !kernel && ip != (uint64_t)PERF_CONTEXT_USER;
+			continue;
+		}
+		if (skip)
+			continue;
+		if (!kernel && !w->user) {
+			w->user = true;
+			w->out->n_kernel = s->n;
+		}
+		add_frame(s, ip, kernel, w->space);
+	}
+	if (!w->user)
+		w->out->n_kernel = s->n;
+	return 0;
+}
+
+/* A stack taken before an exec has the addresses of the old program. */
+static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
+		struct cookie_entry *e)
+{
+	struct seam_pd_rec stack;
+	const struct space *space = w->space;
+
+	seam_pd_record(s->r, e->record, &stack);
+	if ((stack.stack.flags & SEAM_PD_STACK_EXEC) && p->before)
+		space = p->before;
+	if (reserve(s, stack.stack.ips.n))
+		return -ENOMEM;
+	for (size_t i = 0; i < stack.stack.ips.n; i++)
+		add_frame(s, seam_pd_word(stack.stack.ips, i), false, space);
+	w->out->end = stack.stack.end;
+	w->out->half =
+		e->time_ns < s->rec.time_ns ? SEAM_HALF_LATE : SEAM_HALF_JOINED;
+	e->used = true;
+	return 0;
+}
+
+/* Of a sample taken in user mode at least the address itself is known. */
+static int leaf_only(struct seam_stitch *s, struct walk *w)
+{
+	unsigned mode = s->rec.misc & MISC_CPUMODE;
+	bool user = mode == PERF_RECORD_MISC_USER;
+
+	if (s->n || (!user && mode != PERF_RECORD_MISC_KERNEL))
+		return 0;
+	if (reserve(s, 1))
+		return -ENOMEM;
+	add_frame(s, s->rec.sample.ip, !user, w->space);
+	w->out->n_kernel = user ? 0 : 1;
+	w->user = user;
+	return 0;
+}
+
+static int user_half(struct seam_stitch *s, struct walk *w,
+		     const struct process *p)
+{
+	struct seam_stitched *out = w->out;
+	struct cookie_entry *e;
+	int rc;
+
+	out->cookie = seam_chain_cookie(s->rec.sample.chain);
+	e = out->cookie ? seam_cookie_find(&s->cookies, out->cookie, &s->rec)
+			: NULL;
+	if (e)
+		return join(s, w, p, e);
+	rc = leaf_only(s, w);
+	if (out->cookie) {
+		out->half = SEAM_HALF_MISSING;
+		out->end =
+			seam_cookie_missing(&s->cookies, out->cookie, &s->rec);
+	} else if (w->user) {
+		out->half = SEAM_HALF_WITH;
+	} else {
+		out->half = SEAM_HALF_NONE;
+		out->end = SEAM_NO_USER;
+	}
+	return rc;
+}
+
+static void count(struct seam_stitch *s, const struct seam_stitched *out)
+{
+	struct seam_stitch_stats *st = &s->stats;
+	uint64_t t = s->rec.time_ns;
+
+	st->samples++;
+	st->half[out->half]++;
+	if (out->half != SEAM_HALF_NONE) {
+		st->wanted++;
+		st->end[out->end < SEAM_END_MAX ? out->end : 0]++;
+	}
+	if (st->samples == 1 || t < st->first_ns)
+		st->first_ns = t;
+	if (t > st->last_ns)
+		st->last_ns = t;
+}
+
+static int deliver(struct seam_stitch *s, struct seam_stitched *ret)
+{
+	struct thread *t = seam_world_thread(&s->world, s->rec.pid, s->rec.tid);
+	struct process *p = seam_world_process(&s->world, s->rec.pid);
+	struct seam_stitched out = {.rec = &s->rec};
+	struct walk w = {.out = &out};
+	int rc;
+
+	if (!t || !p)
+		return -ENOMEM;
+	w.space = p->space;
+	s->n = 0;
+	rc = own_chain(s, &w);
+	if (!rc)
+		rc = user_half(s, &w, p);
+	if (rc)
+		return rc;
+	out.comm = t->comm ? t->comm : t->fallback;
+	out.event = seam_pd_event(s->r, (size_t)s->rec.event)->name;
+	out.frames = s->frames;
+	out.n_frames = s->n;
+	count(s, &out);
+	*ret = out;
+	return 1;
+}
+
+static void count_unused(struct seam_stitch *s)
+{
+	s->stats.stacks_unused = 0;
+	for (size_t i = 0; i < s->cookies.n; i++)
+		s->stats.stacks_unused += !s->cookies.v[i].used;
+}
+
+int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret)
+{
+	while (s->at < seam_pd_n_records(s->r)) {
+		int rc;
+
+		seam_pd_record(s->r, s->at++, &s->rec);
+		if (s->rec.type == PERF_RECORD_SAMPLE)
+			return deliver(s, ret);
+		rc = seam_world_apply(&s->world, s->r, &s->rec);
+		if (rc)
+			return rc;
+	}
+	count_unused(s);
+	return 0;
+}
+
+const struct seam_stitch_stats *seam_stitch_stats(const struct seam_stitch *s)
+{
+	return &s->stats;
+}

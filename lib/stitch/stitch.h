@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Every sample of a recording with its whole stack: the kernel half that
+ * came with it and the user half that a later record brings under the same
+ * cookie; and, for each address, the mapping it was in at that moment.
+ *
+ * A record serves every sample of its cookie, taken before it or after.
+ * Between equal cookies the sample's own thread and then the nearest time
+ * decide. A sample whose record never came is delivered all the same, with
+ * the reason, and counted under it.
+ *
+ *	struct seam_stitch *s;
+ *	struct seam_stitched out;
+ *	if (seam_stitch_new(reader, &s) == 0)
+ *		while (seam_stitch_next(s, &out) > 0)
+ *			...
+ *	seam_stitch_free(s);
+ *
+ * The reader must outlive it. What next() delivers is valid until the next
+ * call, mappings and strings until the stitcher is freed.
+ */
+#ifndef SEAM_LIB_STITCH_H
+#define SEAM_LIB_STITCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "lib/perfdata/reader.h"
+
+struct seam_stitch;
+
+struct seam_map {
+	const char *path; /* as recorded; "[vdso]", "//anon" too */
+	uint64_t start, end, pgoff;
+	const uint8_t *build_id; /* NULL: not recorded */
+	size_t build_id_len;
+	bool kernel;
+	uint32_t number; /* counts mappings from 0: an index for caches */
+};
+
+struct seam_frame {
+	uint64_t ip;
+	const struct seam_map *map; /* NULL: none known there */
+	bool kernel;
+	bool exact; /* ip was running, it is no return address */
+};
+
+/* How a sample got its user half. */
+enum seam_half {
+	SEAM_HALF_NONE, /* a kernel thread or the like: nothing is missing */
+	SEAM_HALF_WITH, /* it came with the sample */
+	SEAM_HALF_JOINED, /* by the cookie, the record came later */
+	SEAM_HALF_LATE, /* by the cookie, the record came before */
+	SEAM_HALF_MISSING, /* the cookie has no record */
+};
+
+struct seam_stitched {
+	const struct seam_pd_rec *rec; /* the sample */
+	const char *comm, *event;
+	uint64_t cookie; /* 0: none */
+	enum seam_half half;
+	int end; /* enum seam_err: why the user stack stopped; 0: not said */
+	const struct seam_frame *frames; /* leaf first, kernel before user */
+	size_t n_frames, n_kernel;
+};
+
+struct seam_stitch_stats {
+	uint64_t samples;
+	uint64_t wanted; /* samples that want a user half: all but NONE */
+	uint64_t half[5]; /* by enum seam_half */
+	uint64_t end[SEAM_END_MAX]; /* of wanted; [0]: not said */
+	uint64_t stacks; /* records of user stacks */
+	uint64_t stacks_unused; /* no sample has their cookie */
+	uint64_t stacks_repeated; /* same cookie and thread as another */
+	uint64_t lost_records, lost_samples; /* as LOST and LOST_SAMPLES say */
+	uint64_t first_ns, last_ns; /* of samples */
+};
+
+int seam_stitch_new(const struct seam_pd_reader *r, struct seam_stitch **ret);
+struct seam_stitch *seam_stitch_free(struct seam_stitch *s);
+/* Return: 1, 0 at the end, -errno. */
+int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret);
+/* Whole once next() has returned 0. */
+const struct seam_stitch_stats *seam_stitch_stats(const struct seam_stitch *s);
+
+#endif
