@@ -21,7 +21,8 @@ fresh() {
 	printf '%s\n' "$spdx" '#include <stdint.h>' >"$tree/core/a.h"
 	printf '%s\n' "$spdx" '#include "core/a.h"' >"$tree/lib/elf/b.c"
 	printf '%s\n' "$spdx" '#include "elf/b.h"' >"$tree/cli/main.c"
-	printf '%s\n' "$spdx" '#include <stdbool.h>' >"$tree/core/env.h"
+	printf '%s\n' "$spdx" '#include <stdbool.h>' \
+		'#include <stdint.h>' >"$tree/core/env.h"
 	git -C "$tree" init -q
 }
 
