@@ -7,18 +7,9 @@
 #include <string.h>
 
 #include "core/sframe-format.h"
+#include "sframe/encode-row.h"
 
-#define REG_FP 6
-#define REG_SP 7
-#define REG_MAX 15
-#define MAX_WORDS 7 /* FLEX_ADD with all three rules */
-#define MAX_ROW_SIZE (4 + 1 + 4 * MAX_WORDS)
 #define MAX_FRES 65535
-
-struct row {
-	uint32_t off;
-	struct seam_rule rule;
-};
 
 struct entry {
 	uint64_t start;
@@ -31,19 +22,12 @@ struct seam_sframe_builder {
 	uint32_t max_rows;
 	bool in_func;
 	struct seam_sframe_builder_func func;
-	struct row *rows; /* of the current function */
+	struct seam_sframe_in_row *rows; /* of the current function */
 	size_t num_rows, cap_rows;
 	struct entry *entries;
 	size_t num_entries, cap_entries;
 	uint8_t *fres;
 	size_t fres_len, cap_fres;
-};
-
-/* The words of one row, before their size is known. */
-struct words {
-	int64_t w[MAX_WORDS];
-	bool is_control[MAX_WORDS]; /* unsigned, the others are signed */
-	unsigned int count;
 };
 
 static int grow(void **array, size_t *cap, size_t need, size_t elem_size)
@@ -97,67 +81,17 @@ int seam_sframe_builder_begin(struct seam_sframe_builder *b,
 	return 0;
 }
 
-static bool is_base(const struct seam_value *v)
-{
-	return (v->kind == SEAM_REG_OFF || v->kind == SEAM_REG_DEREF) &&
-	       v->reg <= REG_MAX;
-}
-
-/* The format has words for these; CFA + off itself is not among them. */
-static bool is_slot(const struct seam_value *v)
-{
-	return v->kind == SEAM_SAME || v->kind == SEAM_CFA_DEREF || is_base(v);
-}
-
-static void set_value(struct seam_value *to, const struct seam_value *from)
-{
-	to->kind = from->kind;
-	if (from->kind == SEAM_SAME)
-		return;
-	to->off = from->off;
-	if (from->kind != SEAM_CFA_DEREF)
-		to->reg = from->reg;
-}
-
-/* One form for each rule, so that equal rules have equal bytes. */
-static int normalise(const struct seam_sframe_builder *b,
-		     const struct seam_rule *rule, struct seam_rule *ret)
-{
-	static const struct seam_value fixed_ra = {.kind = SEAM_CFA_DEREF,
-						   .off = -8};
-
-	memset(ret, 0, sizeof(*ret));
-	if (rule->flags & SEAM_RULE_OUTERMOST) {
-		ret->flags = SEAM_RULE_OUTERMOST;
-		return 0;
-	}
-	if (!is_base(&rule->cfa) || !is_slot(&rule->ra) || !is_slot(&rule->fp))
-		return -EINVAL;
-	if (rule->flags & SEAM_RULE_MANGLED)
-		return -EINVAL;
-	if (rule->cfa_add && (rule->cfa.kind != SEAM_REG_DEREF ||
-			      !(b->flags & SEAM_SFRAME_ALLOW_ADD)))
-		return -EINVAL;
-	set_value(&ret->cfa, &rule->cfa);
-	set_value(&ret->ra, &rule->ra);
-	set_value(&ret->fp, &rule->fp);
-	ret->cfa_add = rule->cfa_add;
-	if (!memcmp(&ret->ra, &fixed_ra, sizeof(fixed_ra)))
-		memset(&ret->ra, 0, sizeof(ret->ra));
-	return 0;
-}
-
 int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 			    const struct seam_rule *rule)
 {
-	struct row row = {.off = off};
+	struct seam_sframe_in_row row = {.off = off};
 	int r;
 
 	if (!b->in_func || (b->func.rep_size && off >= b->func.rep_size))
 		return -EINVAL;
 	if (b->num_rows && off <= b->rows[b->num_rows - 1].off)
 		return -EINVAL;
-	r = normalise(b, rule, &row.rule);
+	r = seam_sframe_normalise(b->flags, rule, &row.rule);
 	if (r)
 		return r;
 	if (b->num_rows && !memcmp(&b->rows[b->num_rows - 1].rule, &row.rule,
@@ -170,114 +104,11 @@ int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 	return 0;
 }
 
-static bool fits_default(const struct seam_rule *rule)
-{
-	if (rule->flags & SEAM_RULE_OUTERMOST)
-		return true;
-	return rule->cfa.kind == SEAM_REG_OFF &&
-	       (rule->cfa.reg == REG_FP || rule->cfa.reg == REG_SP) &&
-	       rule->ra.kind == SEAM_SAME &&
-	       (rule->fp.kind == SEAM_SAME || rule->fp.kind == SEAM_CFA_DEREF);
-}
-
-/* The simplest type that holds every row. */
-static uint8_t fde_type(const struct row *rows, size_t num)
-{
-	uint8_t type = SEAM_SFRAME_FDE_DEFAULT;
-
-	for (size_t i = 0; i < num; i++) {
-		if (rows[i].rule.cfa_add)
-			return SEAM_SFRAME_FDE_FLEX_ADD;
-		if (!fits_default(&rows[i].rule))
-			type = SEAM_SFRAME_FDE_FLEX;
-	}
-	return type;
-}
-
-static void push(struct words *words, int64_t w, bool is_control)
-{
-	words->w[words->count] = w;
-	words->is_control[words->count++] = is_control;
-}
-
-static void push_pair(struct words *words, const struct seam_value *v)
-{
-	uint32_t control = 0;
-
-	if (v->kind == SEAM_REG_OFF || v->kind == SEAM_REG_DEREF)
-		control = (uint32_t)v->reg << 3 | SEAM_SFRAME_FLEX_REG;
-	if (v->kind == SEAM_CFA_DEREF || v->kind == SEAM_REG_DEREF)
-		control |= SEAM_SFRAME_FLEX_DEREF;
-	push(words, control, true);
-	push(words, v->off, false);
-}
-
-static void make_words(const struct seam_rule *rule, uint8_t type,
-		       struct words *words)
-{
-	words->count = 0;
-	if (rule->flags & SEAM_RULE_OUTERMOST)
-		return;
-	if (type == SEAM_SFRAME_FDE_DEFAULT) {
-		push(words, rule->cfa.off, false);
-		if (rule->fp.kind != SEAM_SAME)
-			push(words, rule->fp.off, false);
-		return;
-	}
-	push_pair(words, &rule->cfa);
-	if (rule->ra.kind != SEAM_SAME)
-		push_pair(words, &rule->ra);
-	else if (rule->fp.kind != SEAM_SAME)
-		push(words, 0, true); /* stands alone: no rule for RA */
-	if (rule->fp.kind != SEAM_SAME)
-		push_pair(words, &rule->fp);
-	if (type == SEAM_SFRAME_FDE_FLEX_ADD)
-		push(words, rule->cfa_add, false);
-}
-
-/* log2 of the bytes that the widest word needs. */
-static unsigned int word_size_log2(const struct words *words)
-{
-	unsigned int log2 = 0;
-
-	for (unsigned int i = 0; i < words->count; i++) {
-		int64_t w = words->w[i];
-		int64_t lim8 = words->is_control[i] ? 0x100 : 0x80;
-		int64_t lim16 = words->is_control[i] ? 0x10000 : 0x8000;
-
-		if (w >= lim16 || w < -0x8000)
-			return 2;
-		if (w >= lim8 || w < -0x80)
-			log2 = 1;
-	}
-	return log2;
-}
-
 /* x86-64 only: this machine's byte order is the target's. */
 static uint8_t *put(uint8_t *p, uint64_t value, size_t size)
 {
 	memcpy(p, &value, size);
 	return p + size;
-}
-
-static uint8_t *put_row(uint8_t *p, uint32_t start, size_t addr_size,
-			const struct seam_rule *rule, uint8_t type)
-{
-	struct words words;
-	unsigned int log2;
-	uint8_t info;
-
-	make_words(rule, type, &words);
-	log2 = word_size_log2(&words);
-	info = (uint8_t)(words.count << 1 | log2 << 5);
-	if (type == SEAM_SFRAME_FDE_DEFAULT && words.count &&
-	    rule->cfa.reg == REG_SP)
-		info |= SEAM_SFRAME_FRE_BASE_SP;
-	p = put(p, start, addr_size);
-	*p++ = info;
-	for (unsigned int i = 0; i < words.count; i++)
-		p = put(p, (uint64_t)words.w[i], (size_t)1 << log2);
-	return p;
 }
 
 static unsigned int addr_size_log2(uint32_t func_size)
@@ -286,18 +117,21 @@ static unsigned int addr_size_log2(uint32_t func_size)
 }
 
 /* One descriptor: rows[0..num) of the current function. */
-static int put_fde(struct seam_sframe_builder *b, const struct row *rows,
-		   size_t num, uint64_t start, uint32_t size, uint32_t base)
+static int put_fde(struct seam_sframe_builder *b,
+		   const struct seam_sframe_in_row *rows, size_t num,
+		   uint64_t start, uint32_t size, uint32_t base)
 {
 	unsigned int log2 = addr_size_log2(size);
-	uint8_t type = fde_type(rows, num);
+	uint8_t type = seam_sframe_rows_type(rows, num);
 	struct entry entry = {start, size, (uint32_t)b->fres_len};
 	uint8_t info = (uint8_t)log2;
 	uint8_t *p;
 	int r;
 
 	r = grow((void **)&b->fres, &b->cap_fres,
-		 b->fres_len + SEAM_SFRAME_ATTR_SIZE + num * MAX_ROW_SIZE, 1);
+		 b->fres_len + SEAM_SFRAME_ATTR_SIZE +
+			 num * SEAM_SFRAME_ROW_ROOM,
+		 1);
 	if (!r)
 		r = grow((void **)&b->entries, &b->cap_entries,
 			 b->num_entries + 1, sizeof(entry));
@@ -312,8 +146,8 @@ static int put_fde(struct seam_sframe_builder *b, const struct row *rows,
 	*p++ = type;
 	*p++ = b->func.rep_size;
 	for (size_t i = 0; i < num; i++)
-		p = put_row(p, rows[i].off - base, (size_t)1 << log2,
-			    &rows[i].rule, type);
+		p = seam_sframe_put_row(p, rows[i].off - base, log2,
+					&rows[i].rule, type);
 	/* fre_off is 32 bits wide, with room for the next descriptor. */
 	if (p - b->fres > UINT32_MAX)
 		return -EFBIG;
@@ -324,7 +158,7 @@ static int put_fde(struct seam_sframe_builder *b, const struct row *rows,
 
 int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
 {
-	struct row *rows = b->rows;
+	struct seam_sframe_in_row *rows = b->rows;
 	size_t left = b->num_rows;
 	int r = 0;
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Inside the builder: one rule, and its bytes as a row. */
+#ifndef SEAM_LIB_SFRAME_ENCODE_ROW_H
+#define SEAM_LIB_SFRAME_ENCODE_ROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/rule.h"
+
+struct seam_sframe_in_row {
+	uint32_t off;
+	struct seam_rule rule; /* normalised */
+};
+
+/* A row's largest size: start, info and 7 words (FLEX_ADD with all three
+ * values); and 8 bytes, since values are stored whole before they are cut. */
+#define SEAM_SFRAME_ROW_ROOM (4 + 1 + 4 * 7 + 8)
+
+/*
+ * One form for each rule, so that equal rules have equal bytes. flags: enum
+ * seam_sframe_builder_flags. Return: 0; -EINVAL, the format cannot hold it.
+ */
+int seam_sframe_normalise(uint32_t flags, const struct seam_rule *rule,
+			  struct seam_rule *ret);
+
+/* The simplest SEAM_SFRAME_FDE type that holds every row. */
+uint8_t seam_sframe_rows_type(const struct seam_sframe_in_row *rows,
+			      size_t num);
+
+/* Writes a row into SEAM_SFRAME_ROW_ROOM bytes. Return: its end. */
+uint8_t *seam_sframe_put_row(uint8_t *p, uint32_t start,
+			     unsigned int start_log2,
+			     const struct seam_rule *rule, uint8_t type);
+
+#endif
