@@ -5,9 +5,9 @@ gdb finds at each instruction, in the form of `seam script --format json`.
     STEPS=20000 OUT=x.json gdb -nx -batch -x gdb-step.py --args PROG 1
 
 FROM says where stepping begins: breakpoints to be reached one after the
-other, with a semicolon between (main). With PLACES, "function+offset" with
-spaces between, it does not step but stops at those instructions, and writes
-the stack of each of the first STEPS stops.
+other, with a semicolon between (main). With PLACES, "path@address" with
+spaces between (the address as in the file), it does not step but stops at
+those instructions, and writes the stack of each of the first STEPS stops.
 
 It checks the programs, their .expect files and the checker without seam, and
 shows at which instructions a file's own CFI is wrong.
@@ -43,6 +43,15 @@ def frame_of(frame, newer):
     if name is None and in_vdso(pc):
         entry["dso"] = "[vdso]"
     return entry
+
+
+def address(path, in_file):
+    """Where an address of that file is in the process."""
+    text = gdb.execute("info proc mappings", to_string=True)
+    start = min(int(line.split()[0], 16) for line in text.splitlines()
+                if line.endswith(path))
+    in_file = int(in_file, 16)
+    return in_file if in_file >= start else start + in_file
 
 
 VDSO = []
@@ -105,8 +114,7 @@ def main():
     steps = int(os.environ.get("STEPS", "20000"))
     places = os.environ.get("PLACES", "").split()
     for place in places:
-        name, off = place.rsplit("+", 1)
-        gdb.execute("break *((char *)&'%s' + %s)" % (name, off),
+        gdb.execute("break *%#x" % address(*place.rsplit("@", 1)),
                     to_string=True)
     forward = "continue" if places else "stepi"
     comm = os.path.basename(gdb.current_progspace().filename)[:15]
