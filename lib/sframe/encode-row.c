@@ -11,6 +11,7 @@
 #define REG_FP 6
 #define REG_SP 7
 #define REG_MAX 15
+#define RA_OFF (-8) /* the header's fixed place */
 #define MAX_WORDS 7
 
 static bool is_base(const struct seam_value *v)
@@ -25,25 +26,24 @@ static bool is_slot(const struct seam_value *v)
 	return v->kind == SEAM_SAME || v->kind == SEAM_CFA_DEREF || is_base(v);
 }
 
-static void set_value(struct seam_value *to, const struct seam_value *from)
+static struct seam_value value_of(const struct seam_value *v)
 {
-	to->kind = from->kind;
-	if (from->kind == SEAM_SAME)
-		return;
-	to->off = from->off;
-	if (from->kind != SEAM_CFA_DEREF)
-		to->reg = from->reg;
+	switch (v->kind) {
+	case SEAM_SAME:
+		return (struct seam_value){0};
+	case SEAM_CFA_DEREF:
+		return (struct seam_value){.kind = v->kind, .off = v->off};
+	default:
+		return (struct seam_value){
+			.kind = v->kind, .reg = v->reg, .off = v->off};
+	}
 }
 
 int seam_sframe_normalise(uint32_t flags, const struct seam_rule *rule,
 			  struct seam_rule *ret)
 {
-	static const struct seam_value fixed_ra = {.kind = SEAM_CFA_DEREF,
-						   .off = -8};
-
-	memset(ret, 0, sizeof(*ret));
 	if (rule->flags & SEAM_RULE_OUTERMOST) {
-		ret->flags = SEAM_RULE_OUTERMOST;
+		*ret = (struct seam_rule){.flags = SEAM_RULE_OUTERMOST};
 		return 0;
 	}
 	if (!is_base(&rule->cfa) || !is_slot(&rule->ra) || !is_slot(&rule->fp))
@@ -53,13 +53,28 @@ int seam_sframe_normalise(uint32_t flags, const struct seam_rule *rule,
 	if (rule->cfa_add && (rule->cfa.kind != SEAM_REG_DEREF ||
 			      !(flags & SEAM_SFRAME_ALLOW_ADD)))
 		return -EINVAL;
-	set_value(&ret->cfa, &rule->cfa);
-	set_value(&ret->ra, &rule->ra);
-	set_value(&ret->fp, &rule->fp);
-	ret->cfa_add = rule->cfa_add;
-	if (!memcmp(&ret->ra, &fixed_ra, sizeof(fixed_ra)))
-		memset(&ret->ra, 0, sizeof(ret->ra));
+	*ret = (struct seam_rule){
+		.cfa = value_of(&rule->cfa),
+		.fp = value_of(&rule->fp),
+		.cfa_add = rule->cfa_add,
+	};
+	if (rule->ra.kind != SEAM_CFA_DEREF || rule->ra.off != RA_OFF)
+		ret->ra = value_of(&rule->ra);
 	return 0;
+}
+
+/* By field: what was just stored in pieces is slow to load as a whole. */
+static bool value_equal(const struct seam_value *a, const struct seam_value *b)
+{
+	return a->kind == b->kind && a->reg == b->reg && a->off == b->off;
+}
+
+bool seam_sframe_rule_equal(const struct seam_rule *a,
+			    const struct seam_rule *b)
+{
+	return value_equal(&a->cfa, &b->cfa) && value_equal(&a->ra, &b->ra) &&
+	       value_equal(&a->fp, &b->fp) && a->cfa_add == b->cfa_add &&
+	       a->flags == b->flags;
 }
 
 static bool fits_default(const struct seam_rule *rule)

@@ -3,6 +3,7 @@
 #ifndef SEAM_LIB_SFRAME_ENCODE_ROW_H
 #define SEAM_LIB_SFRAME_ENCODE_ROW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,10 @@ struct seam_sframe_in_row {
  */
 int seam_sframe_normalise(uint32_t flags, const struct seam_rule *rule,
 			  struct seam_rule *ret);
+
+/* Of normalised rules. */
+bool seam_sframe_rule_equal(const struct seam_rule *a,
+			    const struct seam_rule *b);
 
 /* The simplest SEAM_SFRAME_FDE type that holds every row. */
 uint8_t seam_sframe_rows_type(const struct seam_sframe_in_row *rows,

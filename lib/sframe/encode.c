@@ -84,23 +84,24 @@ int seam_sframe_builder_begin(struct seam_sframe_builder *b,
 int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 			    const struct seam_rule *rule)
 {
-	struct seam_sframe_in_row row = {.off = off};
+	struct seam_sframe_in_row *row;
 	int r;
 
 	if (!b->in_func || (b->func.rep_size && off >= b->func.rep_size))
 		return -EINVAL;
 	if (b->num_rows && off <= b->rows[b->num_rows - 1].off)
 		return -EINVAL;
-	r = seam_sframe_normalise(b->flags, rule, &row.rule);
+	r = grow((void **)&b->rows, &b->cap_rows, b->num_rows + 1,
+		 sizeof(*row));
 	if (r)
 		return r;
-	if (b->num_rows && !memcmp(&b->rows[b->num_rows - 1].rule, &row.rule,
-				   sizeof(row.rule)))
-		return 0;
-	r = grow((void **)&b->rows, &b->cap_rows, b->num_rows + 1, sizeof(row));
+	row = &b->rows[b->num_rows];
+	row->off = off;
+	r = seam_sframe_normalise(b->flags, rule, &row->rule);
 	if (r)
 		return r;
-	b->rows[b->num_rows++] = row;
+	if (!b->num_rows || !seam_sframe_rule_equal(&row[-1].rule, &row->rule))
+		b->num_rows++;
 	return 0;
 }
 
@@ -299,17 +300,21 @@ int seam_sframe_builder_finish(struct seam_sframe_builder *b,
 {
 	struct seam_sframe_builder_totals totals = {0};
 	uint8_t *bytes, *p;
-	size_t index_len;
+	size_t index_len, fres;
 
 	sort_entries(b);
 	resolve_overlaps(b, &totals);
 	index_len = b->num_entries * sizeof(struct seam_sframe_fde3);
 	if (index_len > UINT32_MAX)
 		return -EFBIG;
-	bytes = malloc(sizeof(struct seam_sframe_header) + index_len +
-		       b->fres_len);
+	/* The rows are most of it: they stay where they are, but for room
+	 * in front. */
+	fres = sizeof(struct seam_sframe_header) + index_len;
+	bytes = realloc(b->fres, fres + b->fres_len);
 	if (!bytes)
 		return -ENOMEM;
+	b->fres = NULL;
+	memmove(bytes + fres, bytes, b->fres_len);
 	p = put_header(b, bytes, totals.rows);
 	for (size_t i = 0; i < b->num_entries; i++) {
 		const struct entry *e = &b->entries[i];
@@ -319,10 +324,8 @@ int seam_sframe_builder_finish(struct seam_sframe_builder *b,
 		p = put(p, e->size, 4);
 		p = put(p, e->fre_off, 4);
 	}
-	if (b->fres_len)
-		memcpy(p, b->fres, b->fres_len);
 	*ret_bytes = bytes;
-	*ret_size = (size_t)(p - bytes) + b->fres_len;
+	*ret_size = fres + b->fres_len;
 	if (ret_totals)
 		*ret_totals = totals;
 	return 0;

@@ -32,15 +32,15 @@
  */
 struct seam_table_stats {
 	uint64_t functions, rows; /* in the table: splits and merges count */
-	uint64_t code_bytes;	  /* covered by CFI */
-	uint64_t hole_bytes;	  /* of those, without a rule */
-	uint64_t holes_expr;	  /* an expression SFrame cannot hold */
-	uint64_t holes_reg;	  /* RA, SP or FP found in another way */
-	uint64_t holes_range;	  /* offsets or sizes beyond 32 bits */
-	uint64_t holes_bad;	  /* malformed CFI */
-	uint64_t outside;	  /* rows of functions outside */
-	uint64_t overlap_bytes;	  /* given up where functions overlap */
-	uint64_t malformed;	  /* FDEs, those without a range too */
+	uint64_t code_bytes; /* covered by CFI */
+	uint64_t hole_bytes; /* of those, without a rule */
+	uint64_t holes_expr; /* an expression SFrame cannot hold */
+	uint64_t holes_reg; /* RA, SP or FP found in another way */
+	uint64_t holes_range; /* offsets or sizes beyond 32 bits */
+	uint64_t holes_bad; /* malformed CFI */
+	uint64_t outside; /* rows of functions outside */
+	uint64_t overlap_bytes; /* given up where functions overlap */
+	uint64_t malformed; /* FDEs, those without a range too */
 };
 
 /*
@@ -65,13 +65,11 @@ int seam_table_build_kernel(const struct seam_elf *elf, uint8_t **ret_bytes,
  */
 struct seam_table_cache;
 int seam_table_cache_open(const char *dir, struct seam_table_cache **ret);
-struct seam_table_cache *
-seam_table_cache_close(struct seam_table_cache *cache);
+struct seam_table_cache *seam_table_cache_close(struct seam_table_cache *cache);
 /* cache may be NULL. As seam_table_build_kernel. */
 int seam_table_load_kernel(struct seam_table_cache *cache,
 			   const struct seam_elf *elf, uint8_t **ret_bytes,
-			   size_t *ret_size,
-			   struct seam_table_stats *ret_stats,
+			   size_t *ret_size, struct seam_table_stats *ret_stats,
 			   struct seam_errinfo *reterr);
 
 #endif
