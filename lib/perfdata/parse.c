@@ -132,6 +132,7 @@ static bool parse_sample(const struct pd_event *ev, struct span s,
 	struct seam_pd_rec_sample *o = &rec->sample;
 	uint64_t t = ev->sample_type;
 
+	o->period = ev->pub.attr.sample_period; /* unless the sample says */
 	if (!sample_head(&s, t, rec))
 		return false;
 	if ((t & PERF_SAMPLE_READ) && !skip_read(&s, ev->read_format))

@@ -204,40 +204,62 @@ static void name_dso(const struct seam_frame *f, const struct key *key,
 		name->dso = "[kernel.kallsyms]";
 }
 
-static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
-		       bool exact, struct seam_name *ret, bool *ret_signal)
+/* What an interrupt or exception interrupted was running as well. Where
+ * functions are padded in front, an address at their very beginning shows it
+ * too: no call returns to there. */
+static bool is_entry(const struct seam_name *name)
 {
+	return name->sym && !strncmp(name->sym, "asm_", 4);
+}
+
+static bool is_padding(const struct seam_name *name)
+{
+	return name->sym && !strncmp(name->sym, "__pfx_", 6);
+}
+
+/* ret_running: the next frame was not called by this one but was running
+ * when this one came upon it. */
+static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
+		       bool exact, struct seam_name *ret, bool *ret_running)
+{
+	struct seam_name before;
 	struct key key;
 	int rc = key_of(r, f, &key);
 
-	*ret_signal = false;
+	*ret_running = false;
 	if (rc)
 		return rc;
 	key.exact = 1;
 	rc = cached(r, key, ret);
 	if (rc)
 		return rc;
-	*ret_signal = !f->kernel && is_trampoline(ret);
-	if (!exact && !*ret_signal) {
+	*ret_running = !f->kernel && is_trampoline(ret);
+	if (!exact && !*ret_running) {
 		key.exact = 0;
-		rc = cached(r, key, ret);
+		rc = cached(r, key, &before);
+		if (rc)
+			return rc;
+		if (!f->kernel || !is_padding(&before))
+			*ret = before;
 	}
+	if (f->kernel)
+		*ret_running = is_entry(ret);
 	name_dso(f, &key, ret);
-	return rc;
+	return 0;
 }
 
 int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 		 size_t n, struct seam_name *ret)
 {
-	bool signal = false;
+	bool running = false;
 
 	for (size_t i = 0; i < n; i++) {
 		/* The user half's first address is where the task was when
 		 * it entered the kernel: also running, not returning. */
 		bool leaf = i && frames[i - 1].kernel && !frames[i].kernel;
 		int rc = resolve_one(r, &frames[i],
-				     frames[i].exact || leaf || signal, &ret[i],
-				     &signal);
+				     frames[i].exact || leaf || running,
+				     &ret[i], &running);
 
 		if (rc)
 			return rc;

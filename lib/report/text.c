@@ -31,11 +31,9 @@ static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 		seam_strbuf_printf(
 			b, "%5llu.%06llu: ", (unsigned long long)(us / 1000000),
 			(unsigned long long)(us % 1000000));
-	if (type & PERF_SAMPLE_PERIOD)
-		seam_strbuf_printf(b, "%10llu ",
-				   (unsigned long long)rec->sample.period);
-	seam_strbuf_printf(b, "%*s: \n", (int)t->opts.event_width,
-			   t->sample->event);
+	seam_strbuf_printf(b, "%10llu %*s: \n",
+			   (unsigned long long)rec->sample.period,
+			   (int)t->opts.event_width, t->sample->event);
 }
 
 void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t)
@@ -146,9 +144,8 @@ static void json_head(struct seam_strbuf *b, const struct seam_text *t)
 	seam_json_string(b, t->sample->comm);
 	seam_strbuf_puts(b, ",\"event\":");
 	seam_json_string(b, t->sample->event);
-	if (type & PERF_SAMPLE_PERIOD)
-		seam_strbuf_printf(b, ",\"period\":%llu",
-				   (unsigned long long)rec->sample.period);
+	seam_strbuf_printf(b, ",\"period\":%llu",
+			   (unsigned long long)rec->sample.period);
 	if (t->sample->cookie)
 		seam_strbuf_printf(b, ",\"cookie\":\"0x%llx\"",
 				   (unsigned long long)t->sample->cookie);

@@ -38,12 +38,22 @@ static struct task *task_of(struct cookie_index *ix, uint32_t tid)
 	return t;
 }
 
-static int add_stack(struct cookie_index *ix, const struct seam_pd_rec *rec,
-		     size_t i)
+static void keep_spaces(struct cookie_entry *e, struct process *p)
 {
+	if (!p->fresh)
+		return;
+	p->fresh = false;
+	e->space = seam_space_get(p->space);
+	e->before = seam_space_get(p->before);
+}
+
+static int add_stack(struct cookie_index *ix, struct world *w,
+		     const struct seam_pd_rec *rec, size_t i)
+{
+	struct process *p = seam_world_process(w, rec->pid);
 	struct task *t = task_of(ix, rec->tid);
 
-	if (!t)
+	if (!t || !p)
 		return -ENOMEM;
 	if (ix->n == ix->cap) {
 		size_t cap = ix->cap ? ix->cap * 2 : 1024;
@@ -61,6 +71,7 @@ static int add_stack(struct cookie_index *ix, const struct seam_pd_rec *rec,
 		.pid = rec->pid,
 		.record = (uint32_t)i,
 	};
+	keep_spaces(&ix->v[ix->n - 1], p);
 	t->has_stack = true;
 	t->last_stack_ns = rec->time_ns;
 	return 0;
@@ -79,15 +90,16 @@ static int note_cookie(struct cookie_index *ix, const struct seam_pd_rec *rec)
 	return 0;
 }
 
-static int note(struct cookie_index *ix, const struct seam_pd_rec *rec,
-		size_t i, struct seam_stitch_stats *stats)
+static int note(struct cookie_index *ix, struct world *w,
+		const struct seam_pd_rec *rec, size_t i,
+		struct seam_stitch_stats *stats)
 {
 	struct task *t;
 
 	switch (rec->type) {
 	case SEAM_RECORD_CALLCHAIN_DEFERRED:
 		stats->stacks++;
-		return add_stack(ix, rec, i);
+		return add_stack(ix, w, rec, i);
 	case PERF_RECORD_SAMPLE:
 		return note_cookie(ix, rec);
 	case PERF_RECORD_EXIT:
@@ -121,7 +133,7 @@ static int by_cookie(const void *a, const void *b)
 }
 
 int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
-		      struct seam_stitch_stats *stats)
+		      struct world *world, struct seam_stitch_stats *stats)
 {
 	size_t n = seam_pd_n_records(r);
 	struct seam_pd_rec rec;
@@ -131,7 +143,9 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		return -E2BIG;
 	for (size_t i = 0; i < n && !rc; i++) {
 		seam_pd_record(r, i, &rec);
-		rc = note(ix, &rec, i, stats);
+		rc = seam_world_apply(world, r, &rec);
+		if (!rc)
+			rc = note(ix, world, &rec, i, stats);
 	}
 	if (!rc && ix->n)
 		qsort(ix->v, ix->n, sizeof(*ix->v), by_cookie);
@@ -147,6 +161,10 @@ void seam_cookie_fini(struct cookie_index *ix)
 	for (size_t i = 0; i < ix->tasks.cap; i++)
 		free(ix->tasks.slots[i]);
 	free(ix->tasks.slots);
+	for (size_t i = 0; i < ix->n; i++) {
+		seam_space_put(ix->v[i].space);
+		seam_space_put(ix->v[i].before);
+	}
 	free(ix->v);
 }
 

@@ -12,6 +12,9 @@ struct cookie_entry { /* sorted by cookie, tid, time, record */
 	uint32_t tid, pid;
 	uint32_t record; /* of the reader */
 	bool used;
+	/* Of the first stack after an exec: what was mapped at its time, and
+	 * before that exec. Its samples may lie on the other side of it. */
+	struct space *space, *before;
 };
 
 struct cookie_index {
@@ -20,9 +23,10 @@ struct cookie_index {
 	struct table tasks; /* struct task, by tid */
 };
 
-/* Reads all records once. */
+/* Reads all records once, through a world of their own whose mappings the
+ * stacks keep: it must outlive the index. */
 int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
-		      struct seam_stitch_stats *stats);
+		      struct world *world, struct seam_stitch_stats *stats);
 void seam_cookie_fini(struct cookie_index *ix);
 struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
 				      uint64_t cookie,

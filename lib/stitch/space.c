@@ -58,7 +58,7 @@ int seam_table_add(struct table *t, uint32_t key, void *value)
 	return 0;
 }
 
-static struct space *put(struct space *s)
+struct space *seam_space_put(struct space *s)
 {
 	if (s && --s->refs == 0) {
 		free(s->v);
@@ -67,7 +67,7 @@ static struct space *put(struct space *s)
 	return NULL;
 }
 
-static struct space *get(struct space *s)
+struct space *seam_space_get(struct space *s)
 {
 	if (s)
 		s->refs++;
@@ -95,7 +95,7 @@ static int own(struct space **ps)
 		memcpy(s->v, old->v, n * sizeof(*s->v));
 	s->n = n;
 	s->refs = 1;
-	put(old);
+	seam_space_put(old);
 	*ps = s;
 	return 0;
 }
@@ -264,9 +264,10 @@ static int apply_comm(struct world *w, const struct seam_pd_rec *rec)
 	p = seam_world_process(w, rec->pid);
 	if (!p)
 		return -ENOMEM;
-	put(p->before);
+	seam_space_put(p->before);
 	p->before = p->space;
 	p->space = NULL;
+	p->fresh = true;
 	return 0;
 }
 
@@ -290,10 +291,11 @@ static int apply_fork(struct world *w, const struct seam_pd_rec *rec)
 	from = seam_world_process(w, rec->task.ppid);
 	if (!p || !from)
 		return -ENOMEM;
-	put(p->space);
-	put(p->before);
-	p->space = get(from->space);
+	seam_space_put(p->space);
+	seam_space_put(p->before);
+	p->space = seam_space_get(from->space);
 	p->before = NULL;
+	p->fresh = false;
 	return 0;
 }
 
@@ -326,13 +328,13 @@ void seam_world_fini(struct world *w)
 		struct process *p = w->processes.slots[i];
 
 		if (p) {
-			put(p->space);
-			put(p->before);
+			seam_space_put(p->space);
+			seam_space_put(p->before);
 		}
 	}
 	free_table(&w->processes);
 	free_table(&w->threads);
-	put(w->kernel);
+	seam_space_put(w->kernel);
 	for (size_t i = 0; i < w->n_maps; i++)
 		free(w->maps[i]);
 	free(w->maps);

@@ -24,6 +24,7 @@ struct process {
 	uint32_t pid;
 	struct space *space; /* NULL: nothing mapped yet */
 	struct space *before; /* the last exec */
+	bool fresh; /* no user stack since that exec */
 };
 
 struct thread {
@@ -49,12 +50,13 @@ void seam_world_fini(struct world *w);
 /* Takes in MMAP, MMAP2, COMM, FORK and EXIT; passes over all others. */
 int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
 		     const struct seam_pd_rec *rec);
+struct space *seam_space_get(struct space *space);
+struct space *seam_space_put(struct space *space);
 const struct seam_map *seam_space_find(const struct space *space, uint64_t ip);
 struct process *seam_world_process(struct world *w, uint32_t pid);
 /* Return: never NULL unless there is no memory. */
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid);
 
-/* The table: *ret_slot is where the key is or would be. */
 void *seam_table_find(const struct table *t, uint32_t key);
 int seam_table_add(struct table *t, uint32_t key, void *value);
 

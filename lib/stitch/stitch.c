@@ -13,7 +13,8 @@
 struct seam_stitch {
 	const struct seam_pd_reader *r;
 	size_t at; /* the next record */
-	struct world world;
+	struct world world; /* at the time of the next record */
+	struct world ahead; /* the index's, at the end */
 	struct cookie_index cookies;
 	struct seam_stitch_stats stats;
 	struct seam_pd_rec rec;
@@ -29,7 +30,7 @@ int seam_stitch_new(const struct seam_pd_reader *r, struct seam_stitch **ret)
 	if (!s)
 		return -ENOMEM;
 	s->r = r;
-	rc = seam_cookie_index(&s->cookies, r, &s->stats);
+	rc = seam_cookie_index(&s->cookies, r, &s->ahead, &s->stats);
 	if (rc)
 		seam_stitch_free(s);
 	else
@@ -43,6 +44,7 @@ struct seam_stitch *seam_stitch_free(struct seam_stitch *s)
 		return NULL;
 	seam_world_fini(&s->world);
 	seam_cookie_fini(&s->cookies);
+	seam_world_fini(&s->ahead);
 	free(s->frames);
 	free(s);
 	return NULL;
@@ -116,16 +118,43 @@ static int own_chain(struct seam_stitch *s, struct walk *w)
 	return 0;
 }
 
-/* A stack taken before an exec has the addresses of the old program. */
+static size_t n_mapped(const struct space *space, struct seam_pd_words ips)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; space && i < ips.n; i++)
+		n += seam_space_find(space, seam_pd_word(ips, i)) != NULL;
+	return n;
+}
+
+/*
+ * In which program the addresses of a stack are. Sample and record may lie
+ * on two sides of an exec: then the stack was taken on the way back to user
+ * space, in the new program, or, if it says so, before, in the old. Only the
+ * first stack after an exec is concerned.
+ */
+static const struct space *space_of(const struct walk *w,
+				    const struct process *p,
+				    const struct cookie_entry *e,
+				    const struct seam_pd_rec_stack *stack)
+{
+	const struct space *old = e->before ? e->before : p->before;
+	const struct space *now = e->space ? e->space : w->space;
+
+	if (!(stack->flags & SEAM_PD_STACK_EXEC))
+		return now;
+	return n_mapped(old, stack->ips) > n_mapped(now, stack->ips) ? old
+								     : now;
+}
+
 static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 		struct cookie_entry *e)
 {
 	struct seam_pd_rec stack;
-	const struct space *space = w->space;
+	const struct space *space;
 
 	seam_pd_record(s->r, e->record, &stack);
-	if ((stack.stack.flags & SEAM_PD_STACK_EXEC) && p->before)
-		space = p->before;
+	space = space_of(w, p, e, &stack.stack);
 	if (reserve(s, stack.stack.ips.n))
 		return -ENOMEM;
 	for (size_t i = 0; i < stack.stack.ips.n; i++)
