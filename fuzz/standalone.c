@@ -5,6 +5,7 @@
  * time. Prints what it is at, so that a crash names its input.
  */
 #include <dirent.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MAX_INPUT (1 << 22)
+#define INPUT_BYTES (1 << 22)
 #define MUTANTS 64
 
 /* xorshift64: no rand(), whose sequence is the C library's. */
@@ -58,7 +59,7 @@ static void run_damaged(const uint8_t *data, size_t size)
 
 static void run_file(const char *path)
 {
-	uint8_t *data = malloc(MAX_INPUT);
+	uint8_t *data = malloc(INPUT_BYTES);
 	FILE *file = fopen(path, "rb");
 	size_t size;
 
@@ -66,7 +67,7 @@ static void run_file(const char *path)
 		perror(path);
 		exit(1);
 	}
-	size = fread(data, 1, MAX_INPUT, file);
+	size = fread(data, 1, INPUT_BYTES, file);
 	fclose(file);
 	printf("%s\n", path);
 	run(data, size);
