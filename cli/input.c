@@ -48,6 +48,21 @@ static bool known_event(const struct input *in)
 	return false;
 }
 
+/* Names of another kernel would be wrong ones. */
+static void fit_kernel(struct input *in)
+{
+	struct seam_kernel_fit fit;
+
+	seam_kernel_fit(in->reader, in->kallsyms, &fit);
+	seam_resolver_kernel(in->resolver, &fit);
+	if (fit.other)
+		fprintf(stderr,
+			"seam: %s: recorded on Linux %s, which does not run "
+			"here: kernel addresses have no names; give its "
+			"/proc/kallsyms with --kallsyms\n",
+			in->path, seam_pd_info(in->reader)->osrelease);
+}
+
 int input_open(struct input *in)
 {
 	struct seam_symbol_opts opts = {.sz = sizeof(opts),
@@ -72,7 +87,10 @@ int input_open(struct input *in)
 	rc = seam_stitch_new(in->reader, &in->stitch);
 	if (!rc)
 		rc = seam_resolver_new(&opts, &in->resolver);
-	return rc ? no_memory(in, rc) : 0;
+	if (rc)
+		return no_memory(in, rc);
+	fit_kernel(in);
+	return 0;
 }
 
 static int resolve(struct input *in, const struct seam_stitched *s)

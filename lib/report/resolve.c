@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NO_FILE (-1)
-#define KERNEL_FILE (-2)
+#define KERNEL_FILE (INT32_MAX)
 
 /* What is looked up is where in which file; so processes that run the same
  * program share the answers. */
@@ -25,6 +25,7 @@ struct entry {
 
 struct seam_resolver {
 	struct seam_symbolizer *syms;
+	struct seam_kernel_fit fit;
 	struct entry *v;
 	size_t n, cap; /* cap is a power of two */
 	int *files; /* by seam_map.number; NO_FILE: not asked yet */
@@ -63,6 +64,12 @@ struct seam_resolver *seam_resolver_free(struct seam_resolver *r)
 struct seam_symbolizer *seam_resolver_symbolizer(struct seam_resolver *r)
 {
 	return r->syms;
+}
+
+void seam_resolver_kernel(struct seam_resolver *r,
+			  const struct seam_kernel_fit *fit)
+{
+	r->fit = *fit;
 }
 
 static struct entry *slot(struct entry *v, size_t cap, const struct key *key)
@@ -169,17 +176,31 @@ static int cached(struct seam_resolver *r, struct key key,
 	return 0;
 }
 
+/* Modules lie elsewhere after each boot, not shifted like the kernel. */
+static bool kernel_known(const struct seam_resolver *r,
+			 const struct seam_frame *f)
+{
+	if (r->fit.other)
+		return false;
+	return !r->fit.shift || (f->map && f->map->path[0] == '[');
+}
+
 static int key_of(struct seam_resolver *r, const struct seam_frame *f,
 		  struct key *ret)
 {
 	struct key key = {.off = f->ip, .file = NO_FILE};
 
 	if (f->kernel) {
-		key.file = KERNEL_FILE;
+		if (kernel_known(r, f))
+			key.file = KERNEL_FILE;
+		key.off -= (uint64_t)r->fit.shift;
 	} else if (f->map) {
 		key.off = f->ip - f->map->start + f->map->pgoff;
-		key.file = file_of(r, f->map);
-		if (key.file < 0)
+		if (r->fit.other && !strcmp(f->map->path, "[vdso]"))
+			key.file = NO_FILE;
+		else
+			key.file = file_of(r, f->map);
+		if (key.file < NO_FILE)
 			return key.file;
 	}
 	*ret = key;
@@ -190,7 +211,7 @@ static void name_dso(const struct seam_frame *f, const struct key *key,
 		     struct seam_name *name)
 {
 	name->kernel = f->kernel;
-	name->dso_off = key->off;
+	name->dso_off = f->kernel ? f->ip : key->off;
 	if (name->dso)
 		return;
 	if (f->kernel && name->sym)

@@ -7,6 +7,7 @@
 #ifndef SEAM_LIB_REPORT_RESOLVE_H
 #define SEAM_LIB_REPORT_RESOLVE_H
 
+#include "lib/report/kernel.h"
 #include "lib/stitch/stitch.h"
 #include "lib/symbol/symbol.h"
 
@@ -27,6 +28,9 @@ struct seam_resolver *seam_resolver_free(struct seam_resolver *r);
  * stitcher. Return: 0 or -ENOMEM. */
 int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 		 size_t n, struct seam_name *ret);
+/* No names for the kernel and the vDSO (other), or at shifted addresses. */
+void seam_resolver_kernel(struct seam_resolver *r,
+			  const struct seam_kernel_fit *fit);
 struct seam_symbolizer *seam_resolver_symbolizer(struct seam_resolver *r);
 
 /* A name for people and for folded stacks, which is never empty: the
