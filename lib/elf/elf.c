@@ -77,10 +77,12 @@ static int read_segments(struct seam_elf *elf, struct seam_errinfo *reterr)
 	size_t n;
 	int rc;
 
-	if (elf_getphdrnum(elf->libelf, &n))
-		return seam_elf_fail(reterr, SEAM_ELF_LAYOUT, 0,
-				     "program headers",
-				     "the program headers cannot be read");
+	/* libelf takes what fits, in silence. */
+	if (elf_getphdrnum(elf->libelf, &n) ||
+	    (elf->ehdr.e_phnum != PN_XNUM && n != elf->ehdr.e_phnum))
+		return seam_elf_fail(
+			reterr, SEAM_ELF_LAYOUT, 0, "program headers",
+			"the program headers lie outside the file");
 	if (!n)
 		return 0;
 	elf->segments = calloc(n, sizeof(*elf->segments));
