@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* seam doctor: what this machine can run, and what would make it run more. */
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "lib/capture/probe.h"
+
+static const char help[] =
+	"usage: seam doctor [OPTIONS]\n\n"
+	"Says which of seam's engines work on this machine, why the others\n"
+	"do not, and the one step that would enable the next.\n\n"
+	"      --json          one JSON object, for programs\n"
+	"  -h, --help          this text\n\n"
+	"The exit status is 0 if the best engine (deferred) works, else 1.\n";
+
+enum { OPT_JSON = 256 };
+
+static const struct option options[] = {
+	{"json", no_argument, NULL, OPT_JSON},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static void print_result(const struct seam_probe_result *r)
+{
+	printf("  %-4s  %-20s %s\n", seam_probe_word(r->state), r->name,
+	       r->found);
+	if (r->fix[0] && r->state != SEAM_PROBE_YES && !r->is_engine)
+		printf("        %-20s try: %s\n", "", r->fix);
+}
+
+static void print_text(const struct seam_probe *probe)
+{
+	puts("This machine:");
+	for (size_t i = 0; i < probe->n; i++)
+		if (!probe->results[i].is_engine)
+			print_result(&probe->results[i]);
+	puts("\nEngines, best first:");
+	for (size_t i = 0; i < probe->n; i++)
+		if (probe->results[i].is_engine)
+			print_result(&probe->results[i]);
+	if (probe->engine)
+		printf("\n'seam record' uses %s.\n", probe->engine);
+	else
+		puts("\n'seam record' cannot run here.");
+	if (probe->next[0])
+		printf("Next step: %s\n", probe->next);
+}
+
+static json_t *make_result(const struct seam_probe_result *r)
+{
+	json_t *o = json_pack("{s:s, s:s, s:s}", "name", r->name, "state",
+			      seam_probe_word(r->state), "found", r->found);
+
+	if (o && r->fix[0] && r->state != SEAM_PROBE_YES)
+		json_object_set_new(o, "fix", json_string(r->fix));
+	return o;
+}
+
+static int print_json(const struct seam_probe *probe)
+{
+	json_t *checks = json_array(), *engines = json_array(), *all;
+	int rc;
+
+	for (size_t i = 0; i < probe->n; i++) {
+		const struct seam_probe_result *r = &probe->results[i];
+
+		json_array_append_new(r->is_engine ? engines : checks,
+				      make_result(r));
+	}
+	all = json_pack("{s:o, s:o}", "checks", checks, "engines", engines);
+	if (probe->engine)
+		json_object_set_new(all, "engine", json_string(probe->engine));
+	if (probe->next[0])
+		json_object_set_new(all, "next", json_string(probe->next));
+	rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
+	if (!rc)
+		putchar('\n');
+	json_decref(all);
+	return rc;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct seam_probe_facts facts;
+	struct seam_probe probe;
+	bool json = false;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_JSON:
+			json = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		default:
+			return 2;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "seam doctor: '%s' is not expected here\n",
+			argv[optind]);
+		return 2;
+	}
+	seam_probe_gather(&facts);
+	seam_probe_judge(&facts, &probe);
+	if (json && print_json(&probe)) {
+		fputs("seam doctor: out of memory\n", stderr);
+		return 1;
+	}
+	if (!json)
+		print_text(&probe);
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("seam doctor: cannot write the answer");
+		return 1;
+	}
+	return probe.engine && !strcmp(probe.engine, "deferred") ? 0 : 1;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/probe.h"
+
+/* Which engines this version of seam has. */
+enum engine { DEFERRED, IMMEDIATE, NATIVE, DUMP };
+static const struct {
+	const char *name;
+	bool built;
+} engines[] = {
+	[DEFERRED] = {"deferred", true},
+	[IMMEDIATE] = {"immediate", false},
+	[NATIVE] = {"native", false},
+	[DUMP] = {"dump", false},
+};
+
+/* Capabilities on the file are not advised: libbpf looks for the kfunc that
+ * a kernel lacks in every module, and that takes CAP_SYS_ADMIN. */
+#define RIGHTS "sudo seam record ..."
+
+struct judge {
+	const struct seam_probe_facts *f;
+	struct seam_probe *probe;
+};
+
+static struct seam_probe_result *add(struct judge *j, const char *name,
+				     enum seam_probe_state state)
+{
+	struct seam_probe_result *r = &j->probe->results[j->probe->n++];
+
+	*r = (struct seam_probe_result){.name = name, .state = state};
+	return r;
+}
+
+__attribute__((format(printf, 2, 3))) static void
+say(struct seam_probe_result *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->found, sizeof(r->found), fmt, ap);
+	va_end(ap);
+}
+
+__attribute__((format(printf, 2, 3))) static void
+advise(struct seam_probe_result *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->fix, sizeof(r->fix), fmt, ap);
+	va_end(ap);
+}
+
+static const char *error_text(int rc)
+{
+	const char *text = strerrordesc_np(-rc);
+
+	return text ? text : "unknown error";
+}
+
+static bool has_cap(const struct seam_probe_facts *f, int cap)
+{
+	return f->caps >> cap & 1;
+}
+
+static bool is_at_least(const struct seam_probe_facts *f, unsigned major,
+			unsigned minor)
+{
+	return f->major > major || (f->major == major && f->minor >= minor);
+}
+
+static void judge_system(struct judge *j)
+{
+	const struct seam_probe_facts *f = j->f;
+	bool right = !strcmp(f->machine, "x86_64");
+	struct seam_probe_result *r;
+
+	r = add(j, "machine", right ? SEAM_PROBE_YES : SEAM_PROBE_NO);
+	say(r, right ? "%s" : "%s; seam runs on x86_64 so far", f->machine);
+	r = add(j, "kernel",
+		is_at_least(f, 6, 18) ? SEAM_PROBE_YES : SEAM_PROBE_PART);
+	say(r, "Linux %s", f->release);
+	if (r->state != SEAM_PROBE_YES)
+		advise(r, "boot Linux 6.18 or later");
+	r = add(j, "btf", f->btf_rc ? SEAM_PROBE_NO : SEAM_PROBE_YES);
+	if (f->btf_rc) {
+		say(r, "the kernel has no type information (%s)",
+		    error_text(f->btf_rc));
+		advise(r, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y");
+	} else {
+		say(r, "the kernel has type information");
+	}
+}
+
+static void judge_features(struct judge *j)
+{
+	const struct seam_probe_facts *f = j->f;
+	struct seam_probe_result *r;
+
+	r = add(j, "task-work", f->task_work ? SEAM_PROBE_YES : SEAM_PROBE_NO);
+	if (f->task_work) {
+		say(r, "%s", f->task_work);
+	} else {
+		say(r, "the kernel has no BPF task work");
+		advise(r, "boot Linux 6.18 or later");
+	}
+	r = add(j, "arena", f->arena_rc ? SEAM_PROBE_NO : SEAM_PROBE_YES);
+	if (!f->arena_rc) {
+		say(r, "the kernel has BPF arenas");
+	} else if (f->arena_rc == -EPERM || f->arena_rc == -EACCES) {
+		say(r, "cannot be told without the right to use BPF");
+		advise(r, "%s", RIGHTS);
+	} else {
+		say(r, "the kernel has no BPF arenas (%s)",
+		    error_text(f->arena_rc));
+		advise(r, "boot Linux 6.9 or later");
+	}
+}
+
+static bool can_use_bpf(const struct seam_probe_facts *f)
+{
+	return !f->in_user_ns &&
+	       (has_cap(f, CAP_SYS_ADMIN) ||
+		(has_cap(f, CAP_BPF) && has_cap(f, CAP_PERFMON)));
+}
+
+static void list_missing(const struct seam_probe_facts *f, char *buf,
+			 size_t size)
+{
+	static const struct {
+		int cap;
+		const char *name;
+	} needed[] = {
+		{CAP_BPF, "CAP_BPF"},
+		{CAP_PERFMON, "CAP_PERFMON"},
+		{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE"},
+	};
+	size_t n = 0;
+
+	buf[0] = '\0';
+	if (has_cap(f, CAP_SYS_ADMIN))
+		return;
+	for (size_t i = 0; i < 3; i++)
+		if (!has_cap(f, needed[i].cap))
+			n += (size_t)snprintf(buf + n, size - n, "%s%s",
+					      n ? ", " : "", needed[i].name);
+}
+
+static void judge_rights(struct judge *j)
+{
+	const struct seam_probe_facts *f = j->f;
+	struct seam_probe_result *r;
+	char missing[80];
+	bool can_bpf, of_others;
+
+	list_missing(f, missing, sizeof(missing));
+	can_bpf = can_use_bpf(f);
+	of_others =
+		has_cap(f, CAP_SYS_PTRACE) && has_cap(f, CAP_DAC_READ_SEARCH);
+	r = add(j, "rights",
+		!can_bpf		   ? SEAM_PROBE_NO
+		: missing[0] || !of_others ? SEAM_PROBE_PART
+					   : SEAM_PROBE_YES);
+	if (f->in_user_ns) {
+		say(r, "this is a user namespace (a rootless container?), "
+		       "whose root may not use BPF");
+		advise(r, "run seam outside of the container");
+	} else if (missing[0]) {
+		say(r, "missing: %s", missing);
+		advise(r, "%s", RIGHTS);
+	} else if (!of_others) {
+		say(r, "enough for your own processes; other users' files "
+		       "need CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH");
+		advise(r, "sudo seam record ...");
+	} else {
+		say(r, "%s", f->is_root ? "root" : "all that is needed");
+	}
+	if (!f->lockdown[0])
+		return;
+	r = add(j, "lockdown",
+		strcmp(f->lockdown, "confidentiality") ? SEAM_PROBE_YES
+						       : SEAM_PROBE_NO);
+	say(r, "kernel lockdown: %s", f->lockdown);
+	if (r->state == SEAM_PROBE_NO)
+		advise(r, "boot without lockdown=confidentiality");
+}
+
+static void judge_programs(struct judge *j)
+{
+	const struct seam_probe_facts *f = j->f;
+	struct seam_probe_result *r;
+
+	r = add(j, "programs", f->load_rc ? SEAM_PROBE_NO : SEAM_PROBE_YES);
+	if (!f->load_rc) {
+		say(r, "the kernel takes seam's BPF programs");
+	} else {
+		say(r, "%s",
+		    f->load_reason[0] ? f->load_reason
+				      : error_text(f->load_rc));
+		if (!has_cap(f, CAP_SYS_ADMIN))
+			advise(r, "%s", RIGHTS);
+	}
+	r = add(j, "map-files",
+		f->map_files_rc ? SEAM_PROBE_PART : SEAM_PROBE_YES);
+	if (!f->map_files_rc) {
+		say(r, "mapped files can be opened, deleted ones too");
+	} else {
+		say(r,
+		    "/proc/PID/map_files is closed (%s): files are opened "
+		    "by path, deleted ones not at all",
+		    error_text(f->map_files_rc));
+		advise(r, "%s", RIGHTS);
+	}
+}
+
+static void judge_events(struct judge *j)
+{
+	const struct seam_probe_facts *f = j->f;
+	struct seam_probe_result *r;
+
+	if (!f->cycles_rc) {
+		r = add(j, "events", SEAM_PROBE_YES);
+		say(r, "hardware counters; the default event is cycles");
+	} else if (!f->clock_rc || !f->own_clock_rc) {
+		r = add(j, "events", SEAM_PROBE_PART);
+		say(r,
+		    "no hardware counter (%s), as in many virtual machines; "
+		    "the default event is cpu-clock",
+		    error_text(f->cycles_rc));
+	} else {
+		r = add(j, "events", SEAM_PROBE_NO);
+		say(r, "perf_event_open is refused (%s), as in containers",
+		    error_text(f->clock_rc));
+		advise(r, "sudo sysctl kernel.perf_event_paranoid=1");
+	}
+	/* The setting binds only those who lack the capability. */
+	r = add(j, "perf-event-paranoid",
+		!f->clock_rc ? SEAM_PROBE_YES : SEAM_PROBE_PART);
+	if (f->paranoid == -1000)
+		say(r, "cannot be read");
+	else
+		say(r, "%d%s", f->paranoid,
+		    !f->clock_rc && f->paranoid > 0
+			    ? ", but you may trace every CPU"
+			    : "");
+	if (f->clock_rc)
+		advise(r, "%s", RIGHTS);
+}
+
+static void judge_kernel_symbols(struct judge *j)
+{
+	const struct seam_probe_facts *f = j->f;
+	struct seam_probe_result *r;
+
+	r = add(j, "kernel-symbols",
+		f->kallsyms_shown ? SEAM_PROBE_YES : SEAM_PROBE_PART);
+	if (f->kallsyms_shown) {
+		say(r, "/proc/kallsyms shows addresses");
+		return;
+	}
+	say(r,
+	    "/proc/kallsyms hides addresses (kernel.kptr_restrict is %d): "
+	    "kernel frames get no names",
+	    f->kptr_restrict);
+	advise(r, f->kptr_restrict > 1 || f->is_root
+			  ? "sudo sysctl kernel.kptr_restrict=0"
+			  : "sudo seam script ...");
+}
+
+static void judge_files(struct judge *j)
+{
+	const struct seam_probe_facts *f = j->f;
+	struct seam_probe_result *r;
+
+	/* From 5.11 on BPF memory counts to the cgroup, not to this limit. */
+	r = add(j, "memlock",
+		is_at_least(f, 5, 11) || f->memlock >= 512u << 20
+			? SEAM_PROBE_YES
+			: SEAM_PROBE_PART);
+	if (is_at_least(f, 5, 11)) {
+		say(r, "this kernel does not count BPF memory to a limit");
+	} else {
+		say(r, "locked memory is limited to %llu KiB",
+		    (unsigned long long)f->memlock >> 10);
+		if (r->state != SEAM_PROBE_YES)
+			advise(r, "ulimit -l unlimited");
+	}
+	r = add(j, "table-cache",
+		f->cache_rc ? SEAM_PROBE_PART : SEAM_PROBE_YES);
+	if (f->cache_rc) {
+		say(r,
+		    "no folder to keep tables in (%s): each recording "
+		    "makes them anew",
+		    error_text(f->cache_rc));
+		advise(r, "export XDG_CACHE_HOME=FOLDER that is yours");
+	} else {
+		say(r, "tables are kept between recordings");
+	}
+	r = add(j, "debug-files",
+		f->has_debug_files ? SEAM_PROBE_YES : SEAM_PROBE_PART);
+	if (f->has_debug_files) {
+		say(r, "/usr/lib/debug has symbols of stripped files");
+	} else {
+		say(r, "none installed: static functions of stripped files "
+		       "get no names");
+		advise(r, "%sdebuginfod-find debuginfo FILE",
+		       f->has_debuginfod ? ""
+					 : "DEBUGINFOD_URLS=https://"
+					   "debuginfod.elfutils.org ");
+	}
+}
+
+static void judge_deferred(struct judge *j)
+{
+	static const char *const needed[] = {
+		"machine",  "btf",   "task-work", "rights",
+		"lockdown", "arena", "programs",  "events"};
+	struct seam_probe_result *r =
+		add(j, engines[DEFERRED].name, SEAM_PROBE_YES);
+
+	r->is_engine = true;
+	say(r, "user stacks are taken at the return to user space");
+	for (size_t n = 0; n < sizeof(needed) / sizeof(*needed); n++) {
+		for (size_t i = 0; i < j->probe->n; i++) {
+			const struct seam_probe_result *c =
+				&j->probe->results[i];
+
+			if (strcmp(c->name, needed[n]) || c->state)
+				continue;
+			r->state = SEAM_PROBE_NO;
+			say(r, "%s: %.180s", c->name, c->found);
+			advise(r, "%s", c->fix);
+			return;
+		}
+	}
+}
+
+/* rc: what the kernel says to what the engine needs. */
+static void judge_engine(struct judge *j, enum engine engine, int rc,
+			 const char *needs)
+{
+	const bool built = engines[engine].built;
+	struct seam_probe_result *r;
+
+	r = add(j, engines[engine].name,
+		built && !rc ? SEAM_PROBE_YES : SEAM_PROBE_NO);
+	r->is_engine = true;
+	if (rc)
+		say(r, "%sneeds %s (%s)", built ? "" : "not built yet; ", needs,
+		    error_text(rc));
+	else
+		say(r, "%s",
+		    built ? "works" : "not built yet; this machine could");
+}
+
+static void judge_engines(struct judge *j)
+{
+	const struct seam_probe_facts *f = j->f;
+
+	judge_deferred(j);
+	judge_engine(j, IMMEDIATE, can_use_bpf(f) ? f->find_vma_rc : -EPERM,
+		     "Linux 5.17 and the right to use BPF");
+	judge_engine(j, NATIVE, f->defer_rc,
+		     "Linux 6.19 with deferred callchains");
+	judge_engine(j, DUMP, f->dump_rc,
+		     "perf events with registers and stack copies");
+}
+
+static void choose(struct seam_probe *probe)
+{
+	for (size_t i = 0; i < probe->n; i++) {
+		const struct seam_probe_result *r = &probe->results[i];
+
+		if (!r->is_engine)
+			continue;
+		if (r->state == SEAM_PROBE_YES) {
+			probe->engine = r->name;
+			return;
+		}
+		if (r->fix[0] && !probe->next[0])
+			snprintf(probe->next, sizeof(probe->next), "%s",
+				 r->fix);
+	}
+}
+
+void seam_probe_judge(const struct seam_probe_facts *facts,
+		      struct seam_probe *ret)
+{
+	struct judge j = {.f = facts, .probe = ret};
+
+	*ret = (struct seam_probe){0};
+	judge_system(&j);
+	judge_features(&j);
+	judge_rights(&j);
+	judge_programs(&j);
+	judge_events(&j);
+	judge_kernel_symbols(&j);
+	judge_files(&j);
+	judge_engines(&j);
+	choose(ret);
+}
+
+const char *seam_probe_word(enum seam_probe_state state)
+{
+	static const char *const words[] = {"no", "part", "yes"};
+
+	return words[state];
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "capture/probe.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "capture/kernel.h"
+#include "table/table.h"
+
+/* Newer than the headers of Debian 12. */
+#define ARENA_MAP 33
+#define ARENA_FLAGS 0x400 /* BPF_F_MMAPABLE */
+#define ATTR_DEFER_CALLCHAIN (1ULL << 38)
+#define ATTR_FLAGS_AT 40 /* where the bits lie in perf_event_attr */
+
+static bool read_line(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	bool ok = f && fgets(buf, (int)size, f);
+
+	if (f)
+		fclose(f);
+	if (ok)
+		buf[strcspn(buf, "\n")] = '\0';
+	return ok;
+}
+
+static int read_setting(const char *path)
+{
+	char line[32];
+
+	return read_line(path, line, sizeof(line)) ? atoi(line) : -1000;
+}
+
+static void gather_system(struct seam_probe_facts *f)
+{
+	struct utsname u;
+
+	if (uname(&u))
+		return;
+	snprintf(f->machine, sizeof(f->machine), "%.15s", u.machine);
+	snprintf(f->release, sizeof(f->release), "%s", u.release);
+	if (sscanf(u.release, "%u.%u", &f->major, &f->minor) != 2)
+		f->major = f->minor = 0;
+}
+
+static void gather_rights(struct seam_probe_facts *f)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2] = {0};
+	unsigned from, to, count;
+	struct rlimit limit;
+	char line[80];
+
+	f->is_root = geteuid() == 0;
+	/* The initial one maps every id to itself. */
+	if (read_line("/proc/self/uid_map", line, sizeof(line)))
+		f->in_user_ns =
+			sscanf(line, "%u %u %u", &from, &to, &count) == 3 &&
+			(from || to || count != UINT32_MAX);
+	if (!syscall(SYS_capget, &head, data))
+		f->caps = data[0].effective | (uint64_t)data[1].effective << 32;
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit))
+		f->memlock = limit.rlim_cur;
+}
+
+/* "none [integrity] confidentiality": the one in force is in brackets. */
+static void gather_lockdown(struct seam_probe_facts *f)
+{
+	char line[80], *from, *to;
+
+	if (!read_line("/sys/kernel/security/lockdown", line, sizeof(line)))
+		return;
+	from = strchr(line, '[');
+	to = from ? strchr(from, ']') : NULL;
+	if (!to)
+		return;
+	*to = '\0';
+	if (strcmp(from + 1, "none"))
+		snprintf(f->lockdown, sizeof(f->lockdown), "%s", from + 1);
+}
+
+static bool has_func(const struct btf *btf, const char *name)
+{
+	return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) >= 0;
+}
+
+static void gather_btf(struct seam_probe_facts *f)
+{
+	static const char *const names[] = {
+		"bpf_task_work_schedule_resume_impl", /* 6.18 */
+		"bpf_task_work_schedule_resume",
+	};
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	f->btf_rc = btf ? 0 : -errno;
+	if (!btf)
+		return;
+	for (size_t i = 0; i < 2 && !f->task_work; i++)
+		if (has_func(btf, names[i]))
+			f->task_work = names[i];
+	btf__free(btf);
+}
+
+static void gather_bpf(struct seam_probe_facts *f)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = ARENA_FLAGS);
+	int rc;
+
+	rc = bpf_map_create(ARENA_MAP, "seam_probe", 0, 0, 1, &opts);
+	f->arena_rc = rc < 0 ? rc : 0;
+	if (rc >= 0)
+		close(rc);
+	rc = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT,
+				     BPF_FUNC_find_vma, NULL);
+	f->find_vma_rc = rc == 1 ? 0 : rc ? rc : -ENOENT;
+}
+
+static int try_event(struct perf_event_attr *attr, int pid, int cpu)
+{
+	long fd;
+
+	attr->size = sizeof(*attr);
+	attr->disabled = 1;
+	fd = syscall(SYS_perf_event_open, attr, pid, cpu, -1,
+		     PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	close((int)fd);
+	return 0;
+}
+
+static void gather_events(struct seam_probe_facts *f)
+{
+	struct perf_event_attr clock = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 1000000,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN,
+	};
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.exclude_kernel = 1,
+	};
+	uint64_t flags;
+
+	f->cycles_rc = try_event(&attr, 0, -1);
+	f->clock_rc = try_event(&clock, -1, 0);
+	attr = clock;
+	attr.exclude_kernel = 1;
+	f->own_clock_rc = try_event(&attr, 0, -1);
+	memcpy(&flags, (char *)&attr + ATTR_FLAGS_AT, sizeof(flags));
+	flags |= ATTR_DEFER_CALLCHAIN;
+	memcpy((char *)&attr + ATTR_FLAGS_AT, &flags, sizeof(flags));
+	f->defer_rc = try_event(&attr, 0, -1);
+	attr = clock;
+	attr.exclude_kernel = 1;
+	attr.exclude_callchain_user = 1;
+	attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr.sample_regs_user = 0xff0fff; /* all of x86-64's */
+	attr.sample_stack_user = 8192;
+	f->dump_rc = try_event(&attr, 0, -1);
+}
+
+/* Opening one names its range, which /proc/self/maps knows. */
+static int open_map_file(void)
+{
+	char line[512], path[128];
+	unsigned long start, end;
+	int fd = -1, rc = -ENOENT;
+	FILE *maps;
+
+	maps = fopen("/proc/self/maps", "re");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (!strchr(line, '/') ||
+		    sscanf(line, "%lx-%lx", &start, &end) != 2)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx",
+			 start, end);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		rc = fd < 0 ? -errno : 0;
+		break;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (maps)
+		fclose(maps);
+	return rc;
+}
+
+/* The surest answer: load what a recording loads. */
+static void gather_load(struct seam_probe_facts *f)
+{
+	const struct seam_kernel_opts opts = {
+		.watch = SEAM_WATCH_TGID,
+		.max_stack = 512,
+		.stack_copy = 65536,
+	};
+	struct seam_errinfo err = {0};
+	struct seam_kernel *kernel;
+
+	f->load_rc = seam_kernel_open(&opts, &kernel, &err);
+	if (!f->load_rc)
+		seam_kernel_close(kernel);
+	snprintf(f->load_reason, sizeof(f->load_reason), "%s", err.reason);
+}
+
+static bool is_kallsyms_shown(void)
+{
+	char line[128];
+
+	return read_line("/proc/kallsyms", line, sizeof(line)) &&
+	       strtoull(line, NULL, 16);
+}
+
+static int open_cache(void)
+{
+	struct seam_table_cache *cache;
+	int rc = seam_table_cache_open(NULL, &cache);
+
+	if (!rc)
+		seam_table_cache_close(cache);
+	return rc;
+}
+
+static int be_quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	return 0;
+}
+
+void seam_probe_gather(struct seam_probe_facts *ret)
+{
+	libbpf_print_fn_t print = libbpf_set_print(be_quiet);
+	const int saved_errno = errno;
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	*ret = (struct seam_probe_facts){0};
+	gather_system(ret);
+	gather_rights(ret);
+	gather_lockdown(ret);
+	gather_btf(ret);
+	gather_bpf(ret);
+	gather_events(ret);
+	gather_load(ret);
+	ret->map_files_rc = open_map_file();
+	ret->paranoid = read_setting("/proc/sys/kernel/perf_event_paranoid");
+	ret->kptr_restrict = read_setting("/proc/sys/kernel/kptr_restrict");
+	ret->kallsyms_shown = is_kallsyms_shown();
+	ret->cache_rc = open_cache();
+	ret->has_debug_files = !access("/usr/lib/debug/.build-id", R_OK);
+	ret->has_debuginfod = urls && urls[0];
+	libbpf_set_print(print);
+	errno = saved_errno;
+}
