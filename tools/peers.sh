@@ -17,6 +17,7 @@ set -eu
 suite=trixie
 min_version=7.3.4
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/private-apt.sh"
 
 if [ -n "${SEAM_PEERS:-}" ]; then
 	base=$SEAM_PEERS
@@ -38,38 +39,6 @@ has_perf() {
 		"$wrapper" --version >/dev/null 2>&1
 }
 
-link_into_tree() {
-	# A place that documents can name; the folder itself is shared.
-	ln -sfn "$base" "$here/../.peers" 2>/dev/null || :
-}
-
-write_apt_conf() {
-	mkdir -p "$base/apt/lists/partial" "$base/apt/cache/archives/partial"
-	: >"$base/apt/status"
-	printf 'deb [signed-by=%s] %s %s main\n' \
-		"$keyring" "$mirror" "$suite" \
-		"$keyring" "$mirror" "$suite-backports" >"$base/apt/sources.list"
-	cat >"$base/apt/apt.conf" <<-CONF
-	Dir::Etc::sourcelist "$base/apt/sources.list";
-	Dir::Etc::sourceparts "/dev/null";
-	Dir::Etc::preferences "/dev/null";
-	Dir::Etc::preferencesparts "/dev/null";
-	Dir::State "$base/apt";
-	Dir::State::status "$base/apt/status";
-	Dir::Cache "$base/apt/cache";
-	APT::Sandbox::User "";
-	APT::Install-Recommends "false";
-	APT::Get::Assume-Yes "true";
-	Acquire::Languages "none";
-	Acquire::Retries "3";
-	CONF
-}
-
-private_apt() {
-	# The system's configuration first (a proxy may be there), ours last.
-	APT_CONFIG=$base/apt/apt.conf apt-get -qq "$@"
-}
-
 write_wrapper() {
 	mkdir -p "$base/bin"
 	cat >"$wrapper.new" <<-WRAPPER
@@ -85,19 +54,11 @@ write_wrapper() {
 }
 
 fetch() {
-	command -v apt-get >/dev/null || cannot "this is not a Debian machine"
-	command -v dpkg-deb >/dev/null || cannot "dpkg-deb is missing"
 	[ "$(uname -m)" = x86_64 ] || cannot "only x86-64 is supported yet"
-	sources=$("$here/apt-sources.sh") || cannot "no Debian mirror is known"
-	mirror=${sources%% *}
-	keyring=${sources#* }
-	[ -f "$keyring" ] || cannot "the keyring $keyring is missing"
-	write_apt_conf
+	private_apt_init "$base" "$suite" "$suite-backports"
 	echo "peers: reading $suite and $suite-backports from $mirror" >&2
 	private_apt update >&2 || cannot "apt could not read the package lists"
-	version=$(APT_CONFIG=$base/apt/apt.conf \
-		apt-cache madison linux-perf | awk -F'|' 'NR == 1 {
-			gsub(/ /, "", $2); print $2 }')
+	version=$(private_apt_version linux-perf)
 	[ -n "$version" ] || cannot "$suite-backports has no linux-perf"
 	dpkg --compare-versions "$version" ge "$min_version" ||
 		cannot "$suite-backports has $version only"
@@ -105,24 +66,12 @@ fetch() {
 	private_apt --download-only install "linux-perf=$version" >&2 ||
 		cannot "apt could not fetch the packages"
 	root=$base/perf-$version
-	rm -rf "$root.new"
-	mkdir -p "$root.new"
-	# Debian 13 is merged-/usr: the links come with base-files, or not.
-	mkdir -p "$root.new/usr/bin" "$root.new/usr/lib" "$root.new/usr/sbin"
-	for name in bin lib sbin; do
-		ln -s "usr/$name" "$root.new/$name"
-	done
-	for deb in "$base"/apt/cache/archives/*.deb; do
-		dpkg-deb --fsys-tarfile "$deb" |
-			tar -x --no-same-owner --keep-directory-symlink \
-			    -C "$root.new" || cannot "could not unpack $deb"
-	done
+	private_apt_unpack "$root.new"
 	rm -rf "$root"
 	mv "$root.new" "$root"
 	write_wrapper
 	"$wrapper" --version >/dev/null ||
 		cannot "the unpacked perf does not run"
-	rm -f "$base"/apt/cache/archives/*.deb
 	echo "$version" >"$done_mark"
 }
 
@@ -133,9 +82,11 @@ if [ "${1:-}" = --where ]; then
 fi
 
 mkdir -p "$base" 2>/dev/null || cannot "$base cannot be made"
+base=$(cd "$base" && pwd)
 # One fetch at a time: others wait for it and then find it done.
 exec 9>"$base/lock"
 flock 9
 has_perf || fetch
-link_into_tree
+# A place in the tree that documents can name; the folder itself is shared.
+ln -sfn "$base" "$here/../.peers" 2>/dev/null || :
 echo "$wrapper"

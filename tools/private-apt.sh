@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# An apt of our own, for packages of other suites of Debian: source it, then
+#   private_apt_init FOLDER SUITE...   the state is in FOLDER/apt
+#   private_apt COMMAND...             apt-get with that state
+#   private_apt_version PACKAGE        its newest version, or nothing
+#   private_apt_unpack FOLDER          unpacks what --download-only fetched
+# The mirror and the keyring are those of the system's own sources; nothing
+# of the system is changed, and nothing is taken to be installed.
+# $here is the tree's tools folder.
+
+private_apt_init() {
+	command -v apt-get >/dev/null || cannot "this is not a Debian machine"
+	sources=$("$here/apt-sources.sh") || cannot "no Debian mirror is known"
+	mirror=${sources%% *}
+	keyring=${sources#* }
+	[ -f "$keyring" ] || cannot "the keyring $keyring is missing"
+	apt_state=$1/apt
+	shift
+	mkdir -p "$apt_state/lists/partial" \
+		"$apt_state/cache/archives/partial"
+	: >"$apt_state/status"
+	for suite_name; do
+		printf 'deb [signed-by=%s] %s %s main\n' \
+			"$keyring" "$mirror" "$suite_name"
+	done >"$apt_state/sources.list"
+	cat >"$apt_state/apt.conf" <<-CONF
+	Dir::Etc::sourcelist "$apt_state/sources.list";
+	Dir::Etc::sourceparts "/dev/null";
+	Dir::Etc::preferences "/dev/null";
+	Dir::Etc::preferencesparts "/dev/null";
+	Dir::State "$apt_state";
+	Dir::State::status "$apt_state/status";
+	Dir::Cache "$apt_state/cache";
+	APT::Sandbox::User "";
+	APT::Install-Recommends "false";
+	APT::Get::Assume-Yes "true";
+	Acquire::Languages "none";
+	Acquire::Retries "3";
+	CONF
+}
+
+# The system's configuration is read first (a proxy may be in it).
+private_apt() {
+	APT_CONFIG=$apt_state/apt.conf apt-get -qq "$@"
+}
+
+private_apt_version() {
+	APT_CONFIG=$apt_state/apt.conf apt-cache madison "$1" |
+		awk -F'|' 'NR == 1 { gsub(/ /, "", $2); print $2 }'
+}
+
+private_apt_unpack() {
+	rm -rf "$1"
+	mkdir -p "$1/usr/bin" "$1/usr/lib" "$1/usr/sbin"
+	# As in every merged-/usr system; the packages do not bring these.
+	for name in bin lib sbin; do
+		ln -s "usr/$name" "$1/$name"
+	done
+	for deb in "$apt_state"/cache/archives/*.deb; do
+		dpkg-deb --fsys-tarfile "$deb" |
+			tar -x --no-same-owner --keep-directory-symlink \
+			    -C "$1" || cannot "could not unpack $deb"
+	done
+	rm -f "$apt_state"/cache/archives/*.deb
+}
