@@ -27,11 +27,12 @@ check: setup ## install what is missing, build, run all tests
 	@tools/build.sh --tests $(BUILD)-asan $(ASAN) $(MESON_ARGS)
 	@$(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan
 
-check-all: ## check, the slow tests, and check-fresh
+check-all: ## check, newer kernels in QEMU, long fuzzing, check-fresh
 	@tools/setup.sh build run test slow
 	@tools/build.sh --tests $(BUILD) $(MESON_ARGS)
 	@tools/build.sh --tests $(BUILD)-asan $(ASAN) $(MESON_ARGS)
 	@$(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan --slow
+	@$(MAKE) fuzz FUZZ_SECONDS=$${FUZZ_SECONDS:-300}
 	@$(MAKE) check-fresh
 
 check-fresh: ## make check on a fresh minimal Debian 12, in a chroot

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# tools/check-kernel.sh BUILD [PACKAGE]
+# Boots a newer Debian kernel in QEMU, without KVM, with this build of seam
+# in its initramfs, and runs tools/kernel-guest.sh there, which speaks TAP.
+# PACKAGE: linux-binary-unsigned-7.3.4+deb13-cloud-amd64 of trixie-backports
+# unless another is named. It is fetched as tools/peers.sh fetches perf, into
+# the same folder. Exit 77, with the reason, if it cannot be had.
+set -eu
+
+build=$(cd "$1" && pwd)
+package=${2:-linux-binary-unsigned-7.3.4+deb13-cloud-amd64}
+suite=trixie
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/private-apt.sh"
+
+cannot() {
+	echo "check-kernel: $package: $*"
+	exit 77
+}
+
+if [ -n "${SEAM_PEERS:-}" ]; then
+	base=$SEAM_PEERS
+elif [ "$(id -u)" = 0 ]; then
+	base=/var/cache/seam-peers
+else
+	base=${XDG_CACHE_HOME:-$HOME/.cache}/seam-peers
+fi
+for tool in qemu-system-x86_64 busybox; do
+	command -v "$tool" >/dev/null ||
+		cannot "$tool is missing; tools/setup.sh slow installs it"
+done
+
+# In boot/ until 6.18, beside the modules from 6.19 on.
+find_kernel() {
+	find "$base/$package" -name 'vmlinuz*' -type f 2>/dev/null | grep .
+}
+
+fetch_kernel() {
+	mkdir -p "$base" || cannot "$base cannot be made"
+	base=$(cd "$base" && pwd)
+	exec 9>"$base/lock"
+	flock 9
+	kernel=$(find_kernel) && return
+	private_apt_init "$base" "$suite" "$suite-backports"
+	private_apt update >&2 || cannot "apt could not read the package lists"
+	[ -n "$(private_apt_version "$package")" ] ||
+		cannot "$suite-backports does not have it"
+	# The package alone: an initramfs of ours needs no modules.
+	(cd "$apt_state/cache/archives" &&
+		private_apt download "$package" >&2) ||
+		cannot "apt could not fetch it"
+	private_apt_unpack "$base/$package.new"
+	rm -rf "${base:?}/$package"
+	mv "$base/$package.new" "$base/$package"
+	kernel=$(find_kernel) || cannot "it has no vmlinuz"
+}
+
+# with_libraries FILE...: copies programs and what they are linked with.
+with_libraries() {
+	for file; do
+		{ echo "$file"; ldd "$file" 2>/dev/null |
+			grep -o '/[^ ]*'; } |
+		while read -r path; do
+			[ ! -e "$root$path" ] || continue
+			mkdir -p "$root$(dirname "$path")"
+			cp -L "$path" "$root$path"
+		done
+	done
+}
+
+make_root() {
+	mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/tmp" \
+		"$root/bin" "$root/root" "$root/seam"
+	cp "$(command -v busybox)" "$root/bin/busybox"
+	with_libraries /usr/bin/python3
+	stdlib=$(/usr/bin/python3 -c 'import sysconfig
+print(sysconfig.get_path("stdlib", "posix_prefix"))')
+	mkdir -p "$root$stdlib"
+	(cd "$stdlib" && tar -c --exclude=test --exclude=dist-packages \
+		--exclude='config-*' --exclude=__pycache__ .) |
+		tar -x -C "$root$stdlib"
+	with_libraries "$build/seam"
+	cp "$build/seam" "$root/seam/seam"
+	cp "$here/../examples/demo.py" "$here/kernel-guest.sh" "$root/seam"
+	cat >"$root/init" <<-INIT
+	#!/bin/busybox sh
+	/bin/busybox --install -s /bin
+	mount -t proc proc /proc
+	mount -t sysfs sys /sys
+	mount -t devtmpfs dev /dev
+	mount -t tmpfs tmp /tmp
+	export PATH=/bin:/usr/bin HOME=/root
+	echo "begin of guest"
+	sh /seam/kernel-guest.sh 2>&1
+	echo "end of guest"
+	poweroff -f
+	INIT
+	chmod 755 "$root/init"
+	(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) \
+		>"$work/initramfs"
+}
+
+fetch_kernel
+exec 9>&-
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+make_root
+qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2048 \
+	-kernel "$kernel" -initrd "$work/initramfs" \
+	-append 'console=ttyS0 quiet loglevel=4 panic=-1' \
+	-no-reboot -display none -monitor none -nic none \
+	-serial "file:$work/console" </dev/null
+tr -d '\r' <"$work/console" >"$work/text"
+sed -n '/^begin of guest/,/^end of guest/p' "$work/text" |
+	sed '1d; $d' >"$work/guest"
+if ! grep -q '^end of guest' "$work/text"; then
+	echo '1..1'
+	echo 'not ok 1 - the guest ran to its end'
+	sed 's/^/# /' "$work/text"
+	exit 1
+fi
+cat "$work/guest"
+! grep -q '^not ok' "$work/guest"
