@@ -16,9 +16,12 @@
 #include "sframe/from-cfi.h"
 #include "table/entry.h"
 
+/* Real files have one executable segment, rarely a few. */
+#define MAX_SEGMENTS 64
+
 struct build {
 	const struct seam_elf *elf;
-	const struct seam_elf_segment *segments;
+	struct seam_elf_segment segments[MAX_SEGMENTS]; /* executable ones */
 	size_t num_segments;
 	const struct seam_elf_segment *segment; /* of the last row */
 	bool is_kernel;
@@ -37,9 +40,27 @@ struct build {
 static bool holds(const struct seam_elf_segment *s, uint64_t start,
 		  uint64_t end)
 {
-	return (s->flags & PF_X) && start >= s->svma &&
-	       start - s->svma < s->filesz &&
+	return start >= s->svma && start - s->svma < s->filesz &&
 	       end - start <= s->filesz - (start - s->svma);
+}
+
+/* Keeps what can be mapped as code: executable, and in the file. */
+static void init_segments(struct build *b)
+{
+	const struct seam_elf_segment *all;
+	size_t count, size;
+
+	seam_elf_bytes(b->elf, &size);
+	all = seam_elf_segments(b->elf, &count);
+	for (size_t i = 0; i < count && b->num_segments < MAX_SEGMENTS; i++) {
+		struct seam_elf_segment s = all[i];
+
+		if (!(s.flags & PF_X) || s.off >= size)
+			continue;
+		if (s.filesz > size - s.off)
+			s.filesz = size - s.off;
+		b->segments[b->num_segments++] = s;
+	}
 }
 
 /* Finds the executable segment that holds [start, end), whole. */
@@ -290,7 +311,7 @@ static void init_build(struct build *b, const struct seam_elf *elf,
 		       bool is_kernel)
 {
 	*b = (struct build){.elf = elf, .is_kernel = is_kernel};
-	b->segments = seam_elf_segments(elf, &b->num_segments);
+	init_segments(b);
 	if (!is_kernel || !seam_entry_is_real(elf))
 		return;
 	b->entry = seam_elf_entry(elf);
