@@ -1,21 +1,84 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
-# Description: every sub-command in cli/main.c's table has a man page, and
-# mandoc has nothing to say against any page.
+# Description: every sub-command in cli/main.c's table has a man page with the
+# sections that a page has, that page and the command's help text name exactly
+# the long options that the command takes, seam(1) names exactly the end codes
+# of core/err.def, and mandoc has nothing to say against any page.
 cd "$(dirname "$0")/.." || exit 1
 . tools/tap.sh
 
+SECTIONS='NAME SYNOPSIS DESCRIPTION OPTIONS FILES EXIT.STATUS EXAMPLES SEE.ALSO'
+
+# The same words in both lists? Shows what only one of them has.
+same() {
+	same_a=$(printf '%s\n' $2 | sort -u)
+	same_b=$(printf '%s\n' $4 | sort -u)
+	[ "$same_a" = "$same_b" ] && return
+	printf '%s\n' "$same_a" "$same_b" "$same_b" | sort | uniq -c |
+		sed -n "s|^ *1 \(..*\)|only in $1: \1|p"
+	printf '%s\n' "$same_b" "$same_a" "$same_a" | sort | uniq -c |
+		sed -n "s|^ *1 \(..*\)|only in $3: \1|p"
+	return 1
+}
+
+# { "input", required_argument, NULL, 'i' }
+taken_options() {
+	sed -n 's/^[ \t]*{ *"\([a-z-]*\)", *[a-z]*_argument,.*/\1/p' "$1"
+}
+
+helped_options() {
+	sed -n '/help\[\] *=/,/;$/p' "$1" | grep -o -e '--[a-z][a-z-]*' |
+		sed 's/^--//'
+}
+
+paged_options() {
+	grep '^\.It Fl' "$1" | grep -o 'Fl Fl [a-z-]*' | sed 's/Fl Fl //'
+}
+
+check_page() {
+	for section in $SECTIONS; do
+		check "$1 has $section" grep -q "^\.Sh $section\$" "$1"
+	done
+}
+
 commands=$(sed -n 's/^[ \t]*{[ \t]*"\([a-z]*\)",.*/\1/p' cli/main.c)
+pages=$(tree_files 'man/*.[1-8]')
+if [ -z "$commands$pages" ]; then
+	skip 'man pages' 'no sub-command stands yet'
+	tap_done
+fi
 for name in $commands; do
-	check "seam $name has a man page" test -s "man/seam-$name.1"
+	page=man/seam-$name.1
+	code=cli/cmd-$name.c
+	check "seam $name has a man page" test -s "$page"
+	[ -s "$page" ] || continue
+	check "seam(1) points to seam-$name(1)" \
+		grep -q "^\.Xr seam-$name 1" man/seam.1
+	check_page "$page"
+	check "$page names the options of $code" \
+		same "$code" "$(taken_options "$code")" \
+		"$page" "$(paged_options "$page")"
+	check "seam $name --help names its options" \
+		same "$code" "$(taken_options "$code")" \
+		'the help text' "$(helped_options "$code")"
 done
-for page in $(tree_files 'man/*.[1-8]'); do
+
+check_page man/seam.1
+codes=$(sed -n 's/^X([A-Z_]*, \([0-9]*\), "\([a-z-]*\)",.*/\1 \2/p' \
+	core/err.def | awk '$1 < 32 { print $2 }')
+check 'seam(1) names the end codes of core/err.def' \
+	same core/err.def "$codes" man/seam.1 \
+	"$(sed -n '/^\.Ss End codes/,/^\.S[hs]/s/^\.It Cm //p' man/seam.1)"
+
+for page in $pages; do
+	check "$page is installed" grep -q "'${page#man/}'" man/meson.build
 	if command -v mandoc >/dev/null; then
 		check "mandoc accepts $page" mandoc -T lint -W warning "$page"
 	else
-		skip "mandoc accepts $page" 'mandoc is missing'
+		check "man accepts $page" sh -c \
+			'test -z "$(LC_ALL=C.UTF-8 man -l --warnings "$1" 2>&1 >/dev/null)"' \
+			sh "$page"
 	fi
 done
-[ "$tap_count" != 0 ] || skip 'man pages' 'no sub-command stands yet'
 tap_done
