@@ -54,8 +54,9 @@ struct spec {
 
 static inline void put(struct image *im, uint64_t v, size_t size)
 {
-	memcpy(im->bytes + im->size, &v, size);
-	im->size += size;
+	/* Some fields are made wider than any value. */
+	for (size_t i = 0; i < size; i++)
+		im->bytes[im->size++] = i < 8 ? (uint8_t)(v >> (8 * i)) : 0;
 }
 
 static inline void put_bytes(struct image *im, struct bytes b)
