@@ -49,7 +49,7 @@ static __always_inline void head_fill(struct seam_wire *head, uint32_t type,
 
 static __always_inline void count_end(int end)
 {
-	struct cpu_state *cpu = cpu_state();
+	struct seam_cpu_state *cpu = cpu_state();
 
 	if (cpu && end >= 0 && end < SEAM_END_MAX)
 		__sync_fetch_and_add(&cpu->ends[end], 1);

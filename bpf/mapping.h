@@ -98,14 +98,16 @@ __noinline uint64_t seam_maple_find(uint64_t root, uint64_t addr)
 	uint64_t entry = root;
 	uint32_t depth;
 
+	/* A root that is no node would be the only VMA there is. */
+	if ((root & 3) != 2)
+		return 0;
+
 	for (depth = 0; depth < MAPLE_DEPTH; depth++) {
 		uint64_t node = entry & ~0xffULL;
 		uint32_t type = (entry >> 3) & 0xf;
 
 		SEAM_LOOP_GUARD;
-		/* A root that is no node would be the only VMA there is. */
-		if ((entry & 3) != 2 || type < MAPLE_LEAF ||
-		    type > MAPLE_ARANGE)
+		if (type < MAPLE_LEAF || type > MAPLE_ARANGE)
 			return 0;
 		entry = maple_slot(node, type, addr);
 		if (type == MAPLE_LEAF)

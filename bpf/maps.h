@@ -22,19 +22,20 @@ static __always_inline bool seam_env_reg(struct seam_env *env, uint32_t regnum,
 #define SEAM_CACHED_MAPPINGS 8
 #define SEAM_SCRATCHES 64
 #define SEAM_WINDOW 1024
-#define SEAM_RULE_SLOTS 65536
 
 /* Set before loading. */
-enum seam_watch_mode { SEAM_WATCH_ALL, SEAM_WATCH_TGID, SEAM_WATCH_TID };
-extern const volatile uint32_t seam_watch_mode;
 const volatile uint32_t seam_watch_mode = SEAM_WATCH_TGID;
 const volatile uint32_t seam_max_stack = 512;
 const volatile uint32_t seam_stack_copy = 65536;
 const volatile bool seam_kfunc_impl = true; /* 6.18's spelling */
-const volatile uint64_t seam_clock_period[16];  /* per event; 0: not a clock */
+const volatile uint64_t seam_clock_period[SEAM_MAX_EVENTS]; /* per event; 0: not a clock */
 
 /* Moves when a table is added or taken away: cached mappings are stale. */
 uint32_t seam_tables_generation;
+
+/* Watched from the end of its exec on: the command to record, whose
+ * samples begin with the command and not with seam's own fork. */
+uint32_t seam_arm_tgid;
 
 /* A mapping, bound to the table of its file. */
 struct mapping {
@@ -165,19 +166,11 @@ struct {
 	__type(value, struct sample_buffer);
 } sample_buffers SEC(".maps");
 
-struct cpu_state {
-	uint64_t cookies;	       /* counter of the cookie's high part */
-	uint64_t next_tick_ns[16]; /* per clock event */
-	uint64_t counts[SEAM_COUNT_MAX];
-	uint64_t ends[SEAM_END_MAX]; /* user stacks written, by end code */
-	uint64_t event_runs[16];
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, uint32_t);
-	__type(value, struct cpu_state);
+	__type(value, struct seam_cpu_state);
 } cpu_states SEC(".maps");
 
 struct {
@@ -202,15 +195,14 @@ struct {
 struct rule_slot {
 	uint64_t key_xor_rule, rule;
 };
-#define SEAM_RULES_OFFSET 4096 /* the first page stays empty */
-#define SEAM_TABLES_OFFSET \
-	(SEAM_RULES_OFFSET + SEAM_RULE_SLOTS * sizeof(struct rule_slot))
+_Static_assert(SEAM_RULES_OFFSET + SEAM_RULE_SLOTS * sizeof(struct rule_slot) ==
+		       SEAM_TABLES_OFFSET, "the parts of the arena");
 
 /* Arguments of global functions, as the verifier is to take them. */
 #define ARG_NONNULL __attribute__((btf_decl_tag("arg:nonnull")))
 #define ARG_TRUSTED __attribute__((btf_decl_tag("arg:trusted")))
 
-static __always_inline struct cpu_state *cpu_state(void)
+static __always_inline struct seam_cpu_state *cpu_state(void)
 {
 	uint32_t zero = 0;
 
@@ -219,7 +211,7 @@ static __always_inline struct cpu_state *cpu_state(void)
 
 static __always_inline void count_add(enum seam_count which, uint64_t n)
 {
-	struct cpu_state *cpu = cpu_state();
+	struct seam_cpu_state *cpu = cpu_state();
 
 	if (cpu)
 		__sync_fetch_and_add(&cpu->counts[which], n);

@@ -63,7 +63,7 @@ static __always_inline bool regs_moved(const uint64_t *saved,
 
 static __always_inline uint64_t cookie_next(void)
 {
-	struct cpu_state *cpu = cpu_state();
+	struct seam_cpu_state *cpu = cpu_state();
 	uint32_t nr = bpf_get_smp_processor_id();
 	uint64_t cookie;
 
@@ -220,7 +220,8 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 }
 
 /* Takes the stack now: at exec and exit, while the memory is still there. */
-static __always_inline struct element *take_now(struct task_struct *task)
+static __always_inline struct element *take_now(struct task_struct *task,
+						uint32_t flags)
 {
 	struct element *el = element_get(task);
 	bool first;
@@ -231,7 +232,8 @@ static __always_inline struct element *take_now(struct task_struct *task)
 	cookie = entry_open(el, (struct pt_regs___kernel *)bpf_task_pt_regs(task),
 			    &first);
 	el->state.flags |= ELEMENT_RUNNING;
-	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER, HOW_NOFAULT);
+	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER | flags,
+		   HOW_NOFAULT);
 	el->state.flags &= ~ELEMENT_RUNNING;
 	el->state.flags |= ELEMENT_TAKEN;
 	return el;

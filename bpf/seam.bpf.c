@@ -36,10 +36,10 @@ static __always_inline bool has_user(struct task_struct *task)
  */
 static __always_inline void count_event(uint32_t event, uint64_t now)
 {
-	struct cpu_state *cpu = cpu_state();
+	struct seam_cpu_state *cpu = cpu_state();
 	uint64_t period, late, missed;
 
-	if (!cpu || event >= 16)
+	if (!cpu || event >= SEAM_MAX_EVENTS)
 		return;
 	cpu->counts[SEAM_COUNT_EVENTS]++;
 	cpu->event_runs[event]++;
@@ -124,7 +124,7 @@ int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 
 	if (!is_watched(task) || !has_user(task))
 		return 0;
-	el = take_now(task);
+	el = take_now(task, SEAM_STACK_EXEC);
 	/* So that the exec's end is seen. Already pending is as good. */
 	if (el)
 		schedule(bpf_get_current_task_btf(), el);
@@ -138,7 +138,7 @@ int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
 
 	if (!is_watched(task) || !has_user(task))
 		return 0;
-	el = take_now(task);
+	el = take_now(task, 0);
 	if (el)
 		el->state.flags |= ELEMENT_EXIT;
 	return 0;
@@ -152,10 +152,10 @@ int BPF_PROG(seam_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (seam_watch_mode == SEAM_WATCH_ALL || !is_watched(parent))
 		return 0;
+	/* A thread of a watched process needs no entry of its own. */
+	if (seam_watch_mode == SEAM_WATCH_TGID && child->tgid == parent->tgid)
+		return 0;
 	id = seam_watch_mode == SEAM_WATCH_TGID ? child->tgid : child->pid;
-	if (id == (seam_watch_mode == SEAM_WATCH_TGID ? parent->tgid :
-							parent->pid))
-		return 0; /* a thread of a watched process */
 	if (bpf_map_update_elem(&watched, &id, &start, BPF_ANY))
 		count(SEAM_COUNT_WATCH_FULL);
 	return 0;
@@ -168,9 +168,14 @@ int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 	     struct linux_binprm *bprm)
 {
 	uint32_t tid = task->pid;
+	uint64_t start = task->start_boottime;
 
 	if (old_pid != task->pid)
 		bpf_map_delete_elem(&elements, &tid);
+	if (seam_arm_tgid && tid == seam_arm_tgid) {
+		seam_arm_tgid = 0;
+		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
+	}
 	return 0;
 }
 
@@ -192,14 +197,8 @@ int BPF_PROG(seam_free, struct task_struct *task)
 }
 
 /* The key of what the caller has mapped at an address: for preloading. */
-struct key_args {
-	uint64_t addr;
-	struct seam_file_key key; /* answer */
-	int64_t err;
-};
-
 SEC("syscall")
-int seam_key(struct key_args *args)
+int seam_key(struct seam_key_args *args)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *s = scratch_take();

@@ -52,6 +52,7 @@ SEAM_INLINE int seam_sframe_open(struct seam_sframe *sf,
 	uint64_t fdes, fres, end;
 	uint32_t num_fdes;
 
+	*sf = (struct seam_sframe){ 0 };
 	if (size < sizeof(struct seam_sframe_header))
 		return SEAM_SFRAME_SHORT;
 	if (seam_load_u16(base) != SEAM_SFRAME_MAGIC)

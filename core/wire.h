@@ -50,6 +50,7 @@ enum seam_stack_flags {
 	SEAM_STACK_MOVED = 2,	/* registers changed between event and unwind */
 	SEAM_STACK_OUTSIDE = 4, /* taken from a sleeping task, from outside */
 	SEAM_STACK_AGAIN = 8,	/* a second unwind of the same entry */
+	SEAM_STACK_EXEC = 16,	/* of the program that an exec replaces */
 };
 
 struct seam_wire_stack {
@@ -147,6 +148,32 @@ enum seam_count {
 	SEAM_COUNT_MAP_RETRIES,	  /* look-ups repeated since the mm changed */
 	SEAM_COUNT_REDO,	  /* unwinds repeated since a table went */
 	SEAM_COUNT_MAX
+};
+
+#define SEAM_MAX_EVENTS 16
+
+/* One for each CPU, only it writes. */
+struct seam_cpu_state {
+	uint64_t cookies; /* counter of the cookie's high part */
+	uint64_t next_tick_ns[SEAM_MAX_EVENTS]; /* of clock events */
+	uint64_t counts[SEAM_COUNT_MAX];
+	uint64_t ends[SEAM_END_MAX]; /* user stacks written, by end code */
+	uint64_t event_runs[SEAM_MAX_EVENTS];
+};
+
+/* Which tasks are sampled: the watched map holds tgids or tids. */
+enum seam_watch { SEAM_WATCH_ALL, SEAM_WATCH_TGID, SEAM_WATCH_TID };
+
+/* The arena: an empty page, the rule cache, then tables. */
+#define SEAM_RULE_SLOTS 65536
+#define SEAM_RULES_OFFSET 4096
+#define SEAM_TABLES_OFFSET (SEAM_RULES_OFFSET + SEAM_RULE_SLOTS * 16)
+
+/* Argument and answer of the program that tells a mapping's file key. */
+struct seam_key_args {
+	uint64_t addr;
+	struct seam_file_key key;
+	int64_t err;
 };
 
 #endif

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* seam record: samples tasks, writes perf.data, says what it got. */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/recorder.h"
+#include "cli/child.h"
+#include "cli/commands.h"
+#include "cli/record-options.h"
+#include "cli/summary.h"
+
+#define DRAIN_MS 100
+
+struct recording {
+	const struct record_options *opts;
+	struct seam_recorder *recorder;
+	struct child child;
+	int signals; /* signalfd */
+	bool child_ended;
+	int child_wait;
+	uint64_t deadline_ns; /* 0: none */
+};
+
+static int complain(const char *what, const char *why)
+{
+	fprintf(stderr, "seam: %s: %s\n", what, why);
+	return 1;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Blocks what ends a recording, so that it comes by a descriptor. */
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a write error */
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Return: true if the recording is to end. */
+static bool on_signals(struct recording *rec)
+{
+	struct signalfd_siginfo si;
+	bool end = false;
+
+	while (read(rec->signals, &si, sizeof(si)) == sizeof(si))
+		if (si.ssi_signo != SIGCHLD)
+			end = true;
+	if (rec->child.pid > 0 && !rec->child_ended &&
+	    waitpid(rec->child.pid, &rec->child_wait, WNOHANG) ==
+		    rec->child.pid) {
+		rec->child_ended = true;
+		end = true;
+	}
+	return end;
+}
+
+/* -p and -t: true when the last of them is gone. */
+static bool targets_gone(const struct record_options *opts)
+{
+	if (!opts->n_ids)
+		return false;
+	for (size_t i = 0; i < opts->n_ids; i++)
+		if (!kill((pid_t)opts->ids[i], 0) || errno != ESRCH)
+			return false;
+	return true;
+}
+
+static int loop(struct recording *rec)
+{
+	struct pollfd fds[2] = {
+		{ .fd = rec->signals, .events = POLLIN },
+		{ .fd = seam_recorder_fd(rec->recorder), .events = POLLIN },
+	};
+
+	for (;;) {
+		int err;
+
+		if (poll(fds, 2, DRAIN_MS) < 0 && errno != EINTR)
+			return -errno;
+		if (on_signals(rec))
+			return 0;
+		err = seam_recorder_run(rec->recorder);
+		if (err)
+			return err;
+		if (rec->deadline_ns && now_ns() >= rec->deadline_ns)
+			return 0;
+		if (targets_gone(rec->opts))
+			return 0;
+	}
+}
+
+static int start_child(struct recording *rec)
+{
+	char **argv = rec->opts->command;
+	int err;
+
+	if (!argv)
+		return 0;
+	err = child_start(&rec->child, argv);
+	if (err == -ENOENT)
+		fprintf(stderr, "seam: %s: no such command\n", argv[0]);
+	else if (err)
+		complain(argv[0], strerror(-err));
+	return err;
+}
+
+static int open_recorder(struct recording *rec)
+{
+	const struct record_options *o = rec->opts;
+	struct seam_recorder_opts opts = {
+		.sz = sizeof(opts),
+		.session = { .sz = sizeof(opts.session),
+			     .table_memory = o->table_memory,
+			     .stack_copy = o->stack_copy },
+		.client = { .sz = sizeof(opts.client),
+			    .name = "record",
+			    .events = o->events,
+			    .n_events = o->n_events,
+			    .tasks = o->tasks,
+			    .ids = o->ids,
+			    .n_ids = o->n_ids,
+			    .child = (uint32_t)rec->child.pid,
+			    .path = o->command ? rec->child.path : NULL,
+			    .max_frames = o->max_stack },
+		.output = o->output,
+		.argv = o->argv,
+		.argc = o->argc,
+		.zstd_level = o->zstd_level,
+	};
+	struct seam_errinfo why = { 0 };
+	int err = seam_recorder_open(&opts, &rec->recorder, &why);
+
+	if (!err)
+		err = seam_recorder_start(rec->recorder, &why);
+	if (err)
+		fprintf(stderr, "seam: %s\n",
+			why.reason[0] ? why.reason : strerror(-err));
+	return err;
+}
+
+static int let_go(struct recording *rec)
+{
+	int err;
+
+	if (rec->opts->duration_s)
+		rec->deadline_ns =
+			now_ns() +
+			(uint64_t)(rec->opts->duration_s * 1e9);
+	if (!rec->opts->command)
+		return 0;
+	err = child_exec(&rec->child);
+	if (err)
+		complain(rec->opts->command[0], strerror(-err));
+	return err;
+}
+
+/* A command that outlives its recording is asked to end, as perf does. */
+static int end_child(struct recording *rec)
+{
+	if (rec->child.pid <= 0)
+		return 0;
+	if (!rec->child_ended) {
+		if (!rec->opts->duration_s)
+			kill(rec->child.pid, SIGTERM);
+		else
+			kill(rec->child.pid, SIGTERM);
+		waitpid(rec->child.pid, &rec->child_wait, 0);
+	}
+	rec->child.pid = 0;
+	return child_status(rec->child_wait);
+}
+
+static int finish(struct recording *rec, int err)
+{
+	const struct record_options *o = rec->opts;
+	struct seam_summary sum;
+	int stop_err = seam_recorder_stop(rec->recorder, &sum);
+	int status = end_child(rec);
+
+	if (!err)
+		err = stop_err;
+	if (!o->quiet)
+		summary_print(stderr, &sum, o->output);
+	if (o->json_summary) {
+		int json_err = summary_write_json(o->json_summary, &sum);
+
+		if (json_err)
+			status = complain(o->json_summary,
+					  strerror(-json_err));
+	}
+	if (err) {
+		fprintf(stderr,
+			"seam: %s: %s; what was recorded before is kept\n",
+			o->output, strerror(-err));
+		return 1;
+	}
+	return status;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_options opts;
+	struct recording rec = { .opts = &opts };
+	int status = record_options_parse(&opts, argc, argv), err;
+
+	if (status >= 0)
+		return status;
+	rec.signals = open_signals();
+	err = start_child(&rec);
+	if (!err)
+		err = open_recorder(&rec);
+	if (!err)
+		err = let_go(&rec);
+	if (!err)
+		status = finish(&rec, loop(&rec));
+	else
+		status = err == -ENOENT && !rec.recorder ? 127 : 1;
+	child_abandon(&rec.child);
+	seam_recorder_close(rec.recorder);
+	close(rec.signals);
+	record_options_fini(&opts);
+	return status;
+}

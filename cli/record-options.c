@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "cli/record-options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char usage_text[] =
+	"usage: seam record [OPTIONS] [-a | -p PID | -t TID | [--] COMMAND]\n"
+	"\n"
+	"Records whole call stacks of tasks to perf.data.\n"
+	"\n"
+	"  -e, --event EVENT     cpu-clock, cycles, instructions, branches,\n"
+	"                        branch-misses, cache-references, cache-misses,\n"
+	"                        page-faults, minor-faults, major-faults,\n"
+	"                        context-switches, cpu-migrations; may be\n"
+	"                        repeated (default: cycles, or cpu-clock where\n"
+	"                        there is no PMU)\n"
+	"  -F, --freq HZ         samples a second (default 999)\n"
+	"  -c, --count N         a sample every N events instead\n"
+	"  -p, --pid PID[,PID]   running processes, and their children\n"
+	"  -t, --tid TID[,TID]   running threads, and what they start\n"
+	"  -a, --all             every task of the machine\n"
+	"  -o, --output FILE     default perf.data; an old one is kept as .old\n"
+	"  -g                    stacks; always on, for perf's users\n"
+	"      --max-stack N     frames of a user stack, 1 to 4096 (512)\n"
+	"      --stack-copy B    bytes of stack to copy where there is no table\n"
+	"                        yet, at most 65536 (65536)\n"
+	"      --table-memory B  for tables in the kernel; K, M, G (512M)\n"
+	"      --duration S      seconds to record\n"
+	"      --engine E        auto or deferred\n"
+	"  -z, --compress LEVEL  zstd level, 0 to 19; 0: none (1)\n"
+	"      --json-summary F  the summary as JSON too\n"
+	"  -q, --quiet           no summary\n"
+	"  -h, --help            this\n";
+
+static int bad(const char *option, const char *value, const char *want)
+{
+	fprintf(stderr, "seam: record: %s '%s': %s\n", option, value, want);
+	return 2;
+}
+
+/* A number with K, M or G behind it where units says so. */
+static int parse_number(const char *s, bool units, uint64_t *ret)
+{
+	unsigned long long v;
+	unsigned shift = 0;
+	char *end;
+
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	if (end == s || errno || *s == '-')
+		return -EINVAL;
+	if (units && *end) {
+		const char *unit = strchr("kKmMgG", *end);
+
+		if (!unit)
+			return -EINVAL;
+		shift = 10 * (unsigned)((unit - "kKmMgG") / 2 + 1);
+		end++;
+	}
+	if (*end || v > UINT64_MAX >> shift)
+		return -EINVAL;
+	*ret = (uint64_t)v << shift;
+	return 0;
+}
+
+static int parse_ids(struct record_options *o, const char *list)
+{
+	while (*list) {
+		char *end;
+		unsigned long id = strtoul(list, &end, 10);
+		uint32_t *ids;
+
+		if (end == list || !id || id > INT32_MAX ||
+		    (*end && *end != ','))
+			return -EINVAL;
+		ids = realloc(o->ids, (o->n_ids + 1) * sizeof(*ids));
+		if (!ids)
+			return -ENOMEM;
+		o->ids = ids;
+		o->ids[o->n_ids++] = (uint32_t)id;
+		list = *end ? end + 1 : end;
+	}
+	return o->n_ids ? 0 : -EINVAL;
+}
+
+enum { /* options without a letter */
+	OPT_MAX_STACK = 256,
+	OPT_STACK_COPY,
+	OPT_TABLE_MEMORY,
+	OPT_DURATION,
+	OPT_ENGINE,
+	OPT_JSON,
+};
+
+static const struct option long_options[] = {
+	{ "event", required_argument, NULL, 'e' },
+	{ "freq", required_argument, NULL, 'F' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "pid", required_argument, NULL, 'p' },
+	{ "tid", required_argument, NULL, 't' },
+	{ "all", no_argument, NULL, 'a' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
+	{ "stack-copy", required_argument, NULL, OPT_STACK_COPY },
+	{ "table-memory", required_argument, NULL, OPT_TABLE_MEMORY },
+	{ "duration", required_argument, NULL, OPT_DURATION },
+	{ "engine", required_argument, NULL, OPT_ENGINE },
+	{ "compress", required_argument, NULL, 'z' },
+	{ "json-summary", required_argument, NULL, OPT_JSON },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Options whose value is a number in a range. */
+static int on_number(struct record_options *o, int c, const char *value)
+{
+	uint64_t v = 0;
+	bool units = c == OPT_TABLE_MEMORY || c == OPT_STACK_COPY;
+	int err = parse_number(value, units, &v);
+
+	switch (c) {
+	case 'F':
+		o->freq = v;
+		return err || !v || v > 100000 ?
+			       bad("-F", value, "want 1 to 100000 Hz") :
+			       -1;
+	case 'c':
+		o->period = v;
+		return err || !v ? bad("-c", value, "want 1 or more events") :
+				   -1;
+	case 'z':
+		o->zstd_level = (int)v;
+		return err || v > 19 ? bad("-z", value, "want 0 to 19") : -1;
+	case OPT_MAX_STACK:
+		o->max_stack = (uint32_t)v;
+		return err || !v || v > 4096 ?
+			       bad("--max-stack", value, "want 1 to 4096") :
+			       -1;
+	case OPT_STACK_COPY:
+		o->stack_copy = (uint32_t)v;
+		return err || v < 256 || v > 65536 ?
+			       bad("--stack-copy", value, "want 256 to 65536") :
+			       -1;
+	case OPT_TABLE_MEMORY:
+		o->table_memory = v;
+		return err || !v || v > 1ULL << 30 ?
+			       bad("--table-memory", value,
+				   "want at most 1G, as in 512M") :
+			       -1;
+	}
+	return 2;
+}
+
+static int on_target(struct record_options *o, int c, const char *value)
+{
+	enum seam_tasks tasks = c == 'a' ? SEAM_TASKS_ALL :
+				c == 'p' ? SEAM_TASKS_PROCESSES :
+					   SEAM_TASKS_THREADS;
+
+	if (o->tasks != tasks && (o->n_ids || o->tasks == SEAM_TASKS_ALL)) {
+		fputs("seam: record: -a, -p and -t exclude each other\n",
+		      stderr);
+		return 2;
+	}
+	o->tasks = tasks;
+	if (c != 'a' && parse_ids(o, value))
+		return bad(c == 'p' ? "-p" : "-t", value,
+			   "want numbers, separated by commas");
+	return -1;
+}
+
+static int on_event(struct record_options *o, const char *name)
+{
+	if (o->n_events == sizeof(o->events) / sizeof(o->events[0]))
+		return bad("-e", name, "16 events are the most");
+	o->events[o->n_events++].name = name;
+	return -1;
+}
+
+static int on_duration(struct record_options *o, const char *value)
+{
+	char *end;
+
+	o->duration_s = strtod(value, &end);
+	if (end == value || *end || !(o->duration_s > 0) ||
+	    o->duration_s > 1e9)
+		return bad("--duration", value, "want seconds, as in 2.5");
+	return -1;
+}
+
+static int on_engine(const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "deferred"))
+		return bad("--engine", value,
+			   "want auto or deferred; no other is built yet");
+	return -1;
+}
+
+static int on_option(struct record_options *o, int c)
+{
+	switch (c) {
+	case 'e':
+		return on_event(o, optarg);
+	case 'p':
+	case 't':
+	case 'a':
+		return on_target(o, c, optarg);
+	case 'o':
+		o->output = optarg;
+		return -1;
+	case 'g':
+		return -1;
+	case 'q':
+		o->quiet = true;
+		return -1;
+	case OPT_DURATION:
+		return on_duration(o, optarg);
+	case OPT_ENGINE:
+		return on_engine(optarg);
+	case OPT_JSON:
+		o->json_summary = optarg;
+		return -1;
+	case 'h':
+		fputs(usage_text, stdout);
+		return 0;
+	case '?':
+		fputs("seam: 'seam record --help' lists the options\n",
+		      stderr);
+		return 2;
+	}
+	return on_number(o, c, optarg);
+}
+
+/* What follows from all options together. */
+static int complete(struct record_options *o, int argc, char **argv)
+{
+	if (optind < argc)
+		o->command = argv + optind;
+	if (o->command && (o->n_ids || o->tasks == SEAM_TASKS_ALL)) {
+		if (o->n_ids) {
+			fputs("seam: record: a command and -p or -t exclude "
+			      "each other\n",
+			      stderr);
+			return 2;
+		}
+	}
+	if (!o->command && !o->n_ids && o->tasks != SEAM_TASKS_ALL) {
+		fputs("seam: record: nothing to record: give a command, -p, "
+		      "-t or -a\n",
+		      stderr);
+		return 2;
+	}
+	if (o->freq && o->period) {
+		fputs("seam: record: -F and -c exclude each other\n", stderr);
+		return 2;
+	}
+	if (!o->n_events)
+		o->n_events = 1;
+	for (size_t i = 0; i < o->n_events; i++) {
+		o->events[i].period = o->period;
+		o->events[i].freq = o->period ? 0 : o->freq ? o->freq : 999;
+	}
+	return -1;
+}
+
+int record_options_parse(struct record_options *o, int argc, char **argv)
+{
+	int c, status = -1;
+
+	*o = (struct record_options){
+		.tasks = SEAM_TASKS_PROCESSES,
+		.output = "perf.data",
+		.max_stack = 512,
+		.stack_copy = 65536,
+		.table_memory = 512ULL << 20,
+		.zstd_level = 1,
+		.argv = argv,
+		.argc = argc,
+	};
+	optind = 1;
+	while (status < 0 && (c = getopt_long(argc, argv, "+e:F:c:p:t:ao:gz:qh",
+					      long_options, NULL)) != -1)
+		status = on_option(o, c);
+	if (status < 0)
+		status = complete(o, argc, argv);
+	if (status >= 0)
+		record_options_fini(o);
+	return status;
+}
+
+void record_options_fini(struct record_options *o)
+{
+	free(o->ids);
+	o->ids = NULL;
+}

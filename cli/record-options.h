@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The command line of `seam record`. */
+#ifndef SEAM_CLI_RECORD_OPTIONS_H
+#define SEAM_CLI_RECORD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "seam/tracer.h"
+
+struct record_options {
+	struct seam_client_event events[16];
+	size_t n_events;
+	uint64_t freq, period;
+	enum seam_tasks tasks;
+	uint32_t *ids;
+	size_t n_ids;
+	const char *output, *json_summary;
+	uint32_t max_stack, stack_copy;
+	uint64_t table_memory;
+	double duration_s;
+	int zstd_level;
+	bool quiet;
+	char **command; /* NULL: none */
+	char **argv;
+	int argc;
+};
+
+/* Return: -1 to go on; else the exit status. Strings are argv's. */
+int record_options_parse(struct record_options *o, int argc, char **argv);
+void record_options_fini(struct record_options *o);
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "cli/summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+
+/* Every place where something can be lost, by the name output gives it. */
+static const struct place {
+	const char *name;
+	size_t offset;
+	const char *text;
+} places[] = {
+#define PLACE(field, name, text) \
+	{ name, offsetof(struct seam_counts, field), text }
+	PLACE(lost_samples, "samples", "samples, buffer full"),
+	PLACE(lost_stacks, "stacks", "user stacks, buffer full"),
+	PLACE(lost_copies, "copies", "stack copies, buffer full"),
+	PLACE(lost_sideband, "sideband", "records of processes, buffer full"),
+	PLACE(no_element, "elements", "requests, no task element"),
+	PLACE(no_scratch, "scratch", "stacks, every buffer in use"),
+	PLACE(watch_full, "watched", "children that could not be watched"),
+	PLACE(tables_gone, "tables", "tables, their file was gone"),
+#undef PLACE
+};
+
+static uint64_t place_count(const struct seam_counts *c, size_t i)
+{
+	return *(const uint64_t *)(const void *)((const char *)c +
+						 places[i].offset);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 100.0;
+}
+
+static double ratio(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : 0;
+}
+
+static uint64_t served(const struct seam_summary *sum)
+{
+	return sum->wanted - sum->end[SEAM_LOST] - sum->end[SEAM_PENDING];
+}
+
+static void print_ends(FILE *to, const struct seam_summary *sum)
+{
+	fprintf(to,
+		"seam: user stacks: %" PRIu64 " wanted, %" PRIu64
+		" complete (%.2f%%)",
+		sum->wanted, sum->end[SEAM_OUTERMOST],
+		percent(sum->end[SEAM_OUTERMOST], sum->wanted));
+	for (int i = SEAM_OUTERMOST + 1; i < SEAM_END_MAX; i++)
+		if (sum->end[i] && i != SEAM_NO_USER)
+			fprintf(to, ", %" PRIu64 " %s", sum->end[i],
+				seam_err_name(i));
+	if (sum->end[SEAM_NO_USER])
+		fprintf(to, "; %" PRIu64 " samples want none",
+			sum->end[SEAM_NO_USER]);
+	fputc('\n', to);
+}
+
+static void print_lost(FILE *to, const struct seam_summary *sum)
+{
+	const char *sep = " ";
+
+	fputs("seam: lost:", to);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!place_count(&sum->counts, i))
+			continue;
+		fprintf(to, "%s%" PRIu64 " %s", sep,
+			place_count(&sum->counts, i), places[i].text);
+		sep = ", ";
+	}
+	fputs(sep[0] == ' ' ? " nothing\n" : "\n", to);
+}
+
+void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
+{
+	const struct seam_counts *c = &sum->counts;
+
+	fprintf(to, "seam: %" PRIu64 " samples of %s", sum->samples,
+		sum->event);
+	fprintf(to, "; the event fired %" PRIu64 " times", c->events);
+	if (c->expected)
+		fprintf(to, ", expected %" PRIu64, c->expected);
+	if (c->late)
+		fprintf(to, " (%" PRIu64 " in late ticks)", c->late);
+	fputc('\n', to);
+	print_ends(to, sum);
+	fprintf(to,
+		"seam: %" PRIu64 " unwinds, %" PRIu64
+		" served samples: %.2f each, %" PRIu64 " at most; %" PRIu64
+		" by the library from %.1f MiB of copies\n",
+		c->unwinds, sum->stacks, ratio(served(sum), sum->stacks),
+		sum->max_served, c->copies,
+		(double)c->copy_bytes / (1 << 20));
+	print_lost(to, sum);
+	fprintf(to,
+		"seam: engine deferred, %.0f ns a frame, %.1f frames a stack; "
+		"%" PRIu64 " tables, %.1f MiB",
+		ratio(c->unwind_ns, c->frames),
+		ratio(c->frames, c->unwinds - c->copies), c->tables,
+		(double)c->table_bytes / (1 << 20));
+	if (c->tables_evicted)
+		fprintf(to, ", %" PRIu64 " taken out for the budget",
+			c->tables_evicted);
+	fprintf(to, "\nseam: wrote %.2f MiB to %s\n",
+		(double)sum->bytes / (1 << 20), output);
+}
+
+static json_t *json_ends(const struct seam_summary *sum)
+{
+	json_t *ends = json_object();
+
+	for (int i = SEAM_OUTERMOST; i <= SEAM_NO_USER; i++)
+		json_object_set_new(ends, seam_err_name(i),
+				    json_integer((json_int_t)sum->end[i]));
+	return ends;
+}
+
+static json_t *json_lost(const struct seam_summary *sum)
+{
+	json_t *lost = json_object();
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		json_object_set_new(
+			lost, places[i].name,
+			json_integer(
+				(json_int_t)place_count(&sum->counts, i)));
+	return lost;
+}
+
+static void set_count(json_t *to, const char *name, uint64_t n)
+{
+	json_object_set_new(to, name, json_integer((json_int_t)n));
+}
+
+static json_t *json_summary(const struct seam_summary *sum)
+{
+	const struct seam_counts *c = &sum->counts;
+	json_t *root = json_object();
+
+	set_count(root, "samples", sum->samples);
+	json_object_set_new(root, "event", json_string(sum->event));
+	set_count(root, "events", c->events);
+	set_count(root, "expected", c->expected);
+	set_count(root, "late", c->late);
+	set_count(root, "wanted", sum->wanted);
+	json_object_set_new(root, "end", json_ends(sum));
+	set_count(root, "unwinds", c->unwinds);
+	set_count(root, "stacks", sum->stacks);
+	set_count(root, "unused", sum->unused);
+	json_object_set_new(root, "served_per_unwind",
+			    json_real(ratio(served(sum), sum->stacks)));
+	set_count(root, "served_most", sum->max_served);
+	set_count(root, "again", c->again);
+	set_count(root, "moved", c->moved);
+	set_count(root, "own", c->own);
+	set_count(root, "copies", c->copies);
+	set_count(root, "copy_bytes", c->copy_bytes);
+	json_object_set_new(root, "lost", json_lost(sum));
+	json_object_set_new(root, "engine", json_string("deferred"));
+	json_object_set_new(root, "ns_per_frame",
+			    json_real(ratio(c->unwind_ns, c->frames)));
+	set_count(root, "frames", c->frames);
+	set_count(root, "unwind_ns", c->unwind_ns);
+	set_count(root, "windows", c->windows);
+	set_count(root, "faulted", c->faulted);
+	set_count(root, "rule_hits", c->rule_hits);
+	set_count(root, "map_walks", c->map_walks);
+	set_count(root, "map_retries", c->map_retries);
+	set_count(root, "tables", c->tables);
+	set_count(root, "table_bytes", c->table_bytes);
+	set_count(root, "table_bytes_max", c->table_bytes_max);
+	set_count(root, "tables_asked", c->tables_asked);
+	set_count(root, "tables_evicted", c->tables_evicted);
+	set_count(root, "bytes", sum->bytes);
+	return root;
+}
+
+int summary_write_json(const char *path, const struct seam_summary *sum)
+{
+	json_t *root = json_summary(sum);
+	int err = 0;
+
+	if (!root)
+		return -ENOMEM;
+	if (json_dump_file(root, path,
+			   JSON_INDENT(2) | JSON_PRESERVE_ORDER |
+				   JSON_REAL_PRECISION(6)))
+		err = errno ? -errno : -EIO;
+	json_decref(root);
+	return err;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * seam/tracer.h: user stacks for tracers.
+ *
+ * A session holds what all share: the programs in the kernel, the tables,
+ * the cookies. A client is a tracer in it: it names events and tasks, and
+ * gets for each event a sample with the kernel's half of the stack and a
+ * cookie, and later, once for each entry into the kernel, the user's half
+ * with that cookie. `seam record` is a client like any other. For now a
+ * session has one client and lives in one process.
+ *
+ *	seam_session_open(&session_opts, &session, &err);
+ *	seam_client_add(session, &client_opts, &err);
+ *	seam_session_start(session);
+ *	while (going) {
+ *		poll(seam_session_fd(session), 100 ms);
+ *		seam_session_read(session);
+ *	}
+ *	seam_session_stop(session);
+ *	seam_session_close(session);
+ *
+ * Callbacks come from seam_session_read and seam_session_stop, in the
+ * calling thread; what they are given is valid until they return. A session
+ * is used by one thread.
+ */
+#ifndef SEAM_TRACER_H
+#define SEAM_TRACER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "seam/error.h"
+
+struct seam_session;
+struct perf_event_header;
+
+enum seam_tasks {
+	SEAM_TASKS_ALL,
+	SEAM_TASKS_PROCESSES, /* ids are pids; children are followed */
+	SEAM_TASKS_THREADS,   /* ids are tids; what they start is followed */
+};
+
+struct seam_session_opts {
+	size_t sz;		/* sizeof(struct seam_session_opts) */
+	uint64_t table_memory;	/* bytes for tables in the kernel */
+	uint32_t stack_copy;	/* bytes, at most 65536 */
+	const char *cache_dir;	/* NULL: the user's; see seam-record(1) */
+};
+
+struct seam_client_event {
+	const char *name; /* as perf names it; NULL: cycles or cpu-clock */
+	uint64_t freq;	  /* samples a second; or, if 0: */
+	uint64_t period;  /* events a sample */
+};
+
+struct seam_sample {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t cookie;  /* 0: no user half will come, .end says why */
+	uint64_t ip, period;
+	uint32_t pid, tid, cpu;
+	uint32_t event; /* its place in the client's events */
+	bool user;	/* taken in user mode: ip is the user's */
+	int end;	/* with cookie 0: an end code */
+	const uint64_t *kernel_ips; /* leaf first; NULL if n_kernel is 0 */
+	size_t n_kernel;
+};
+
+struct seam_user_stack {
+	uint64_t time_ns, cookie;
+	uint64_t took_ns; /* in the kernel */
+	uint32_t pid, tid, cpu;
+	int end;		/* end code; SEAM_OUTERMOST: whole */
+	bool before_exec;	/* of the program that an exec replaced */
+	const uint64_t *ips;	/* leaf first, return addresses as they are */
+	size_t n_ips;		/* at least 1 */
+};
+
+struct seam_client_opts {
+	size_t sz; /* sizeof(struct seam_client_opts) */
+	const char *name;
+	const struct seam_client_event *events;
+	size_t n_events; /* 1 to 16 */
+	enum seam_tasks tasks;
+	const uint32_t *ids;
+	size_t n_ids;
+	/* A child of the caller that is about to exec, 0: none. It is
+	 * followed from the end of that exec on. path: what it will run, to
+	 * have its tables ready; may be NULL. */
+	uint32_t child;
+	const char *path;
+	uint32_t max_frames; /* 1 to 4096 */
+	void (*on_sample)(void *ctx, const struct seam_sample *sample);
+	void (*on_stack)(void *ctx, const struct seam_user_stack *stack);
+	/* What followed processes do, as perf records it (mmap, comm, fork,
+	 * exit, lost), in order of time; may be NULL. */
+	void (*on_record)(void *ctx, uint64_t time_ns,
+			  const struct perf_event_header *record);
+	void *ctx;
+};
+
+/* What a session has seen and lost, so far. */
+struct seam_counts {
+	uint64_t events;     /* overflows that the event program saw */
+	uint64_t expected;   /* by the events' own count; 0: unknown */
+	uint64_t late;	     /* clock periods that passed in a late tick:
+			      * the timer skips them, expected has them */
+	uint64_t samples;    /* of the client's tasks */
+	uint64_t wanted;     /* of those, that want a user half */
+	uint64_t own;	     /* taken inside seam's own unwind: not given */
+	uint64_t unwinds;    /* user stacks taken */
+	uint64_t again;	     /* second stacks of one entry */
+	uint64_t moved;	     /* registers changed between event and unwind */
+	uint64_t copies, copy_bytes; /* stacks unwound by the library */
+	uint64_t frames, unwind_ns; /* of what the kernel side unwound */
+	uint64_t lost_samples, lost_stacks, lost_copies, lost_sideband;
+	uint64_t no_element, no_scratch, refused, watch_full;
+	uint64_t windows, faulted;  /* reads of stacks; that faulted pages in */
+	uint64_t rule_hits, map_walks, map_retries;
+	uint64_t tables, table_bytes, table_bytes_max, tables_evicted;
+	uint64_t tables_asked, tables_gone, tables_none;
+};
+
+/* All below return 0 or -errno; reterr may be NULL. */
+int seam_session_open(const struct seam_session_opts *opts,
+		      struct seam_session **ret, struct seam_errinfo *reterr);
+int seam_client_add(struct seam_session *s,
+		    const struct seam_client_opts *opts,
+		    struct seam_errinfo *reterr);
+int seam_session_start(struct seam_session *s);
+/* Readable when something waits; borrowed. Read every 100 ms at least. */
+int seam_session_fd(const struct seam_session *s);
+int seam_session_read(struct seam_session *s);
+/* Stops the events, takes the stacks of sleepers, hands out the rest. */
+int seam_session_stop(struct seam_session *s);
+int seam_session_counts(struct seam_session *s, struct seam_counts *ret);
+/* Stops if need be; NULL is fine. Return: NULL. */
+struct seam_session *seam_session_close(struct seam_session *s);
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "capture/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Each record behind its size, both in 8-byte steps. */
+static size_t step(size_t size)
+{
+	return sizeof(uint64_t) + ((size + 7) & ~(size_t)7);
+}
+
+void seam_batch_add(void *batch, const struct seam_wire *rec, size_t size)
+{
+	struct seam_batch *b = batch;
+	uint64_t size64 = size;
+
+	if (b->room - b->used < step(size)) {
+		size_t room = (b->room + step(size)) * 2;
+		uint8_t *bytes = realloc(b->bytes, room);
+
+		if (!bytes) {
+			b->err = -ENOMEM;
+			b->n_dropped++;
+			return;
+		}
+		b->bytes = bytes;
+		b->room = room;
+	}
+	memcpy(b->bytes + b->used, &size64, sizeof(size64));
+	memcpy(b->bytes + b->used + sizeof(size64), rec, size);
+	b->used += step(size);
+}
+
+const struct seam_wire *seam_batch_next(const struct seam_batch *b, size_t *at,
+					size_t *ret_size)
+{
+	const uint8_t *p = b->bytes + *at;
+	uint64_t size;
+
+	if (*at >= b->used)
+		return NULL;
+	memcpy(&size, p, sizeof(size));
+	*at += step((size_t)size);
+	*ret_size = (size_t)size;
+	return (const struct seam_wire *)(const void *)(p + sizeof(size));
+}
+
+void seam_batch_clear(struct seam_batch *b)
+{
+	b->used = 0;
+}
+
+void seam_batch_fini(struct seam_batch *b)
+{
+	free(b->bytes);
+	*b = (struct seam_batch){ 0 };
+}

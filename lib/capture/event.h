@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Perf events to sample on: one descriptor for each CPU. Tasks are filtered
+ * in BPF, so that a clock ticks on through short processes: a clock for each
+ * task starts a whole period at each task's start, and a task that lives
+ * shorter than a period is never seen.
+ */
+#ifndef SEAM_LIB_CAPTURE_EVENT_H
+#define SEAM_LIB_CAPTURE_EVENT_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "seam/error.h"
+
+struct seam_event_spec { /* what the user asked for */
+	const char *name; /* NULL: cycles if there is a PMU, else cpu-clock */
+	uint64_t freq;	  /* Hz; or */
+	uint64_t period;  /* events */
+};
+
+struct seam_event {
+	char name[64];
+	struct perf_event_attr attr;
+	bool is_clock;		/* counts ns */
+	uint64_t period_ns;	/* of a clock */
+	int *fds;		/* one for each online CPU */
+	uint64_t *ids;		/* sample ids, in the same order */
+	int *cpus;
+	size_t n;
+};
+
+/*
+ * -EINVAL: the name is unknown; -ENOENT, -EACCES, ...: the kernel refuses it;
+ * reterr says what to do. Events are opened disabled.
+ */
+int seam_event_open(const struct seam_event_spec *spec, struct seam_event *ret,
+		    struct seam_errinfo *reterr);
+void seam_event_close(struct seam_event *ev);
+int seam_event_enable(struct seam_event *ev, bool on);
+
+/* How often it must have fired by its own count; 0: cannot be told. */
+uint64_t seam_event_expected(const struct seam_event *ev);
+/* The sample id of the descriptor for a CPU. */
+uint64_t seam_event_id(const struct seam_event *ev, uint32_t cpu);
+
+/* Online CPUs. Caller frees *ret. Return: how many, or -errno. */
+int seam_online_cpus(int **ret);
+
+int seam_perf_event_open(struct perf_event_attr *attr, int pid, int cpu);
+
+#endif

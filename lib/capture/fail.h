@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Fills an error's reason, where the caller wants one. */
+#ifndef SEAM_LIB_CAPTURE_FAIL_H
+#define SEAM_LIB_CAPTURE_FAIL_H
+
+#include "seam/error.h"
+
+/* Return: err, so that a failure is one statement. reterr may be NULL. */
+int seam_fail(struct seam_errinfo *reterr, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "capture/kernel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "capture/fail.h"
+#include "seam.skel.h"
+
+/* Where the arena lies in our own address space: BPF addresses are its low
+ * 32 bits, so a multiple of 4 GiB makes them offsets. */
+#define ARENA_ADDR (1ULL << 44)
+
+#define MAX_LINKS 4096
+
+struct seam_kernel {
+	struct seam_bpf *skel;
+	struct ring_buffer *samples, *copies;
+	struct bpf_link **links;
+	size_t n_links;
+	uint8_t *arena;
+	size_t arena_size;
+	int poll_fd;
+	seam_record_fn *fn;
+	void *fn_ctx;
+};
+
+/* 6.18 spells the kfunc with _impl; the plain name has it from 7.2 on. */
+static int find_kfunc(bool *ret_impl, struct seam_errinfo *reterr)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int impl, plain;
+
+	if (!btf)
+		return seam_fail(reterr, -ENOTSUP,
+			    "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
+	impl = btf__find_by_name_kind(
+		btf, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC);
+	plain = btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume",
+				       BTF_KIND_FUNC);
+	btf__free(btf);
+	if (impl < 0 && plain < 0)
+		return seam_fail(reterr, -ENOTSUP,
+			    "this kernel has no BPF task work (Linux 6.18 has)");
+	*ret_impl = impl >= 0;
+	return 0;
+}
+
+static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts,
+		     bool impl)
+{
+	struct seam_bpf *skel = k->skel;
+
+	skel->rodata->seam_watch_mode = opts->watch;
+	skel->rodata->seam_max_stack = opts->max_stack;
+	skel->rodata->seam_stack_copy = opts->stack_copy;
+	skel->rodata->seam_kfunc_impl = impl;
+	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
+		skel->rodata->seam_clock_period[i] = opts->clock_period_ns[i];
+	return bpf_map__set_map_extra(skel->maps.arena, ARENA_ADDR);
+}
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct seam_kernel *k = ctx;
+
+	if (size >= sizeof(struct seam_wire))
+		k->fn(k->fn_ctx, data, size);
+	return 0;
+}
+
+static int open_rings(struct seam_kernel *k)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	k->samples = ring_buffer__new(bpf_map__fd(k->skel->maps.ring),
+				      on_record, k, NULL);
+	if (!k->samples)
+		return -errno;
+	k->copies = ring_buffer__new(bpf_map__fd(k->skel->maps.copies),
+				     on_record, k, NULL);
+	if (!k->copies)
+		return -errno;
+	k->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (k->poll_fd < 0 ||
+	    epoll_ctl(k->poll_fd, EPOLL_CTL_ADD,
+		      ring_buffer__epoll_fd(k->samples), &ev) ||
+	    epoll_ctl(k->poll_fd, EPOLL_CTL_ADD,
+		      ring_buffer__epoll_fd(k->copies), &ev))
+		return -errno;
+	return 0;
+}
+
+static int map_arena(struct seam_kernel *k)
+{
+	void *at;
+
+	k->arena_size = (size_t)bpf_map__max_entries(k->skel->maps.arena) *
+			(size_t)sysconf(_SC_PAGESIZE);
+	at = mmap((void *)ARENA_ADDR, k->arena_size, PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_FIXED_NOREPLACE,
+		  bpf_map__fd(k->skel->maps.arena), 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	k->arena = at;
+	return 0;
+}
+
+/* Events are attached one by one, the rest here. */
+static int attach_tasks(struct seam_kernel *k)
+{
+	struct bpf_program *const progs[] = {
+		k->skel->progs.seam_exec,      k->skel->progs.seam_exit,
+		k->skel->progs.seam_fork,      k->skel->progs.seam_exec_done,
+		k->skel->progs.seam_free,
+	};
+
+	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
+		struct bpf_link *link = bpf_program__attach(progs[i]);
+
+		if (!link)
+			return -errno;
+		k->links[k->n_links++] = link;
+	}
+	return 0;
+}
+
+static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
+		struct seam_errinfo *reterr)
+{
+	bool impl = false;
+	int err = find_kfunc(&impl, reterr);
+
+	if (err)
+		return err;
+	k->skel = seam_bpf__open();
+	if (!k->skel)
+		return seam_fail(reterr, -errno, "the BPF object cannot be opened");
+	err = configure(k, opts, impl);
+	if (!err)
+		err = seam_bpf__load(k->skel);
+	if (err == -EPERM)
+		return seam_fail(reterr, err,
+			    "loading BPF is not permitted: run as root, or "
+			    "with CAP_BPF and CAP_PERFMON");
+	if (err)
+		return seam_fail(reterr, err,
+			    "the kernel refuses seam's BPF programs (%s)",
+			    strerror(-err));
+	err = map_arena(k);
+	if (!err)
+		err = open_rings(k);
+	if (!err)
+		err = attach_tasks(k);
+	if (err)
+		return seam_fail(reterr, err, "setting up BPF failed (%s)",
+			    strerror(-err));
+	return 0;
+}
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (!getenv("SEAM_DEBUG_BPF") || level == LIBBPF_DEBUG)
+		return 0;
+	return vfprintf(stderr, fmt, ap);
+}
+
+int seam_kernel_open(const struct seam_kernel_opts *opts,
+		     struct seam_kernel **ret, struct seam_errinfo *reterr)
+{
+	struct seam_kernel *k = calloc(1, sizeof(*k));
+	int err;
+
+	if (!k)
+		return -ENOMEM;
+	k->poll_fd = -1;
+	k->links = calloc(MAX_LINKS, sizeof(*k->links));
+	if (!k->links) {
+		free(k);
+		return -ENOMEM;
+	}
+	libbpf_set_print(quiet);
+	err = load(k, opts, reterr);
+	if (err) {
+		seam_kernel_close(k);
+		return err;
+	}
+	*ret = k;
+	return 0;
+}
+
+struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
+{
+	if (!k)
+		return NULL;
+	for (size_t i = 0; i < k->n_links; i++)
+		bpf_link__destroy(k->links[i]);
+	ring_buffer__free(k->samples);
+	ring_buffer__free(k->copies);
+	if (k->poll_fd >= 0)
+		close(k->poll_fd);
+	if (k->arena)
+		munmap(k->arena, k->arena_size);
+	seam_bpf__destroy(k->skel);
+	free(k->links);
+	free(k);
+	return NULL;
+}
+
+int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event)
+{
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = event);
+	struct bpf_link *link;
+
+	if (k->n_links >= MAX_LINKS)
+		return -E2BIG;
+	link = bpf_program__attach_perf_event_opts(k->skel->progs.seam_event,
+						   perf_fd, &opts);
+	if (!link)
+		return -errno;
+	k->links[k->n_links++] = link;
+	return 0;
+}
+
+int seam_kernel_watch(struct seam_kernel *k, uint32_t id)
+{
+	uint64_t start = 0; /* never matches: stays until the recording ends */
+
+	return bpf_map__update_elem(k->skel->maps.watched, &id, sizeof(id),
+				    &start, sizeof(start), BPF_ANY);
+}
+
+int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid)
+{
+	k->skel->bss->seam_arm_tgid = tgid;
+	return 0;
+}
+
+int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
+			  struct seam_file_key *ret)
+{
+	struct seam_key_args args = { 0 };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &args,
+		    .ctx_size_in = sizeof(args));
+	void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	int err;
+
+	if (at == MAP_FAILED)
+		return -errno;
+	args.addr = (uint64_t)(uintptr_t)at;
+	err = bpf_prog_test_run_opts(
+		bpf_program__fd(k->skel->progs.seam_key), &run);
+	munmap(at, 4096);
+	if (err)
+		return err;
+	if (args.err)
+		return -ENOENT;
+	*ret = args.key;
+	return 0;
+}
+
+uint8_t *seam_kernel_arena(struct seam_kernel *k, size_t *ret_first,
+			   size_t *ret_size)
+{
+	*ret_first = SEAM_TABLES_OFFSET;
+	*ret_size = k->arena_size;
+	return k->arena;
+}
+
+int seam_kernel_table_put(struct seam_kernel *k,
+			  const struct seam_file_key *key,
+			  const struct seam_table_ref *ref)
+{
+	return bpf_map__update_elem(k->skel->maps.tables, key, sizeof(*key),
+				    ref, sizeof(*ref), BPF_ANY);
+}
+
+int seam_kernel_table_get(struct seam_kernel *k,
+			  const struct seam_file_key *key,
+			  struct seam_table_ref *ret)
+{
+	return bpf_map__lookup_elem(k->skel->maps.tables, key, sizeof(*key),
+				    ret, sizeof(*ret), 0);
+}
+
+int seam_kernel_table_drop(struct seam_kernel *k,
+			   const struct seam_file_key *key)
+{
+	return bpf_map__delete_elem(k->skel->maps.tables, key, sizeof(*key),
+				    0);
+}
+
+void seam_kernel_tables_changed(struct seam_kernel *k)
+{
+	__atomic_fetch_add(&k->skel->bss->seam_tables_generation, 1,
+			   __ATOMIC_SEQ_CST);
+}
+
+static int drain(struct seam_kernel *k, struct ring_buffer *ring,
+		 seam_record_fn *fn, void *ctx)
+{
+	int n;
+
+	k->fn = fn;
+	k->fn_ctx = ctx;
+	n = ring_buffer__consume(ring);
+	return n < 0 ? n : 0;
+}
+
+int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
+			      void *ctx)
+{
+	return drain(k, k->samples, fn, ctx);
+}
+
+int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
+			     void *ctx)
+{
+	return drain(k, k->copies, fn, ctx);
+}
+
+int seam_kernel_poll_fd(const struct seam_kernel *k)
+{
+	return k->poll_fd;
+}
+
+int seam_kernel_take_sleepers(struct seam_kernel *k)
+{
+	struct bpf_link *link =
+		bpf_program__attach_iter(k->skel->progs.seam_sleepers, NULL);
+	char buf[64];
+	int fd, err = 0;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		err = -errno;
+	while (!err && read(fd, buf, sizeof(buf)) > 0)
+		;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return err;
+}
+
+int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
+{
+	struct seam_cpu_state *cpus;
+	int n = libbpf_num_possible_cpus();
+	uint32_t zero = 0;
+	int err;
+
+	if (n < 0)
+		return n;
+	cpus = calloc((size_t)n, sizeof(*cpus));
+	if (!cpus)
+		return -ENOMEM;
+	err = bpf_map__lookup_elem(k->skel->maps.cpu_states, &zero,
+				   sizeof(zero), cpus,
+				   (size_t)n * sizeof(*cpus), 0);
+	memset(ret, 0, sizeof(*ret));
+	for (int c = 0; !err && c < n; c++) {
+		for (int i = 0; i < SEAM_COUNT_MAX; i++)
+			ret->count[i] += cpus[c].counts[i];
+		for (int i = 0; i < SEAM_END_MAX; i++)
+			ret->end[i] += cpus[c].ends[i];
+		for (int i = 0; i < SEAM_MAX_EVENTS; i++)
+			ret->event_runs[i] += cpus[c].event_runs[i];
+	}
+	free(cpus);
+	return err;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * The BPF side as the rest of the library sees it: loaded programs, watched
+ * tasks, tables, rings, counters. The only user of the generated skeleton.
+ */
+#ifndef SEAM_LIB_CAPTURE_KERNEL_H
+#define SEAM_LIB_CAPTURE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/wire.h"
+#include "seam/error.h"
+
+struct seam_kernel;
+
+struct seam_kernel_opts {
+	enum seam_watch watch;
+	uint32_t max_stack;  /* frames, 1 to SEAM_MAX_FRAMES */
+	uint32_t stack_copy; /* bytes, at most SEAM_MAX_COPY */
+	uint64_t clock_period_ns[SEAM_MAX_EVENTS]; /* 0: not a clock */
+};
+
+/* Loads and attaches what follows tasks; no event yet. */
+int seam_kernel_open(const struct seam_kernel_opts *opts,
+		     struct seam_kernel **ret, struct seam_errinfo *reterr);
+struct seam_kernel *seam_kernel_close(struct seam_kernel *k);
+
+/* Runs the sampler at each overflow of a perf event, which stays the
+ * caller's and must outlive k. event: its number in the records. */
+int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event);
+
+int seam_kernel_watch(struct seam_kernel *k, uint32_t id);
+/* Watches the process from the end of its next exec on. */
+int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid);
+
+/* The key under which BPF knows a file that this process can map. */
+int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
+			  struct seam_file_key *ret);
+
+/* The arena, for tables; offset is a multiple of 8 below the size. */
+uint8_t *seam_kernel_arena(struct seam_kernel *k, size_t *ret_first,
+			   size_t *ret_size);
+int seam_kernel_table_put(struct seam_kernel *k,
+			  const struct seam_file_key *key,
+			  const struct seam_table_ref *ref);
+int seam_kernel_table_get(struct seam_kernel *k,
+			  const struct seam_file_key *key,
+			  struct seam_table_ref *ret);
+int seam_kernel_table_drop(struct seam_kernel *k,
+			   const struct seam_file_key *key);
+/* After any of these: cached mappings of every task are looked up anew. */
+void seam_kernel_tables_changed(struct seam_kernel *k);
+
+/* Hands every record that waits to fn, which must not keep it. */
+typedef void seam_record_fn(void *ctx, const struct seam_wire *rec,
+			    size_t size);
+int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
+			      void *ctx);
+int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
+			     void *ctx);
+int seam_kernel_poll_fd(const struct seam_kernel *k); /* borrowed */
+
+/* Takes the stacks of tasks that still sleep in their last entry. */
+int seam_kernel_take_sleepers(struct seam_kernel *k);
+
+struct seam_kernel_counts {
+	uint64_t count[SEAM_COUNT_MAX];
+	uint64_t end[SEAM_END_MAX];
+	uint64_t event_runs[SEAM_MAX_EVENTS];
+};
+int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret);
+
+#endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "capture/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
+#define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
+#endif
+
+/* PERF_RECORD_MMAP2 as the kernel writes it. */
+struct mmap2 {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t start, len, off;
+	union {
+		struct {
+			uint32_t maj, min;
+			uint64_t ino, ino_generation;
+		};
+		struct {
+			uint8_t build_id_size, pad1;
+			uint16_t pad2;
+			uint8_t build_id[20];
+		};
+	};
+	uint32_t prot, flags;
+	char filename[];
+};
+
+struct task_record { /* FORK and EXIT */
+	struct perf_event_header header;
+	uint32_t pid, ppid, tid, ptid;
+};
+
+struct comm_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+};
+
+static void map_fini(struct seam_map *map)
+{
+	free(map->path);
+}
+
+static void clear_maps(struct seam_process *p)
+{
+	for (size_t i = 0; i < p->n_maps; i++)
+		map_fini(&p->maps[i]);
+	free(p->maps);
+	p->maps = NULL;
+	p->n_maps = 0;
+}
+
+static void process_free(void *value)
+{
+	clear_maps(value);
+	free(value);
+}
+
+struct seam_process *seam_process_find(const struct seam_processes *ps,
+				       uint32_t pid)
+{
+	return seam_idmap_get(&ps->by_pid, pid);
+}
+
+struct seam_process *seam_process_get(struct seam_processes *ps, uint32_t pid)
+{
+	struct seam_process *p = seam_process_find(ps, pid);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	if (seam_idmap_put(&ps->by_pid, pid, p)) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* Cuts [start, end) out of the maps: what lies there now is the new one.
+ * A map that is cut in the middle keeps its lower part only. */
+static void cut_maps(struct seam_process *p, uint64_t start, uint64_t end)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < p->n_maps; i++) {
+		struct seam_map m = p->maps[i];
+
+		if (m.end > start && m.start < end) {
+			if (m.start < start) {
+				m.end = start;
+			} else if (m.end > end) {
+				m.off += end - m.start;
+				m.start = end;
+			} else {
+				map_fini(&m);
+				continue;
+			}
+		}
+		p->maps[to++] = m;
+	}
+	p->n_maps = to;
+}
+
+static int insert_map(struct seam_process *p, const struct seam_map *map)
+{
+	struct seam_map *maps;
+	size_t i;
+
+	cut_maps(p, map->start, map->end);
+	maps = realloc(p->maps, (p->n_maps + 1) * sizeof(*maps));
+	if (!maps)
+		return -ENOMEM;
+	p->maps = maps;
+	for (i = p->n_maps; i > 0 && maps[i - 1].start > map->start; i--)
+		maps[i] = maps[i - 1];
+	maps[i] = *map;
+	p->n_maps++;
+	return 0;
+}
+
+static int on_mmap2(struct seam_processes *ps, const struct mmap2 *rec)
+{
+	struct seam_process *p;
+	struct seam_map map = { 0 };
+	size_t room;
+	int err;
+
+	if (rec->header.size <= sizeof(*rec) || !(rec->prot & PROT_EXEC) ||
+	    rec->len > UINT64_MAX - rec->start)
+		return 0;
+	p = seam_process_get(ps, rec->pid);
+	if (!p)
+		return -ENOMEM;
+	map.start = rec->start;
+	map.end = rec->start + rec->len;
+	map.off = rec->off;
+	if ((rec->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) &&
+	    rec->build_id_size <= SEAM_BUILD_ID_MAX) {
+		map.build_id_len = rec->build_id_size;
+		memcpy(map.build_id, rec->build_id, map.build_id_len);
+	}
+	room = rec->header.size - sizeof(*rec);
+	map.path = strndup(rec->filename, room);
+	if (!map.path)
+		return -ENOMEM;
+	err = insert_map(p, &map);
+	if (err)
+		map_fini(&map);
+	return err;
+}
+
+static int on_fork(struct seam_processes *ps, const struct task_record *rec)
+{
+	struct seam_process *parent, *child;
+
+	if (rec->pid == rec->ppid)
+		return 0; /* a thread */
+	child = seam_process_get(ps, rec->pid);
+	if (!child)
+		return -ENOMEM;
+	clear_maps(child); /* of a process that had this pid before */
+	child->exited_ns = 0;
+	parent = seam_process_find(ps, rec->ppid);
+	if (!parent || !parent->n_maps)
+		return 0;
+	child->maps = calloc(parent->n_maps, sizeof(*child->maps));
+	if (!child->maps)
+		return -ENOMEM;
+	for (size_t i = 0; i < parent->n_maps; i++) {
+		child->maps[i] = parent->maps[i];
+		child->maps[i].path = strdup(parent->maps[i].path);
+		if (!child->maps[i].path)
+			return -ENOMEM;
+		child->n_maps++;
+	}
+	return 0;
+}
+
+int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
+			  const struct perf_event_header *header)
+{
+	const struct task_record *task = (const void *)header;
+	const struct comm_record *comm = (const void *)header;
+	struct seam_process *p;
+
+	switch (header->type) {
+	case PERF_RECORD_MMAP2:
+		return on_mmap2(ps, (const void *)header);
+	case PERF_RECORD_FORK:
+		return on_fork(ps, task);
+	case PERF_RECORD_EXIT:
+		p = seam_process_find(ps, task->pid);
+		if (p && task->pid == task->tid)
+			p->exited_ns = time_ns;
+		return 0;
+	case PERF_RECORD_COMM:
+		p = seam_process_find(ps, comm->pid);
+		if (p && (header->misc & PERF_RECORD_MISC_COMM_EXEC))
+			clear_maps(p);
+		return 0;
+	}
+	return 0;
+}
+
+struct forget {
+	struct seam_processes *ps;
+	uint64_t before_ns;
+	uint32_t pids[64];
+	size_t n;
+};
+
+static void collect_dead(void *ctx, uint64_t id, void *value)
+{
+	const struct seam_process *p = value;
+	struct forget *f = ctx;
+
+	if (p->exited_ns && p->exited_ns < f->before_ns &&
+	    f->n < sizeof(f->pids) / sizeof(f->pids[0]))
+		f->pids[f->n++] = (uint32_t)id;
+}
+
+void seam_processes_forget(struct seam_processes *ps, uint64_t before_ns)
+{
+	struct forget f = { .ps = ps, .before_ns = before_ns };
+
+	do {
+		f.n = 0;
+		seam_idmap_each(&ps->by_pid, collect_dead, &f);
+		for (size_t i = 0; i < f.n; i++)
+			process_free(
+				seam_idmap_remove(&ps->by_pid, f.pids[i]));
+	} while (f.n);
+}
+
+void seam_processes_fini(struct seam_processes *ps)
+{
+	seam_idmap_fini(&ps->by_pid, process_free);
+}
+
+int seam_open_mapped(uint32_t pid, uint64_t start, uint64_t end)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path),
+		 "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int seam_open_path(uint32_t pid, const char *path)
+{
+	char rooted[4200];
+	int fd;
+
+	if (path[0] != '/')
+		return -ENOENT;
+	/* The process may have another root; when it is gone, try ours. */
+	snprintf(rooted, sizeof(rooted), "/proc/%u/root%s", pid, path);
+	fd = open(rooted, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool right_image(const struct seam_map *map,
+			const struct seam_image *im)
+{
+	return im && (!map->build_id_len ||
+		      (im->build_id_len == map->build_id_len &&
+		       !memcmp(im->build_id, map->build_id,
+			       map->build_id_len)));
+}
+
+static void open_image(struct seam_processes *ps, const struct seam_process *p,
+		       struct seam_map *map)
+{
+	int fds[2];
+
+	map->tried = true;
+	if (!strcmp(map->path, "[vdso]")) {
+		map->image = seam_image_vdso(ps->images);
+		return;
+	}
+	map->image = seam_image_by_id(ps->images, map->build_id,
+				      map->build_id_len);
+	if (map->image)
+		return;
+	fds[0] = seam_open_mapped(p->pid, map->start, map->end);
+	fds[1] = seam_open_path(p->pid, map->path);
+	for (int i = 0; i < 2; i++) {
+		struct seam_image *im;
+
+		if (fds[i] < 0)
+			continue;
+		if (!map->image) {
+			im = seam_image_of_fd(ps->images, fds[i]);
+			if (right_image(map, im))
+				map->image = im;
+		}
+		close(fds[i]);
+	}
+}
+
+struct seam_map *seam_process_map(struct seam_processes *ps,
+				  struct seam_process *p, uint64_t addr)
+{
+	size_t lo = 0, hi = p->n_maps;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->maps[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == p->n_maps || addr < p->maps[lo].start)
+		return NULL;
+	if (!p->maps[lo].tried)
+		open_image(ps, p, &p->maps[lo]);
+	return &p->maps[lo];
+}

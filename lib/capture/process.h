@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * The processes of a recording and what each has mapped for execution, as
+ * sideband tells it: to unwind stack copies, and to find the files that
+ * tables are asked for.
+ */
+#ifndef SEAM_LIB_CAPTURE_PROCESS_H
+#define SEAM_LIB_CAPTURE_PROCESS_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/idmap.h"
+#include "capture/image.h"
+
+struct seam_map { /* one executable mapping */
+	uint64_t start, end, off;
+	uint8_t build_id[SEAM_BUILD_ID_MAX];
+	uint8_t build_id_len; /* 0: not told */
+	char *path;
+	struct seam_image *image; /* opened when first needed */
+	bool tried;
+};
+
+struct seam_process {
+	uint32_t pid;
+	struct seam_map *maps; /* by address, no two overlap */
+	size_t n_maps;
+	uint64_t exited_ns; /* 0: lives */
+};
+
+struct seam_processes {
+	struct seam_idmap by_pid;
+	struct seam_images *images; /* the caller's */
+};
+
+struct seam_process *seam_process_get(struct seam_processes *ps, uint32_t pid);
+/* NULL: not known. */
+struct seam_process *seam_process_find(const struct seam_processes *ps,
+				       uint32_t pid);
+
+/* Follows one sideband record. Return: 0 or -ENOMEM. */
+int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
+			  const struct perf_event_header *header);
+/* Forgets processes that ended before a time. */
+void seam_processes_forget(struct seam_processes *ps, uint64_t before_ns);
+void seam_processes_fini(struct seam_processes *ps);
+
+/* The mapping of an address, with its image opened if it can be. */
+struct seam_map *seam_process_map(struct seam_processes *ps,
+				  struct seam_process *p, uint64_t addr);
+
+/*
+ * Opens the file of a mapping: through the process while it lives, else by
+ * its path. Return: a descriptor, or -errno. The caller checks that it is
+ * the right file.
+ */
+int seam_open_mapped(uint32_t pid, uint64_t start, uint64_t end);
+int seam_open_path(uint32_t pid, const char *path);
+
+#endif

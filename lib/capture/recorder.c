@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "capture/recorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/idmap.h"
+#include "capture/fail.h"
+#include "capture/session.h"
+
+/* A file on disk that is this young at worst when the recorder dies. */
+#define FLUSH_NS 500000000ULL
+/* After this an entry whose stack came has no more late samples, but for
+ * exec and exit, which can take long. */
+#define SETTLED_NS 100000000ULL
+/* A task that was quiet for so long is forgotten; it may be gone. */
+#define FORGET_NS 10000000000ULL
+
+/* The open or last entry of one task. */
+struct entry {
+	uint32_t pid, tid, cpu;
+	uint64_t cookie;
+	uint64_t last_ns;  /* of the last sample, or stack */
+	uint64_t waiting;  /* samples without a stack yet */
+	uint64_t served;   /* samples that have one */
+	bool has_stack, written;
+	struct seam_pd_stack stack;
+	uint64_t *ips;
+};
+
+struct seam_recorder {
+	struct seam_session *session;
+	struct seam_pd_writer *writer;
+	struct seam_idmap entries; /* by tid */
+	struct seam_summary sum;
+	uint64_t id; /* of the sideband event, for stacks */
+	uint64_t flushed_ns, now_ns;
+	int err; /* first one; sticky */
+};
+
+static void note(struct seam_recorder *r, int err)
+{
+	if (err && !r->err)
+		r->err = err;
+}
+
+static void entry_free(void *value)
+{
+	struct entry *e = value;
+
+	free(e->ips);
+	free(e);
+}
+
+static struct entry *entry_of(struct seam_recorder *r, uint32_t pid,
+			      uint32_t tid)
+{
+	struct entry *e = seam_idmap_get(&r->entries, tid);
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e || seam_idmap_put(&r->entries, tid, e)) {
+		free(e);
+		note(r, -ENOMEM);
+		return NULL;
+	}
+	e->pid = pid;
+	e->tid = tid;
+	return e;
+}
+
+/* Writes the held stack so that it sorts at a time. */
+static void write_stack(struct seam_recorder *r, struct entry *e,
+			uint64_t time_ns)
+{
+	e->stack.id.time_ns = time_ns;
+	note(r, seam_pd_write_stack(r->writer, &e->stack));
+	e->written = true;
+}
+
+/* The entry is over: its samples' fate is known. before_ns: the time of
+ * what comes next in this task. */
+static void entry_end(struct seam_recorder *r, struct entry *e,
+		      uint64_t before_ns, int without)
+{
+	if (!e->cookie)
+		return;
+	if (e->has_stack && e->served && !e->written)
+		write_stack(r, e, before_ns > e->last_ns + 1 ? before_ns - 1 :
+							       e->last_ns);
+	if (e->has_stack && !e->served)
+		r->sum.unused++;
+	if (e->has_stack && e->served) {
+		r->sum.stacks++;
+		r->sum.end[e->stack.end] += e->served;
+	}
+	if (e->served > r->sum.max_served)
+		r->sum.max_served = e->served;
+	r->sum.end[without] += e->waiting;
+	e->cookie = 0;
+	e->waiting = 0;
+	e->served = 0;
+	e->has_stack = false;
+	e->written = false;
+}
+
+/* Makes cookie the task's entry; another that was open is over. */
+static void entry_is(struct seam_recorder *r, struct entry *e, uint64_t cookie,
+		     uint32_t pid, uint64_t time_ns)
+{
+	if (e->cookie == cookie)
+		return;
+	entry_end(r, e, time_ns, SEAM_LOST);
+	e->cookie = cookie;
+	e->pid = pid;
+}
+
+static void on_sample(void *ctx, const struct seam_sample *sample)
+{
+	struct seam_recorder *r = ctx;
+	const struct seam_event *events[17];
+	struct seam_pd_sample pd = {
+		.id = { sample->pid, sample->tid, sample->time_ns, sample->cpu,
+			0 },
+		.misc = sample->user ? PERF_RECORD_MISC_USER :
+				       PERF_RECORD_MISC_KERNEL,
+		.ip = sample->ip,
+		.period = sample->period,
+		.cookie = sample->cookie,
+		.kernel_ips = sample->kernel_ips,
+		.n_kernel = sample->n_kernel,
+	};
+	struct entry *e;
+
+	seam_session_events(r->session, events);
+	pd.id.id = seam_event_id(events[sample->event], sample->cpu);
+	r->sum.samples++;
+	if (sample->cookie) {
+		e = entry_of(r, sample->pid, sample->tid);
+		if (!e)
+			return;
+		entry_is(r, e, sample->cookie, sample->pid, sample->time_ns);
+		e->last_ns = sample->time_ns;
+		e->written = false; /* a late one: the stack comes again */
+		if (e->has_stack)
+			e->served++;
+		else
+			e->waiting++;
+	}
+	if (sample->cookie || sample->end != SEAM_NO_USER)
+		r->sum.wanted++;
+	if (!sample->cookie)
+		r->sum.end[sample->end < SEAM_END_MAX ? sample->end : 0]++;
+	note(r, seam_pd_write_sample(r->writer, &pd));
+}
+
+static void on_stack(void *ctx, const struct seam_user_stack *stack)
+{
+	struct seam_recorder *r = ctx;
+	struct entry *e = entry_of(r, stack->pid, stack->tid);
+	uint64_t *ips;
+
+	if (!e)
+		return;
+	entry_is(r, e, stack->cookie, stack->pid, stack->time_ns);
+	if (e->has_stack)
+		return; /* the first is the one that samples were told of */
+	ips = realloc(e->ips, stack->n_ips * sizeof(*ips));
+	if (!ips) {
+		note(r, -ENOMEM);
+		return;
+	}
+	memcpy(ips, stack->ips, stack->n_ips * sizeof(*ips));
+	e->ips = ips;
+	e->has_stack = true;
+	e->served += e->waiting;
+	e->waiting = 0;
+	if (stack->time_ns > e->last_ns)
+		e->last_ns = stack->time_ns;
+	e->stack = (struct seam_pd_stack){
+		.id = { stack->pid, stack->tid, 0, stack->cpu, r->id },
+		.cookie = stack->cookie,
+		.ips = ips,
+		.n_ips = stack->n_ips,
+		.end = stack->end,
+		.flags = stack->before_exec ? SEAM_PD_STACK_EXEC : 0,
+	};
+}
+
+static void on_record(void *ctx, uint64_t time_ns,
+		      const struct perf_event_header *record)
+{
+	struct seam_recorder *r = ctx;
+
+	(void)time_ns;
+	note(r, seam_pd_write_raw(r->writer, record));
+}
+
+/* Stacks whose entry is surely over go out before the flush, so that a file
+ * that ends here has them. */
+static void settle(void *ctx, uint64_t id, void *value)
+{
+	struct seam_recorder *r = ctx;
+	struct entry *e = value;
+
+	(void)id;
+	if (e->has_stack && e->served && !e->written &&
+	    e->last_ns + SETTLED_NS < r->now_ns)
+		write_stack(r, e, e->last_ns + 1);
+}
+
+struct stale {
+	struct seam_recorder *r;
+	uint32_t tids[64];
+	size_t n;
+};
+
+static void collect_stale(void *ctx, uint64_t id, void *value)
+{
+	struct stale *st = ctx;
+	const struct entry *e = value;
+
+	if (!e->waiting && e->last_ns + FORGET_NS < st->r->now_ns &&
+	    st->n < sizeof(st->tids) / sizeof(st->tids[0]))
+		st->tids[st->n++] = (uint32_t)id;
+}
+
+static void forget_stale(struct seam_recorder *r)
+{
+	struct stale st = { .r = r };
+
+	seam_idmap_each(&r->entries, collect_stale, &st);
+	for (size_t i = 0; i < st.n; i++) {
+		struct entry *e = seam_idmap_remove(&r->entries, st.tids[i]);
+
+		entry_end(r, e, e->last_ns + 2, SEAM_LOST);
+		entry_free(e);
+	}
+}
+
+static int open_writer(struct seam_recorder *r,
+		       const struct seam_recorder_opts *opts,
+		       struct seam_errinfo *reterr)
+{
+	const struct seam_event *events[17];
+	struct seam_pd_event pd[17];
+	size_t n = seam_session_events(r->session, events);
+	struct seam_pd_opts pd_opts = {
+		.sz = sizeof(pd_opts),
+		.events = pd,
+		.n_events = n,
+		.argv = opts->argv,
+		.argc = opts->argc,
+		.zstd_level = opts->zstd_level,
+	};
+
+	for (size_t i = 0; i < n; i++)
+		pd[i] = (struct seam_pd_event){ events[i]->attr,
+						events[i]->name,
+						events[i]->ids, events[i]->n };
+	r->id = events[n - 1]->ids[0];
+	strcpy(r->sum.event, events[0]->name);
+	return seam_pd_writer_open(opts->output, &pd_opts, &r->writer, reterr);
+}
+
+int seam_recorder_open(const struct seam_recorder_opts *opts,
+		       struct seam_recorder **ret,
+		       struct seam_errinfo *reterr)
+{
+	struct seam_recorder *r = calloc(1, sizeof(*r));
+	struct seam_client_opts client = opts->client;
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	client.on_sample = on_sample;
+	client.on_stack = on_stack;
+	client.on_record = on_record;
+	client.ctx = r;
+	err = seam_session_open(&opts->session, &r->session, reterr);
+	if (!err)
+		err = seam_client_add(r->session, &client, reterr);
+	if (!err)
+		err = open_writer(r, opts, reterr);
+	if (err) {
+		seam_recorder_close(r);
+		return err;
+	}
+	*ret = r;
+	return 0;
+}
+
+int seam_recorder_start(struct seam_recorder *r, struct seam_errinfo *reterr)
+{
+	int err = seam_session_start(r->session);
+
+	if (err)
+		return seam_fail(reterr, err, "starting the events failed (%s)",
+				 strerror(-err));
+	return r->err;
+}
+
+int seam_recorder_fd(const struct seam_recorder *r)
+{
+	return seam_session_fd(r->session);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+int seam_recorder_run(struct seam_recorder *r)
+{
+	note(r, seam_session_read(r->session));
+	r->now_ns = now_ns();
+	if (r->now_ns - r->flushed_ns >= FLUSH_NS) {
+		seam_idmap_each(&r->entries, settle, r);
+		forget_stale(r);
+		note(r, seam_pd_flush(r->writer));
+		r->flushed_ns = r->now_ns;
+	}
+	return r->err;
+}
+
+static void end_all(void *ctx, uint64_t id, void *value)
+{
+	struct seam_recorder *r = ctx;
+	struct entry *e = value;
+
+	(void)id;
+	entry_end(r, e, e->last_ns + 2, SEAM_PENDING);
+}
+
+int seam_recorder_stop(struct seam_recorder *r, struct seam_summary *ret)
+{
+	note(r, seam_session_stop(r->session));
+	seam_idmap_each(&r->entries, end_all, r);
+	note(r, seam_session_counts(r->session, &r->sum.counts));
+	note(r, seam_pd_flush(r->writer));
+	r->sum.bytes = seam_pd_bytes(r->writer);
+	note(r, seam_pd_writer_close(r->writer));
+	r->writer = NULL;
+	*ret = r->sum;
+	return r->err;
+}
+
+struct seam_recorder *seam_recorder_close(struct seam_recorder *r)
+{
+	if (!r)
+		return NULL;
+	seam_session_close(r->session);
+	seam_pd_writer_close(r->writer);
+	seam_idmap_fini(&r->entries, entry_free);
+	free(r);
+	return NULL;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What session.c and read.c share. */
+#ifndef SEAM_LIB_CAPTURE_SESSION_PRIV_H
+#define SEAM_LIB_CAPTURE_SESSION_PRIV_H
+
+#include "base/idmap.h"
+#include "capture/batch.h"
+#include "capture/kernel.h"
+#include "capture/process.h"
+#include "capture/session.h"
+#include "capture/sideband.h"
+#include "capture/tables.h"
+
+/* A stack copy that the library has unwound, until its turn comes. */
+struct seam_unwound {
+	struct seam_user_stack stack;
+	uint64_t *ips;
+};
+
+struct seam_session {
+	struct seam_session_opts opts;
+	struct seam_client_opts client;
+	struct seam_event events[SEAM_MAX_EVENTS];
+	size_t n_events;
+	struct seam_sideband *sideband;
+	struct seam_kernel *kernel;
+	struct seam_images images;
+	struct seam_processes processes;
+	struct seam_tables *tables;
+	struct seam_idmap followed; /* pids whose records are delivered */
+	uint64_t start_ns;
+	bool running;
+
+	struct seam_batch samples, copies;
+	struct seam_unwound *unwound; /* by time */
+	size_t n_unwound, next_unwound, max_unwound;
+	uint64_t *ips; /* room for one stack */
+	uint64_t lost_sideband, own;
+};
+
+uint64_t seam_now_ns(void);
+
+#endif

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* A session: the kernel side, the events and sideband of one client. */
+#include "capture/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "capture/fail.h"
+#include "capture/session-priv.h"
+#include "capture/synth.h"
+
+uint64_t seam_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+int seam_session_open(const struct seam_session_opts *opts,
+		      struct seam_session **ret, struct seam_errinfo *reterr)
+{
+	struct seam_session *s;
+
+	if (opts->sz != sizeof(*opts) || opts->stack_copy > SEAM_MAX_COPY)
+		return seam_fail(reterr, -EINVAL,
+				 "bad session options: a stack copy has at "
+				 "most %d bytes",
+				 SEAM_MAX_COPY);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	s->processes.images = &s->images;
+	*ret = s;
+	return 0;
+}
+
+/* The process that a thread belongs to; 0: it is gone. */
+static uint32_t tgid_of(uint32_t tid)
+{
+	char path[64], line[128];
+	unsigned tgid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %u", &tgid) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return tgid;
+}
+
+static int follow(struct seam_session *s, uint32_t pid)
+{
+	return seam_idmap_put(&s->followed, pid, s);
+}
+
+static int follow_targets(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	for (size_t i = 0; i < s->client.n_ids; i++) {
+		uint32_t id = s->client.ids[i], tgid = tgid_of(id);
+		bool process = s->client.tasks == SEAM_TASKS_PROCESSES;
+		int err;
+
+		if (!tgid || (process && tgid != id))
+			return seam_fail(reterr, -ESRCH, "there is no %s %u",
+					 process ? "process" : "thread", id);
+		err = follow(s, tgid);
+		if (err)
+			return err;
+	}
+	return s->client.child ? follow(s, s->client.child) : 0;
+}
+
+static int open_events(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	for (size_t i = 0; i < s->client.n_events; i++) {
+		const struct seam_client_event *ev = &s->client.events[i];
+		struct seam_event_spec spec = { ev->name, ev->freq,
+						ev->period };
+		int err = seam_event_open(&spec, &s->events[i], reterr);
+
+		if (err)
+			return err;
+		s->n_events++;
+	}
+	return seam_sideband_open(&s->sideband, reterr);
+}
+
+static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	static const enum seam_watch watch[] = {
+		[SEAM_TASKS_ALL] = SEAM_WATCH_ALL,
+		[SEAM_TASKS_PROCESSES] = SEAM_WATCH_TGID,
+		[SEAM_TASKS_THREADS] = SEAM_WATCH_TID,
+	};
+	struct seam_kernel_opts opts = {
+		.watch = watch[s->client.tasks],
+		.max_stack = s->client.max_frames,
+		.stack_copy = s->opts.stack_copy,
+	};
+	int err;
+
+	for (size_t i = 0; i < s->n_events; i++)
+		opts.clock_period_ns[i] = s->events[i].period_ns;
+	err = seam_kernel_open(&opts, &s->kernel, reterr);
+	if (err)
+		return err;
+	s->ips = calloc(s->client.max_frames, sizeof(*s->ips));
+	if (!s->ips)
+		return -ENOMEM;
+	return seam_tables_open(s->kernel, &s->processes,
+				s->opts.table_memory, s->opts.cache_dir,
+				&s->tables);
+}
+
+int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
+		    struct seam_errinfo *reterr)
+{
+	int err;
+
+	if (s->client.sz)
+		return seam_fail(reterr, -EBUSY, "a session has one client");
+	if (opts->sz != sizeof(*opts) || !opts->n_events ||
+	    opts->n_events > SEAM_MAX_EVENTS || !opts->max_frames ||
+	    opts->max_frames > SEAM_MAX_FRAMES)
+		return seam_fail(reterr, -EINVAL,
+				 "a client has 1 to %d events and 1 to %d "
+				 "frames",
+				 SEAM_MAX_EVENTS, SEAM_MAX_FRAMES);
+	s->client = *opts;
+	err = follow_targets(s, reterr);
+	if (!err)
+		err = open_events(s, reterr);
+	if (!err)
+		err = open_kernel(s, reterr);
+	return err;
+}
+
+static int attach_events(struct seam_session *s)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		for (size_t j = 0; j < s->events[i].n; j++) {
+			int err = seam_kernel_attach(
+				s->kernel, s->events[i].fds[j], (uint32_t)i);
+
+			if (err)
+				return err;
+		}
+	return 0;
+}
+
+static int on_synth(void *ctx, const struct perf_event_header *record)
+{
+	struct seam_session *s = ctx;
+
+	if (s->client.on_record)
+		s->client.on_record(s->client.ctx, s->start_ns, record);
+	return seam_processes_follow(&s->processes, s->start_ns, record);
+}
+
+struct synth_ctx {
+	const struct seam_synth *sy;
+	int err;
+};
+
+static void synth_followed(void *ctx, uint64_t pid, void *value)
+{
+	struct synth_ctx *c = ctx;
+	int err = seam_synth_process(c->sy, (uint32_t)pid);
+
+	(void)value;
+	if (err && err != -ESRCH && !c->err)
+		c->err = err;
+}
+
+/* What ran before the recording began. */
+static int synthesize(struct seam_session *s)
+{
+	struct seam_synth sy = {
+		.time_ns = s->start_ns,
+		.id = seam_sideband_event(s->sideband)->ids[0],
+		.fn = on_synth,
+		.ctx = s,
+	};
+	struct synth_ctx ctx = { .sy = &sy };
+	int err = seam_synth_kernel(&sy);
+
+	if (err)
+		return err;
+	if (s->client.tasks == SEAM_TASKS_ALL)
+		return seam_synth_all(&sy);
+	seam_idmap_each(&s->followed, synth_followed, &ctx);
+	return ctx.err;
+}
+
+static int watch_targets(struct seam_session *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < s->client.n_ids; i++)
+		err = seam_kernel_watch(s->kernel, s->client.ids[i]);
+	if (!err && s->client.child)
+		err = seam_kernel_watch_at_exec(s->kernel, s->client.child);
+	return err;
+}
+
+int seam_session_start(struct seam_session *s)
+{
+	int err = seam_sideband_enable(s->sideband);
+
+	s->start_ns = seam_now_ns();
+	if (!err)
+		err = synthesize(s);
+	if (!err && s->client.path)
+		seam_tables_preload(s->tables, s->client.path);
+	if (!err)
+		err = attach_events(s);
+	if (!err)
+		err = watch_targets(s);
+	for (size_t i = 0; !err && i < s->n_events; i++)
+		err = seam_event_enable(&s->events[i], true);
+	s->running = !err;
+	return err;
+}
+
+int seam_session_stop(struct seam_session *s)
+{
+	int err = 0;
+
+	if (!s->running)
+		return 0;
+	s->running = false;
+	for (size_t i = 0; i < s->n_events; i++)
+		seam_event_enable(&s->events[i], false);
+	/* Deferred stacks of tasks that run are on their way: a moment. */
+	err = seam_session_read(s);
+	if (!err) {
+		struct timespec ts = { .tv_nsec = 5000000 };
+
+		nanosleep(&ts, NULL);
+		err = seam_session_read(s);
+	}
+	if (!err)
+		err = seam_kernel_take_sleepers(s->kernel);
+	return err ? err : seam_session_read(s);
+}
+
+int seam_session_fd(const struct seam_session *s)
+{
+	return seam_kernel_poll_fd(s->kernel);
+}
+
+size_t seam_session_events(const struct seam_session *s,
+			   const struct seam_event *ret[static 17])
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		ret[i] = &s->events[i];
+	ret[s->n_events] = seam_sideband_event(s->sideband);
+	return s->n_events + 1;
+}
+
+const char *seam_session_event_name(const struct seam_session *s, size_t i)
+{
+	return i < s->n_events ? s->events[i].name : NULL;
+}
+
+struct seam_session *seam_session_close(struct seam_session *s)
+{
+	if (!s)
+		return NULL;
+	seam_session_stop(s);
+	seam_tables_close(s->tables);
+	/* BPF lets go of the events before they are closed. */
+	seam_kernel_close(s->kernel);
+	for (size_t i = 0; i < s->n_events; i++)
+		seam_event_close(&s->events[i]);
+	seam_sideband_close(s->sideband);
+	seam_processes_fini(&s->processes);
+	seam_images_fini(&s->images);
+	seam_idmap_fini(&s->followed, NULL);
+	seam_batch_fini(&s->samples);
+	seam_batch_fini(&s->copies);
+	free(s->unwound);
+	free(s->ips);
+	free(s);
+	return NULL;
+}

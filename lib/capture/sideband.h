@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * What processes do, as the kernel's perf tells it: mmap, comm, fork, exit.
+ * One dummy event and ring for each CPU, read together in order of time.
+ */
+#ifndef SEAM_LIB_CAPTURE_SIDEBAND_H
+#define SEAM_LIB_CAPTURE_SIDEBAND_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/event.h"
+#include "seam/error.h"
+
+struct seam_sideband;
+
+/* One record, with the tail that SEAM_PD_SAMPLE_TYPE gives it. */
+struct seam_side_record {
+	uint64_t time_ns;
+	uint32_t cpu;
+	const struct perf_event_header *header;
+};
+
+int seam_sideband_open(struct seam_sideband **ret, struct seam_errinfo *reterr);
+struct seam_sideband *seam_sideband_close(struct seam_sideband *sb);
+int seam_sideband_enable(struct seam_sideband *sb);
+/* The event's attr and ids, for the recording's header. */
+const struct seam_event *seam_sideband_event(const struct seam_sideband *sb);
+
+/*
+ * All records that wait, by time. They are valid until the next read.
+ * Return: how many, or -ENOMEM. *ret_lost grows by what the kernel says it
+ * dropped.
+ */
+long seam_sideband_read(struct seam_sideband *sb,
+			const struct seam_side_record **ret,
+			uint64_t *ret_lost);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Tables in the kernel: answers BPF's requests, within a budget, the least
+ * recently used out first. A table is only ever put under a key that BPF
+ * itself gave for the very file it was made from.
+ */
+#ifndef SEAM_LIB_CAPTURE_TABLES_H
+#define SEAM_LIB_CAPTURE_TABLES_H
+
+#include "capture/image.h"
+#include "capture/kernel.h"
+#include "capture/process.h"
+
+struct seam_tables;
+
+struct seam_tables_stats {
+	uint64_t loaded, bytes, bytes_max; /* now; the most at a time */
+	uint64_t asked, preloaded, none;   /* none: files without CFI */
+	uint64_t gone;	  /* the file could not be had */
+	uint64_t evicted; /* for the budget */
+	uint64_t too_big; /* larger than the whole budget */
+};
+
+/* cache_dir: see seam_table_cache_open. */
+int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
+		     uint64_t budget, const char *cache_dir,
+		     struct seam_tables **ret);
+struct seam_tables *seam_tables_close(struct seam_tables *t);
+
+/* Answers a request. */
+int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss);
+/* Loads a program's table, its interpreter's and its libraries', as far as
+ * they are found, before it runs. Best effort. */
+void seam_tables_preload(struct seam_tables *t, const char *path);
+const struct seam_tables_stats *seam_tables_stats(const struct seam_tables *t);
+
+#endif
