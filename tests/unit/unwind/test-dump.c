@@ -50,11 +50,22 @@ static void note(void *ra)
 /* Where the copy begins, if not at sp. */
 static uint64_t copy_from;
 
+/* [0] is the caller; AddressSanitizer's backtrace() shows itself first. */
+static inline __attribute__((always_inline)) void take_backtrace(void)
+{
+	cap.num_backtrace = backtrace(cap.backtrace, SELF_IPS);
+#ifdef __SANITIZE_ADDRESS__
+	cap.num_backtrace--;
+	memmove(cap.backtrace, cap.backtrace + 1,
+		cap.num_backtrace * sizeof(*cap.backtrace));
+#endif
+}
+
 NOINLINE static void leaf(void)
 {
 	CAPTURE_REGS(&cap);
 	capture_stack(&cap, copy_from ? copy_from : cap.regs.r[7]);
-	cap.num_backtrace = backtrace(cap.backtrace, SELF_IPS);
+	take_backtrace();
 	note(__builtin_return_address(0));
 	STAY;
 }
