@@ -66,10 +66,11 @@ bool seam_cfi_next(struct seam_cfi *cfi, uint64_t svma, uint64_t *ret_start);
 
 /*
  * Every row of every FDE, FDEs in file order; fn returns 0 to go on, anything
- * else is returned. The row is valid during the call. A malformed FDE is
- * passed to bad (may be NULL; 0, 0 if not even its range can be read) and
- * none of its rows to fn. FDEs may overlap in a file that lies: the one that
- * starts last answers for an address, as in seam_cfi_find.
+ * else is returned. The row is valid during the call, and fn calls nothing
+ * here on the same cfi. A malformed FDE is passed to bad (may be NULL; 0, 0
+ * if not even its range can be read) and none of its rows to fn. FDEs may
+ * overlap in a file that lies: the one that starts last answers for an
+ * address, as in seam_cfi_find.
  */
 int seam_cfi_each(struct seam_cfi *cfi,
 		  int (*fn)(void *ctx, const struct seam_cfi_row *row),

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Any bytes as an ELF file: everything that can be asked of it is. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cfi/cfi.h"
+#include "elf/elf.h"
+#include "table/entry.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void inside(const struct seam_elf_section *s, const uint8_t *data,
+		   size_t size)
+{
+	check(s->data >= data && s->size <= size &&
+	      (size_t)(s->data - data) <= size - s->size);
+	check((size_t)(s->data - data) == s->off);
+}
+
+static void ask_sections(const struct seam_elf *elf, const uint8_t *data,
+			 size_t size)
+{
+	static const char *const names[] = {".eh_frame", ".debug_frame",
+					    ".sframe", ".text", ".dynsym"};
+	struct seam_elf_section s;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!seam_elf_section(elf, names[i], &s))
+			inside(&s, data, size);
+	if (!seam_elf_eh_frame_hdr(elf, &s))
+		inside(&s, data, size);
+}
+
+static void ask_segments(const struct seam_elf *elf)
+{
+	const struct seam_elf_segment *segs;
+	uint64_t v, back;
+	size_t n;
+
+	segs = seam_elf_segments(elf, &n);
+	for (size_t i = 0; i < n; i++) {
+		check(segs[i].filesz <= segs[i].memsz);
+		if (!segs[i].filesz)
+			continue;
+		check(seam_elf_off_to_svma(elf, segs[i].off, &v));
+		check(seam_elf_svma_to_off(elf, v, &back));
+	}
+}
+
+static int on_row(void *ctx, const struct seam_cfi_row *row)
+{
+	size_t *rows = ctx;
+
+	check(row->start < row->end);
+	return ++*rows == 100000;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t id[SEAM_BUILD_ID_MAX];
+	struct seam_cfi_row row;
+	struct seam_elf *elf;
+	struct seam_cfi *cfi;
+	size_t rows = 0;
+
+	if (seam_elf_open_mem(data, size, &elf, NULL))
+		return 0;
+	check(seam_elf_build_id(elf, id) <= SEAM_BUILD_ID_MAX);
+	ask_sections(elf, data, size);
+	ask_segments(elf);
+	if (seam_entry_is_real(elf))
+		seam_entry_next_symbol(elf, seam_elf_entry(elf), UINT64_MAX);
+	if (!seam_cfi_open(elf, &cfi, NULL)) {
+		seam_cfi_each(cfi, on_row, NULL, &rows);
+		seam_cfi_find(cfi, seam_elf_entry(elf), &row, NULL);
+		seam_cfi_close(cfi);
+	}
+	seam_elf_close(elf);
+	return 0;
+}
