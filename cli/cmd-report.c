@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* seam report: a recording added up, as call tree and table. */
+#include <getopt.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "lib/report/render.h"
+
+static const char help[] =
+	"usage: seam report [OPTIONS]\n\n"
+	"Adds up a recording: how many samples and how many whole stacks, a\n"
+	"call tree from the outermost function, and a table of functions.\n\n"
+	"  -i, --input FILE      the recording, '-' for standard input\n"
+	"                        (default: perf.data)\n"
+	"      --stdio           as text, which is the only way yet\n"
+	"      --json            all of it, for programs\n"
+	"      --comm NAME       only samples of commands of this name\n"
+	"      --event NAME      only samples of this event\n"
+	"      --percent-limit P leave out what is under P % (default: 0.5)\n"
+	"      --max-stack N     at most N frames of a stack, from the leaf\n"
+	"      --no-demangle     C++ and Rust names as they are in the file\n"
+	"      --kallsyms FILE   kernel symbols (default: this kernel's)\n"
+	"  -h, --help            this text\n";
+
+enum {
+	OPT_STDIO = 256,
+	OPT_JSON,
+	OPT_COMM,
+	OPT_EVENT,
+	OPT_PERCENT,
+	OPT_DEPTH,
+	OPT_RAW,
+	OPT_KSYMS,
+};
+
+static const struct option options[] = {
+	{"input", required_argument, NULL, 'i'},
+	{"stdio", no_argument, NULL, OPT_STDIO},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"comm", required_argument, NULL, OPT_COMM},
+	{"event", required_argument, NULL, OPT_EVENT},
+	{"percent-limit", required_argument, NULL, OPT_PERCENT},
+	{"max-stack", required_argument, NULL, OPT_DEPTH},
+	{"no-demangle", no_argument, NULL, OPT_RAW},
+	{"kallsyms", required_argument, NULL, OPT_KSYMS},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+struct report {
+	struct input in;
+	struct seam_style style;
+	bool json;
+	struct seam_profile *profiles; /* one for each event */
+	size_t n;
+};
+
+static int parse_percent(const char *text, double *ret)
+{
+	char *end;
+	double p = strtod(text, &end);
+
+	if (end == text || *end || !(p >= 0 && p <= 100)) {
+		fprintf(stderr,
+			"seam report: --percent-limit takes a number from 0 "
+			"to 100, not '%s'\n",
+			text);
+		return -1;
+	}
+	*ret = p;
+	return 0;
+}
+
+static int take_option(struct report *r, int c)
+{
+	switch (c) {
+	case 'i':
+		r->in.path = optarg;
+		return 0;
+	case OPT_STDIO:
+		return 0;
+	case OPT_JSON:
+		r->json = true;
+		return 0;
+	case OPT_COMM:
+		r->in.comm = optarg;
+		return 0;
+	case OPT_EVENT:
+		r->in.event = optarg;
+		return 0;
+	case OPT_PERCENT:
+		return parse_percent(optarg, &r->style.min_percent);
+	case OPT_DEPTH:
+		return input_parse_depth("report", optarg, &r->in.max_stack)
+			       ? 0
+			       : -1;
+	case OPT_RAW:
+		r->in.no_demangle = true;
+		return 0;
+	case OPT_KSYMS:
+		r->in.kallsyms = optarg;
+		return 0;
+	}
+	return -1;
+}
+
+/* Return: 0 to go on, -1 after --help, 2 for bad usage. */
+static int parse(int argc, char **argv, struct report *r)
+{
+	int c;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "i:h", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return -1;
+		}
+		if (take_option(r, c))
+			return 2;
+	}
+	if (optind < argc) {
+		fprintf(stderr,
+			"seam report: '%s' is not an option; the recording "
+			"is named with -i\n",
+			argv[optind]);
+		return 2;
+	}
+	return 0;
+}
+
+static void choose_style(struct seam_style *style)
+{
+	setlocale(LC_CTYPE, "");
+	style->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	style->colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+}
+
+static int out_of_memory(void)
+{
+	fputs("seam: no memory\n", stderr);
+	return -1;
+}
+
+static int collect(struct report *r)
+{
+	struct seam_stitched s;
+	struct seam_text t;
+	int rc;
+
+	r->profiles =
+		calloc(seam_pd_n_events(r->in.reader), sizeof(*r->profiles));
+	if (!r->profiles)
+		return out_of_memory();
+	for (; r->n < seam_pd_n_events(r->in.reader); r->n++)
+		if (seam_profile_init(&r->profiles[r->n],
+				      seam_pd_event(r->in.reader, r->n)->name))
+			return out_of_memory();
+	while ((rc = input_next(&r->in, &s, &t)) > 0)
+		if (seam_profile_add(&r->profiles[s.rec->event], &t))
+			return out_of_memory();
+	for (size_t i = 0; !rc && i < r->n; i++)
+		if (seam_profile_sort(&r->profiles[i]))
+			return out_of_memory();
+	return rc;
+}
+
+static void print_head(struct report *r, struct seam_strbuf *b)
+{
+	const struct seam_pd_info *info = seam_pd_info(r->in.reader);
+	const struct seam_stitch_stats *st = seam_stitch_stats(r->in.stitch);
+	double seconds = (double)(st->last_ns - st->first_ns) / 1e9;
+
+	seam_strbuf_printf(b, "Recording: %s", r->in.path);
+	if (info->cmdline)
+		seam_strbuf_printf(b, ", by %s", info->cmdline);
+	if (info->osrelease)
+		seam_strbuf_printf(b, ", on Linux %s", info->osrelease);
+	if (seconds > 0)
+		seam_strbuf_printf(b, ", over %.1f s", seconds);
+	seam_strbuf_puts(b, "\n");
+	seam_render_counts(b, st);
+}
+
+static int print_profile(const struct report *r, const struct seam_profile *p,
+			 struct seam_strbuf *b)
+{
+	seam_strbuf_printf(b, "\nEvent: %s, %llu samples\n\n", p->event,
+			   (unsigned long long)p->samples);
+	seam_render_tree(b, p, &r->style);
+	seam_strbuf_puts(b, "\n");
+	return seam_render_table(b, p, &r->style);
+}
+
+static int print_text(struct report *r, struct seam_strbuf *b)
+{
+	print_head(r, b);
+	for (size_t i = 0; i < r->n; i++)
+		if (r->profiles[i].samples &&
+		    print_profile(r, &r->profiles[i], b))
+			return out_of_memory();
+	return input_emit(b);
+}
+
+static int print_json(struct report *r, struct seam_strbuf *b)
+{
+	const struct seam_pd_damage *d = seam_pd_damage(r->in.reader);
+	const char *comma = "";
+
+	seam_strbuf_puts(b, "{\"file\":");
+	seam_json_string(b, r->in.path);
+	seam_strbuf_puts(b, ",");
+	seam_json_counts(b, seam_stitch_stats(r->in.stitch));
+	seam_strbuf_printf(b, ",\"damaged\":%s,\"malformed_records\":%llu",
+			   d->damaged ? "true" : "false",
+			   (unsigned long long)d->n_malformed);
+	seam_strbuf_puts(b, ",\"events\":[");
+	for (size_t i = 0; i < r->n; i++) {
+		if (!r->profiles[i].samples)
+			continue;
+		seam_strbuf_puts(b, comma);
+		comma = ",\n";
+		if (seam_json_profile(b, &r->profiles[i]))
+			return out_of_memory();
+	}
+	seam_strbuf_puts(b, "]}\n");
+	return input_emit(b);
+}
+
+static int run(struct report *r)
+{
+	struct seam_strbuf b = {0};
+	int rc, status;
+
+	if (input_open(&r->in))
+		return 1;
+	rc = collect(r);
+	if (!rc)
+		rc = r->json ? print_json(r, &b) : print_text(r, &b);
+	seam_strbuf_fini(&b);
+	status = input_finish();
+	input_warn(&r->in);
+	return rc ? 1 : status;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct report r = {.in = INPUT_INIT, .style.min_percent = 0.5};
+	int status = parse(argc, argv, &r);
+
+	if (status)
+		return status < 0 ? 0 : status;
+	choose_style(&r.style);
+	status = run(&r);
+	for (size_t i = 0; i < r.n; i++)
+		seam_profile_fini(&r.profiles[i]);
+	free(r.profiles);
+	input_close(&r.in);
+	return status;
+}

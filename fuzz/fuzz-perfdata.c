@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Any bytes as a recording: read, stitched and turned into text. Records
+ * come in the order of time, every sample comes out once, and what the
+ * counters say adds up.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "lib/perfdata/reader.h"
+#include "lib/report/text.h"
+#include "lib/stitch/stitch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Text of everything would only cost time. */
+#define MAX_TEXTS 16
+
+static void check(int is_true)
+{
+	if (!is_true)
+		abort();
+}
+
+static uint64_t read_records(const struct seam_pd_reader *r)
+{
+	uint64_t samples = 0, last = 0;
+	struct seam_pd_rec rec;
+
+	for (size_t i = 0; i < seam_pd_n_records(r); i++) {
+		seam_pd_record(r, i, &rec);
+		check(rec.time_ns >= last);
+		check(rec.event >= 0 &&
+		      (size_t)rec.event < seam_pd_n_events(r));
+		last = rec.time_ns;
+		samples += rec.type == PERF_RECORD_SAMPLE;
+	}
+	check(samples == seam_pd_count(r, PERF_RECORD_SAMPLE));
+	return samples;
+}
+
+static void print(const struct seam_stitched *out,
+		  const struct seam_pd_reader *r)
+{
+	struct seam_name *names = calloc(out->n_frames + 1, sizeof(*names));
+	struct seam_strbuf b = {0};
+	struct seam_text t = {
+		.sample = out,
+		.names = names,
+		.attr = seam_pd_event(r, (size_t)out->rec->event),
+		.opts = {.max_stack = 64},
+	};
+
+	check(names != NULL);
+	for (size_t i = 0; i < out->n_frames; i++)
+		if (out->frames[i].map)
+			names[i].dso = out->frames[i].map->path;
+	seam_text_perf(&b, &t);
+	seam_text_json(&b, &t);
+	seam_text_folded(&b, &t);
+	check(!b.err);
+	seam_strbuf_fini(&b);
+	free(names);
+}
+
+static void stitch(const struct seam_pd_reader *r, uint64_t samples)
+{
+	const struct seam_stitch_stats *stats;
+	struct seam_stitched out;
+	struct seam_stitch *s;
+	uint64_t n = 0, ends = 0;
+
+	check(!seam_stitch_new(r, &s));
+	while (seam_stitch_next(s, &out) > 0) {
+		check(out.n_kernel <= out.n_frames);
+		if (n++ < MAX_TEXTS)
+			print(&out, r);
+	}
+	stats = seam_stitch_stats(s);
+	check(n == samples && stats->samples == samples);
+	for (int i = 0; i < SEAM_END_MAX; i++)
+		ends += stats->end[i];
+	check(ends == stats->wanted);
+	check(stats->wanted + stats->half[SEAM_HALF_NONE] == samples);
+	seam_stitch_free(s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct seam_pd_reader *r;
+	struct seam_errinfo err;
+
+	if (seam_pd_open_mem(data, size, &r, &err))
+		return 0;
+	stitch(r, read_records(r));
+	seam_pd_close(r);
+	return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Samples of one event, added up: a call tree from the root of each command
+ * and a flat table of its functions. A sample weighs its period; its leaf
+ * has it as self, everything above as total, each function once however
+ * often it recurs. What stopped an incomplete stack is a node of its own
+ * behind the command: "[no-table]".
+ */
+#ifndef SEAM_LIB_REPORT_PROFILE_H
+#define SEAM_LIB_REPORT_PROFILE_H
+
+#include "lib/report/text.h"
+
+/* One function, or one address without a name, of one file. */
+struct seam_symbol_row {
+	char *name;
+	const char *dso; /* NULL: not known */
+	bool kernel;
+	uint64_t self, total; /* weight */
+	uint64_t samples; /* with it as the leaf */
+	uint64_t last; /* the last sample that had it */
+};
+
+#define SEAM_NO_NODE UINT32_MAX
+
+/* Nodes are numbered; node 0 is the root, above all commands. */
+struct seam_tree_node {
+	uint32_t row; /* in rows; of a command or an end code, too */
+	uint32_t parent, child, sibling; /* SEAM_NO_NODE: none */
+	uint64_t self, total;
+};
+
+struct seam_slots {
+	uint32_t *v; /* number + 1; 0: free */
+	size_t cap;
+};
+
+struct seam_profile {
+	const char *event;
+	uint64_t samples, weight;
+	struct seam_symbol_row *rows;
+	size_t n_rows, cap_rows;
+	struct seam_tree_node *nodes;
+	size_t n_nodes, cap_nodes;
+	struct seam_slots row_slots, node_slots;
+};
+
+int seam_profile_init(struct seam_profile *p, const char *event);
+void seam_profile_fini(struct seam_profile *p);
+int seam_profile_add(struct seam_profile *p, const struct seam_text *t);
+/* Afterwards the heaviest sibling is first. Nothing more can be added. */
+int seam_profile_sort(struct seam_profile *p);
+/* Rows of functions by self, then total, then name; commands and end codes
+ * left out. ret has room for n_rows. Return: how many. */
+size_t seam_profile_table(const struct seam_profile *p,
+			  const struct seam_symbol_row **ret);
+
+#endif

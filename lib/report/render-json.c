@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/report/render.h"
+
+#define ull unsigned long long /* what printf takes */
+
+static const char *const half_names[] = {
+	[SEAM_HALF_NONE] = "none",	 [SEAM_HALF_WITH] = "with",
+	[SEAM_HALF_JOINED] = "joined",	 [SEAM_HALF_LATE] = "late",
+	[SEAM_HALF_MISSING] = "missing",
+};
+
+void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
+{
+	const char *comma = "";
+
+	seam_strbuf_printf(b,
+			   "\"samples\":%llu,\"wanted\":%llu,"
+			   "\"complete\":%llu,\"not_said\":%llu,\"end\":{",
+			   (ull)st->samples, (ull)st->wanted,
+			   (ull)st->end[SEAM_OUTERMOST], (ull)st->end[0]);
+	for (int i = 1; i < SEAM_END_MAX; i++) {
+		if (!st->end[i])
+			continue;
+		seam_strbuf_printf(b, "%s\"%s\":%llu", comma, seam_err_name(i),
+				   (ull)st->end[i]);
+		comma = ",";
+	}
+	seam_strbuf_puts(b, "},\"user_half\":{");
+	for (int i = 0; i <= SEAM_HALF_MISSING; i++)
+		seam_strbuf_printf(b, "%s\"%s\":%llu", i ? "," : "",
+				   half_names[i], (ull)st->half[i]);
+	seam_strbuf_printf(b,
+			   "},\"stacks\":%llu,\"stacks_unused\":%llu,"
+			   "\"stacks_repeated\":%llu,\"lost_records\":%llu,"
+			   "\"lost_samples\":%llu",
+			   (ull)st->stacks, (ull)st->stacks_unused,
+			   (ull)st->stacks_repeated, (ull)st->lost_records,
+			   (ull)st->lost_samples);
+}
+
+static void row_names(struct seam_strbuf *b, const struct seam_symbol_row *row)
+{
+	seam_strbuf_puts(b, "\"name\":");
+	seam_json_string(b, row->name);
+	if (row->dso && *row->dso) {
+		seam_strbuf_puts(b, ",\"dso\":");
+		seam_json_string(b, row->dso);
+	}
+	seam_strbuf_printf(b, ",\"kernel\":%s", row->kernel ? "true" : "false");
+}
+
+static void node(struct seam_strbuf *b, const struct seam_profile *p, size_t i)
+{
+	const struct seam_tree_node *n = &p->nodes[i];
+
+	seam_strbuf_puts(b, i ? ",\n{" : "{");
+	if (n->parent != SEAM_NO_NODE) {
+		seam_strbuf_printf(b, "\"parent\":%u,", n->parent);
+		row_names(b, &p->rows[n->row]);
+		seam_strbuf_puts(b, ",");
+	}
+	seam_strbuf_printf(b, "\"self\":%llu,\"total\":%llu}", (ull)n->self,
+			   (ull)n->total);
+}
+
+int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p)
+{
+	const struct seam_symbol_row **v = calloc(p->n_rows, sizeof(void *));
+	size_t n;
+
+	if (!v)
+		return -ENOMEM;
+	n = seam_profile_table(p, v);
+	seam_strbuf_puts(b, "{\"event\":");
+	seam_json_string(b, p->event);
+	seam_strbuf_printf(b, ",\"samples\":%llu,\"weight\":%llu,\"nodes\":[",
+			   (ull)p->samples, (ull)p->weight);
+	for (size_t i = 0; i < p->n_nodes; i++)
+		node(b, p, i);
+	seam_strbuf_puts(b, "],\n\"functions\":[");
+	for (size_t i = 0; i < n; i++) {
+		seam_strbuf_puts(b, i ? ",\n{" : "{");
+		row_names(b, v[i]);
+		seam_strbuf_printf(b,
+				   ",\"self\":%llu,\"total\":%llu,"
+				   "\"samples\":%llu}",
+				   (ull)v[i]->self, (ull)v[i]->total,
+				   (ull)v[i]->samples);
+	}
+	seam_strbuf_puts(b, "]}");
+	free(v);
+	return 0;
+}

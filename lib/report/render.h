@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Counts and profiles as text for people and as JSON for programs. */
+#ifndef SEAM_LIB_REPORT_RENDER_H
+#define SEAM_LIB_REPORT_RENDER_H
+
+#include "lib/report/profile.h"
+
+struct seam_style {
+	bool utf8, colour;
+	double min_percent; /* lighter branches and functions are left out */
+};
+
+/* The counts of a recording, one a line: samples, why user stacks stopped,
+ * how many samples a user stack serves, what was lost. */
+void seam_render_counts(struct seam_strbuf *b,
+			const struct seam_stitch_stats *stats);
+/* A sorted profile. */
+void seam_render_tree(struct seam_strbuf *b, const struct seam_profile *p,
+		      const struct seam_style *style);
+int seam_render_table(struct seam_strbuf *b, const struct seam_profile *p,
+		      const struct seam_style *style);
+
+/* "samples":..,"wanted":..,"complete":..,"end":{..},.. without braces. */
+void seam_json_counts(struct seam_strbuf *b,
+		      const struct seam_stitch_stats *stats);
+/* {"event":..,"nodes":[..],"functions":[..]}: all of it, nothing left out.
+ * A node names its parent by its place in the list, which is before it. */
+int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p);
+
+#endif
