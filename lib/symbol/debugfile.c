@@ -46,22 +46,12 @@ static bool has_build_id(const struct seam_elf *elf, const uint8_t *id,
 	return seam_elf_build_id(elf, is) == id_len && !memcmp(is, id, id_len);
 }
 
-int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
-			       size_t id_len, struct seam_elf **ret)
+static int open_by_build_id(const char *path, const uint8_t *id, size_t id_len,
+			    struct seam_elf **ret)
 {
-	char path[PATH_MAX], hex[2 * SEAM_BUILD_ID_MAX + 1];
 	struct seam_elf *elf;
-	int rc;
+	int rc = seam_symbol_open_elf(path, &elf);
 
-	if (id_len < 2 || id_len > SEAM_BUILD_ID_MAX)
-		return -ENOENT;
-	for (size_t i = 0; i < id_len; i++)
-		sprintf(hex + 2 * i, "%02x", id[i]);
-	rc = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root,
-		      hex, hex + 2);
-	if (rc < 0 || (size_t)rc >= sizeof(path))
-		return -ENAMETOOLONG;
-	rc = seam_symbol_open_elf(path, &elf);
 	if (rc)
 		return rc;
 	if (!has_build_id(elf, id, id_len)) {
@@ -70,6 +60,45 @@ int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 	}
 	*ret = elf;
 	return 0;
+}
+
+/* Where debuginfod-find and gdb keep what they fetched. */
+static int name_fetched(char path[static PATH_MAX], const char *hex)
+{
+	const char *dir = getenv("DEBUGINFOD_CACHE_PATH"), *below = "";
+	int n;
+
+	if (!dir || !dir[0]) {
+		dir = getenv("XDG_CACHE_HOME");
+		below = "/debuginfod_client";
+	}
+	if (!dir || !dir[0]) {
+		dir = getenv("HOME");
+		below = "/.cache/debuginfod_client";
+	}
+	if (!dir || dir[0] != '/')
+		return -ENOENT;
+	n = snprintf(path, PATH_MAX, "%s%s/%s/debuginfo", dir, below, hex);
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
+			       size_t id_len, struct seam_elf **ret)
+{
+	char path[PATH_MAX], hex[2 * SEAM_BUILD_ID_MAX + 1];
+	int rc;
+
+	if (id_len < 2 || id_len > SEAM_BUILD_ID_MAX)
+		return -ENOENT;
+	for (size_t i = 0; i < id_len; i++)
+		sprintf(hex + 2 * i, "%02x", id[i]);
+	rc = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root,
+		      hex, hex + 2);
+	if (rc > 0 && (size_t)rc < sizeof(path) &&
+	    !open_by_build_id(path, id, id_len, ret))
+		return 0;
+	rc = name_fetched(path, hex);
+	return rc ? rc : open_by_build_id(path, id, id_len, ret);
 }
 
 struct link {

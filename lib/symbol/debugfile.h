@@ -8,7 +8,8 @@
 /* Opens any file; never waits for a FIFO, never follows to a device. */
 int seam_symbol_open_elf(const char *path, struct seam_elf **ret);
 
-/* ROOT/.build-id/xx/yyyy.debug, if it carries that build-id. */
+/* ROOT/.build-id/xx/yyyy.debug, or what a debuginfod client has fetched, if
+ * it carries that build-id. */
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 			       size_t id_len, struct seam_elf **ret);
 /* .gnu_debuglink of the file at path: beside it, in .debug there, or in the

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Names for addresses. Sources for user code, best first: .symtab, the
- * build-id's debug file (/usr/lib/debug/.build-id, .gnu_debuglink),
- * .gnu_debugdata (MiniDebugInfo), .dynsym, PLT stubs named after their
- * target ("write@plt"); for the kernel /proc/kallsyms; for the vDSO its own
- * image. Files are opened once and kept; one symbolizer is used by one
- * thread. An address without a name is no error: the caller shows it with
- * its file.
+ * build-id's debug file (/usr/lib/debug/.build-id, then what a debuginfod
+ * client has fetched), .gnu_debuglink's, .gnu_debugdata (MiniDebugInfo)
+ * together with .dynsym; PLT stubs are named after their target
+ * ("write@plt"). For the kernel /proc/kallsyms; for the vDSO its own image.
+ * Files are opened once and kept; one symbolizer is used by one thread. An
+ * address without a name is no error: the caller shows it with its file.
  */
 #ifndef SEAM_LIB_SYMBOL_H
 #define SEAM_LIB_SYMBOL_H

@@ -196,6 +196,29 @@ static void test_build_id(void **state)
 	run("rm -r .build-id");
 }
 
+/* CACHE/BUILDID/debuginfo */
+static void test_debuginfod(void **state)
+{
+	uint8_t id[SEAM_BUILD_ID_MAX];
+	size_t len = read_build_id("p", id);
+	char hex[2 * SEAM_BUILD_ID_MAX + 1], cache[PATH_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < len; i++)
+		sprintf(hex + 2 * i, "%02x", id[i]);
+	snprintf(cache, sizeof(cache), "%s/cache", run_dir);
+	assert_int_equal(setenv("DEBUGINFOD_CACHE_PATH", cache, 1), 0);
+	assert_string_equal(look_up("p.stripped", NULL, hidden_off), NOTHING);
+	assert_int_equal(run("mkdir -p cache/%s && cp p.debug "
+			     "cache/%s/debuginfo",
+			     hex, hex),
+			 0);
+	assert_string_equal(look_up("p.stripped", NULL, hidden_off), "hidden");
+	assert_int_equal(run("cp q.debug cache/%s/debuginfo", hex), 0);
+	assert_string_equal(look_up("p.stripped", NULL, hidden_off), NOTHING);
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+}
+
 /* The folder below debug_root repeats the file's own path. */
 static void test_debuglink(void **state)
 {
@@ -269,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_aliases),
 		cmocka_unit_test(test_build_id),
+		cmocka_unit_test(test_debuginfod),
 		cmocka_unit_test(test_debuglink),
 		cmocka_unit_test(test_minidebuginfo),
 		cmocka_unit_test(test_replaced),
