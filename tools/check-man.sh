@@ -24,12 +24,13 @@ same() {
 
 # { "input", required_argument, NULL, 'i' }
 taken_options() {
-	sed -n 's/^[ \t]*{ *"\([a-z-]*\)", *[a-z]*_argument,.*/\1/p' "$1"
+	cat $1 | sed -n 's/^[ \t]*{ *"\([a-z-]*\)", *[a-z]*_argument,.*/\1/p'
 }
 
+# The words of its first constant string.
 helped_options() {
-	sed -n '/help\[\] *=/,/;$/p' "$1" | grep -o -e '--[a-z][a-z-]*' |
-		sed 's/^--//'
+	cat $1 | sed -n '/^static const char [a-z_]*\[\] *=/,/;$/p' |
+		grep -o -e '--[a-z][a-z-]*' | sed 's/^--//'
 }
 
 paged_options() {
@@ -51,6 +52,7 @@ fi
 for name in $commands; do
 	page=man/seam-$name.1
 	code=cli/cmd-$name.c
+	[ ! -f "cli/$name-options.c" ] || code="$code cli/$name-options.c"
 	check "seam $name has a man page" test -s "$page"
 	[ -s "$page" ] || continue
 	check "seam(1) points to seam-$name(1)" \
@@ -70,6 +72,18 @@ codes=$(sed -n 's/^X([A-Z_]*, \([0-9]*\), "\([a-z-]*\)",.*/\1 \2/p' \
 check 'seam(1) names the end codes of core/err.def' \
 	same core/err.def "$codes" man/seam.1 \
 	"$(sed -n '/^\.Ss End codes/,/^\.S[hs]/s/^\.It Cm //p' man/seam.1)"
+
+# The fields that programs read: set_count(root, "events", ...)
+fields=$(sed -n -e 's/^\tset_count(root, "\([a-z_]*\)".*/\1/p' \
+	-e 's/^\tjson_object_set_new(root, "\([a-z_]*\)".*/\1/p' cli/summary.c)
+check 'seam-record(1) names the fields of the JSON summary' \
+	same cli/summary.c "$fields" man/seam-record.1 \
+	"$(sed -n '/^\.Ss As JSON/,/^\.S[hs]/s/^\.It Cm //p' \
+		man/seam-record.1 | tr -d , )"
+places=$(sed -n 's/^\tPLACE([a-z_]*, "\([a-z]*\)".*/\1/p' cli/summary.c)
+check 'seam-record(1) names the places of losses' \
+	same cli/summary.c "$places" man/seam-record.1 \
+	"$(sed -n '/^\.Ss Losses/,/^\.S[hs]/s/^\.It Cm //p' man/seam-record.1)"
 
 for page in $pages; do
 	check "$page is installed" grep -q "'${page#man/}'" man/meson.build

@@ -27,15 +27,16 @@ if ! "$build/seam" record -o "$data" -- "$python" "$here/examples/demo.py" \
 	exit 1
 fi
 
-# pick WHAT PATTERN: the deepest sample that has a line like this.
+# pick WHAT PATTERN LINES [NOT]: the shortest sample with a line like this, at
+# least so many lines and none like NOT: something to see, and not too much.
 pick() {
 	echo
 	echo "--- $1:"
-	awk -v RS= -v pattern="$2" '
-	$0 ~ pattern {
+	awk -v RS= -v pattern="$2" -v least="$3" -v avoid="${4:-^$}" '
+	$0 ~ pattern && $0 !~ avoid {
 		depth = split($0, lines, "\n")
-		if (depth > deepest) {
-			deepest = depth
+		if (depth >= least && (!shortest || depth < shortest)) {
+			shortest = depth
 			stack = $0
 		}
 	}
@@ -44,9 +45,10 @@ pick() {
 }
 
 "$build/seam" script -i "$data" >"$build/demo/script"
-pick 'the deepest stack of this recording' .
-pick 'a stack of a system call, the kernel above and the program below' \
-	'entry_SYSCALL_64'
+pick 'the interpreter at work, from its innermost function to _start' \
+	'_PyEval_EvalFrameDefault' 25 'kernel'
+pick 'a sample inside write(): the kernel above, the program below' \
+	'(ksys|sys)_write' 15
 echo
 echo '--- the recorder'"'"'s summary:'
 cat "$note"
