@@ -10,9 +10,9 @@
 
 #define ENC_PCREL_SDATA4 0x1b
 
-static void fill_errinfo(struct seam_errinfo *reterr,
-			 const struct seam_cfi_section *sec,
-			 const struct seam_cfi_fault *fault)
+void seam_cfi_errinfo(struct seam_errinfo *reterr,
+		      const struct seam_cfi_section *sec,
+		      const struct seam_cfi_fault *fault)
 {
 	seam_elf_fail(reterr, fault->code, (uint64_t)(fault->at - sec->data),
 		      sec->name, fault->reason);
@@ -130,6 +130,7 @@ struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi)
 	if (!cfi)
 		return NULL;
 	free(cfi->ranges);
+	free(cfi->found);
 	free(cfi);
 	return NULL;
 }
@@ -156,18 +157,8 @@ static bool is_tombstone(const struct seam_cfi *cfi,
 	return true;
 }
 
-/* What one walk over a section calls; bad may be NULL. */
-struct visitor {
-	int (*fde)(void *ctx, const struct seam_cfi_section *sec,
-		   const struct seam_fde *fde);
-	void (*bad)(void *ctx, const struct seam_cfi_section *sec,
-		    const struct seam_fde *fde,
-		    const struct seam_cfi_fault *fault);
-	void *ctx;
-};
-
-static int walk(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
-		const struct visitor *v)
+int seam_cfi_walk(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
+		  const struct seam_cfi_visitor *v)
 {
 	struct seam_cfi_entry entry;
 	struct seam_cfi_fault fault;
@@ -200,221 +191,6 @@ static int walk(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 	return 0;
 }
 
-struct index_build {
-	struct seam_cfi *cfi;
-	struct seam_cfi_range *v;
-	size_t len, cap;
-};
-
-static int index_add(void *ctx, const struct seam_cfi_section *sec,
-		     const struct seam_fde *fde)
-{
-	struct index_build *b = ctx;
-	struct seam_cfi_range *v;
-	size_t cap;
-
-	if (b->len == b->cap) {
-		cap = b->cap ? 2 * b->cap : 256;
-		v = reallocarray(b->v, cap, sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		b->v = v;
-		b->cap = cap;
-	}
-	b->v[b->len++] = (struct seam_cfi_range){
-		.start = fde->start,
-		.end = fde->end,
-		.off = fde->off,
-		.section = (uint8_t)(sec - b->cfi->sections),
-	};
-	return 0;
-}
-
-/* By start; of equal starts the later entry comes last, and wins. */
-static int range_cmp(const void *va, const void *vb)
-{
-	const struct seam_cfi_range *a = va, *b = vb;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	/* .eh_frame is section 0, and wins over .debug_frame. */
-	if (a->section != b->section)
-		return a->section > b->section ? -1 : 1;
-	return a->off < b->off ? -1 : a->off > b->off;
-}
-
-static void push_range(struct seam_cfi_range *out, size_t *n,
-		       const struct seam_cfi_range *r, uint64_t start,
-		       uint64_t end)
-{
-	if (start >= end)
-		return;
-	out[*n] = *r;
-	out[*n].start = start;
-	out[(*n)++].end = end;
-}
-
-/*
- * Overlaps are resolved once, so that a look-up is one binary search even in
- * a file that lies: at each address the FDE that starts last answers. open[]
- * holds those which began before the current one, in order of their starts.
- * Return: the number of ranges in out, at most 2 * len.
- */
-static size_t flatten(const struct seam_cfi_range *in, size_t len,
-		      struct seam_cfi_range *out,
-		      const struct seam_cfi_range **open)
-{
-	size_t n = 0, depth = 0;
-	uint64_t at = 0, next;
-
-	for (size_t i = 0; i <= len; i++) {
-		next = i < len ? in[i].start : UINT64_MAX;
-		while (depth && at < next) {
-			const struct seam_cfi_range *top = open[depth - 1];
-			uint64_t end = top->end < next ? top->end : next;
-
-			push_range(out, &n, top, at, end);
-			if (end > at)
-				at = end;
-			if (top->end > next)
-				break;
-			depth--;
-		}
-		at = next;
-		if (i < len)
-			open[depth++] = &in[i];
-	}
-	return n;
-}
-
-static bool sorted(const struct seam_cfi_range *v, size_t len)
-{
-	for (size_t i = 1; i < len; i++)
-		if (range_cmp(&v[i - 1], &v[i]) > 0)
-			return false;
-	return true;
-}
-
-static int build_index(struct seam_cfi *cfi)
-{
-	struct index_build b = {.cfi = cfi};
-	const struct visitor v = {.fde = index_add, .ctx = &b};
-	const struct seam_cfi_range **open = NULL;
-	struct seam_cfi_range *out = NULL;
-	int rc = 0;
-
-	if (cfi->indexed)
-		return 0;
-	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++)
-		rc = walk(cfi, &cfi->sections[i], &v);
-	if (rc || !b.len)
-		goto out;
-	if (!sorted(b.v, b.len))
-		qsort(b.v, b.len, sizeof(*b.v), range_cmp);
-	out = reallocarray(NULL, 2 * b.len, sizeof(*out));
-	open = reallocarray(NULL, b.len, sizeof(*open));
-	if (!out || !open) {
-		rc = -ENOMEM;
-		goto out;
-	}
-	cfi->num_ranges = flatten(b.v, b.len, out, open);
-	cfi->ranges = out;
-	out = NULL;
-out:
-	if (!rc)
-		cfi->indexed = true;
-	free(open);
-	free(out);
-	free(b.v);
-	return rc;
-}
-
-/* The first range that starts above svma. */
-static size_t upper_range(const struct seam_cfi *cfi, uint64_t svma)
-{
-	size_t lo = 0, hi = cfi->num_ranges, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (cfi->ranges[mid].start <= svma)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static const struct seam_cfi_range *find_range(const struct seam_cfi *cfi,
-					       uint64_t svma)
-{
-	size_t i = upper_range(cfi, svma);
-
-	if (!i || svma >= cfi->ranges[i - 1].end)
-		return NULL;
-	return &cfi->ranges[i - 1];
-}
-
-bool seam_cfi_next(struct seam_cfi *cfi, uint64_t svma, uint64_t *ret_start)
-{
-	size_t i;
-
-	if (build_index(cfi))
-		return false;
-	i = upper_range(cfi, svma);
-	if (i == cfi->num_ranges)
-		return false;
-	*ret_start = cfi->ranges[i].start;
-	return true;
-}
-
-struct row_search {
-	uint64_t svma;
-	bool found;
-	struct seam_cfi_row row;
-};
-
-static int keep_row(void *ctx, const struct seam_cfi_row *row)
-{
-	struct row_search *s = ctx;
-
-	if (s->svma >= row->start && s->svma < row->end) {
-		s->row = *row;
-		s->found = true;
-	}
-	/* To the end even then: an FDE is believed as a whole or not. */
-	return 0;
-}
-
-int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
-		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr)
-{
-	struct row_search s = {.svma = svma};
-	const struct seam_cfi_section *sec;
-	const struct seam_cfi_range *range;
-	struct seam_cfi_fault fault;
-	struct seam_cfi_entry entry;
-	struct seam_fde fde;
-	int rc;
-
-	rc = build_index(cfi);
-	if (rc)
-		return rc;
-	range = find_range(cfi, svma);
-	if (!range)
-		return -ENOENT;
-	sec = &cfi->sections[range->section];
-	if (!seam_cfi_entry_read(sec, range->off, &entry, &fault) ||
-	    !seam_fde_parse(cfi, sec, &entry, &fde, &fault) ||
-	    seam_fde_run(cfi, &fde, keep_row, &s, &fault)) {
-		fill_errinfo(reterr, sec, &fault);
-		return -EINVAL;
-	}
-	if (!s.found)
-		return -ENOENT;
-	*ret_row = s.row;
-	return 0;
-}
-
 struct each {
 	struct seam_cfi *cfi;
 	seam_cfi_row_fn *fn;
@@ -432,7 +208,7 @@ static void each_bad(void *ctx, const struct seam_cfi_section *sec,
 
 	if (!e->bad)
 		return;
-	fill_errinfo(&why, sec, fault);
+	seam_cfi_errinfo(&why, sec, fault);
 	e->bad(e->ctx, fde->start, fde->end, &why);
 }
 
@@ -444,7 +220,7 @@ static int each_fde(void *ctx, const struct seam_cfi_section *sec,
 	const struct seam_cfi_range *range;
 
 	if (sec != e->cfi->sections) {
-		range = find_range(e->cfi, fde->start);
+		range = seam_cfi_range_find(e->cfi, fde->start);
 		if (range && !range->section)
 			return 0; /* .eh_frame has that function */
 	}
@@ -463,12 +239,13 @@ int seam_cfi_each(struct seam_cfi *cfi,
 		  void *ctx)
 {
 	struct each e = {.cfi = cfi, .fn = fn, .bad = bad, .ctx = ctx};
-	const struct visitor v = {.fde = each_fde, .bad = each_bad, .ctx = &e};
+	const struct seam_cfi_visitor v = {
+		.fde = each_fde, .bad = each_bad, .ctx = &e};
 	int rc = 0;
 
 	if (cfi->num_sections > 1)
-		rc = build_index(cfi);
+		rc = seam_cfi_index(cfi);
 	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++)
-		rc = walk(cfi, &cfi->sections[i], &v);
+		rc = seam_cfi_walk(cfi, &cfi->sections[i], &v);
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Inside the CFI reader. entries.c takes CIEs and FDEs apart, program.c runs
- * their instructions, cfi.c walks and looks up, expr.c evaluates
+ * their instructions, cfi.c walks, index.c looks up, expr.c evaluates
  * expressions and step.c executes a row.
  */
 #ifndef SEAM_LIB_CFI_PRIVATE_H
@@ -73,6 +73,15 @@ struct seam_cfi_range {
 	uint64_t start, end;
 	uint64_t off; /* of the FDE in its section */
 	uint8_t section;
+	bool is_good; /* the FDE was run to its end once */
+};
+
+#define SEAM_CFI_FOUND_SLOTS 1024 /* 2^10: see seam_cfi_find */
+
+struct seam_cfi_found { /* the answer to one address */
+	bool used;
+	uint64_t svma;
+	struct seam_cfi_row row;
 };
 
 struct seam_cfi {
@@ -82,6 +91,7 @@ struct seam_cfi {
 	bool indexed;
 	struct seam_cfi_range *ranges;
 	size_t num_ranges;
+	struct seam_cfi_found *found; /* by a hash; allocated when first used */
 	struct seam_cie cies[SEAM_CFI_CIE_SLOTS];
 	struct seam_cfi_machine machine;
 };
@@ -118,6 +128,27 @@ void seam_cie_run(struct seam_cfi *cfi, struct seam_cie *cie);
  * fault->code set (fn's own -EINVAL leaves it 0). */
 int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde,
 		 seam_cfi_row_fn *fn, void *ctx, struct seam_cfi_fault *fault);
+
+/* What one walk over a section calls; bad may be NULL. */
+struct seam_cfi_visitor {
+	int (*fde)(void *ctx, const struct seam_cfi_section *sec,
+		   const struct seam_fde *fde);
+	void (*bad)(void *ctx, const struct seam_cfi_section *sec,
+		    const struct seam_fde *fde,
+		    const struct seam_cfi_fault *fault);
+	void *ctx;
+};
+
+/* Return: 0 or what v->fde returned. */
+int seam_cfi_walk(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
+		  const struct seam_cfi_visitor *v);
+void seam_cfi_errinfo(struct seam_errinfo *reterr,
+		      const struct seam_cfi_section *sec,
+		      const struct seam_cfi_fault *fault);
+/* Builds cfi->ranges if they are not. */
+int seam_cfi_index(struct seam_cfi *cfi);
+struct seam_cfi_range *seam_cfi_range_find(const struct seam_cfi *cfi,
+					   uint64_t svma);
 
 static inline bool seam_cfi_fault_at(struct seam_cfi_fault *fault, int code,
 				     const uint8_t *at, const char *reason)

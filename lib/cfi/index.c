@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Which FDE and which row hold for an address. */
+#include <stdlib.h>
+
+#include "cfi/private.h"
+
+struct index_build {
+	struct seam_cfi *cfi;
+	struct seam_cfi_range *v;
+	size_t len, cap;
+};
+
+static int index_add(void *ctx, const struct seam_cfi_section *sec,
+		     const struct seam_fde *fde)
+{
+	struct index_build *b = ctx;
+	struct seam_cfi_range *v;
+	size_t cap;
+
+	if (b->len == b->cap) {
+		cap = b->cap ? 2 * b->cap : 256;
+		v = reallocarray(b->v, cap, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		b->v = v;
+		b->cap = cap;
+	}
+	b->v[b->len++] = (struct seam_cfi_range){
+		.start = fde->start,
+		.end = fde->end,
+		.off = fde->off,
+		.section = (uint8_t)(sec - b->cfi->sections),
+	};
+	return 0;
+}
+
+/* By start; of equal starts the later entry comes last, and wins. */
+static int range_cmp(const void *va, const void *vb)
+{
+	const struct seam_cfi_range *a = va, *b = vb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	/* .eh_frame is section 0, and wins over .debug_frame. */
+	if (a->section != b->section)
+		return a->section > b->section ? -1 : 1;
+	return a->off < b->off ? -1 : a->off > b->off;
+}
+
+static void push_range(struct seam_cfi_range *out, size_t *n,
+		       const struct seam_cfi_range *r, uint64_t start,
+		       uint64_t end)
+{
+	if (start >= end)
+		return;
+	out[*n] = *r;
+	out[*n].start = start;
+	out[(*n)++].end = end;
+}
+
+/*
+ * Overlaps are resolved once, so that a look-up is one binary search even in
+ * a file that lies: at each address the FDE that starts last answers. open[]
+ * holds those which began before the current one, in order of their starts.
+ * Return: the number of ranges in out, at most 2 * len.
+ */
+static size_t flatten(const struct seam_cfi_range *in, size_t len,
+		      struct seam_cfi_range *out,
+		      const struct seam_cfi_range **open)
+{
+	size_t n = 0, depth = 0;
+	uint64_t at = 0, next;
+
+	for (size_t i = 0; i <= len; i++) {
+		next = i < len ? in[i].start : UINT64_MAX;
+		while (depth && at < next) {
+			const struct seam_cfi_range *top = open[depth - 1];
+			uint64_t end = top->end < next ? top->end : next;
+
+			push_range(out, &n, top, at, end);
+			if (end > at)
+				at = end;
+			if (top->end > next)
+				break;
+			depth--;
+		}
+		at = next;
+		if (i < len)
+			open[depth++] = &in[i];
+	}
+	return n;
+}
+
+static bool sorted(const struct seam_cfi_range *v, size_t len)
+{
+	for (size_t i = 1; i < len; i++)
+		if (range_cmp(&v[i - 1], &v[i]) > 0)
+			return false;
+	return true;
+}
+
+int seam_cfi_index(struct seam_cfi *cfi)
+{
+	struct index_build b = {.cfi = cfi};
+	const struct seam_cfi_visitor v = {.fde = index_add, .ctx = &b};
+	const struct seam_cfi_range **open = NULL;
+	struct seam_cfi_range *out = NULL;
+	int rc = 0;
+
+	if (cfi->indexed)
+		return 0;
+	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++)
+		rc = seam_cfi_walk(cfi, &cfi->sections[i], &v);
+	if (rc || !b.len)
+		goto out;
+	if (!sorted(b.v, b.len))
+		qsort(b.v, b.len, sizeof(*b.v), range_cmp);
+	out = reallocarray(NULL, 2 * b.len, sizeof(*out));
+	open = reallocarray(NULL, b.len, sizeof(*open));
+	if (!out || !open) {
+		rc = -ENOMEM;
+		goto out;
+	}
+	cfi->num_ranges = flatten(b.v, b.len, out, open);
+	cfi->ranges = out;
+	out = NULL;
+out:
+	if (!rc)
+		cfi->indexed = true;
+	free(open);
+	free(out);
+	free(b.v);
+	return rc;
+}
+
+/* The first range that starts above svma. */
+static size_t upper_range(const struct seam_cfi *cfi, uint64_t svma)
+{
+	size_t lo = 0, hi = cfi->num_ranges, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (cfi->ranges[mid].start <= svma)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+struct seam_cfi_range *seam_cfi_range_find(const struct seam_cfi *cfi,
+					   uint64_t svma)
+{
+	size_t i = upper_range(cfi, svma);
+
+	if (!i || svma >= cfi->ranges[i - 1].end)
+		return NULL;
+	return &cfi->ranges[i - 1];
+}
+
+bool seam_cfi_next(struct seam_cfi *cfi, uint64_t svma, uint64_t *ret_start)
+{
+	size_t i;
+
+	if (seam_cfi_index(cfi))
+		return false;
+	i = upper_range(cfi, svma);
+	if (i == cfi->num_ranges)
+		return false;
+	*ret_start = cfi->ranges[i].start;
+	return true;
+}
+
+struct row_search {
+	uint64_t svma;
+	bool found;
+	bool stop; /* at the row, the FDE is known to be good */
+	struct seam_cfi_row *row;
+};
+
+static int keep_row(void *ctx, const struct seam_cfi_row *row)
+{
+	struct row_search *s = ctx;
+
+	if (s->svma < row->start || s->svma >= row->end)
+		return 0;
+	*s->row = *row;
+	s->found = true;
+	return s->stop;
+}
+
+/* Runs the FDE that answers for svma. The first time to its end, since an
+ * FDE is believed as a whole or not at all. */
+static int search(struct seam_cfi *cfi, uint64_t svma,
+		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr)
+{
+	struct seam_cfi_range *range = seam_cfi_range_find(cfi, svma);
+	struct row_search s = {.svma = svma, .row = ret_row};
+	const struct seam_cfi_section *sec;
+	struct seam_cfi_fault fault;
+	struct seam_cfi_entry entry;
+	struct seam_fde fde;
+
+	if (!range)
+		return -ENOENT;
+	s.stop = range->is_good;
+	sec = &cfi->sections[range->section];
+	if (!seam_cfi_entry_read(sec, range->off, &entry, &fault) ||
+	    !seam_fde_parse(cfi, sec, &entry, &fde, &fault) ||
+	    seam_fde_run(cfi, &fde, keep_row, &s, &fault) < 0) {
+		seam_cfi_errinfo(reterr, sec, &fault);
+		return -EINVAL;
+	}
+	range->is_good = true;
+	return s.found ? 0 : -ENOENT;
+}
+
+int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
+		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr)
+{
+	struct seam_cfi_found *slot;
+	int rc = seam_cfi_index(cfi);
+
+	if (rc)
+		return rc;
+	if (!cfi->found) {
+		cfi->found = calloc(SEAM_CFI_FOUND_SLOTS, sizeof(*cfi->found));
+		if (!cfi->found)
+			return -ENOMEM;
+	}
+	/* Samples of one program share most of their return addresses, and a
+	 * large function's FDE takes microseconds to run. */
+	slot = &cfi->found[(svma * 0x9e3779b97f4a7c15) >> 54];
+	if (!slot->used || slot->svma != svma) {
+		slot->used = false;
+		rc = search(cfi, svma, &slot->row, reterr);
+		if (rc)
+			return rc;
+		slot->svma = svma;
+		slot->used = true;
+	}
+	*ret_row = slot->row;
+	return 0;
+}
