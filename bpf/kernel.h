@@ -111,6 +111,18 @@ struct bpf_map {
 
 struct linux_binprm;
 
+struct hrtimer {
+	void *function;
+};
+
+struct hw_perf_event {
+	struct hrtimer hrtimer;
+};
+
+struct perf_event {
+	struct hw_perf_event hw;
+	uint64_t bpf_cookie;
+};
 
 #pragma clang attribute pop
 

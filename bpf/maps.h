@@ -28,7 +28,8 @@ const volatile uint32_t seam_watch_mode = SEAM_WATCH_TGID;
 const volatile uint32_t seam_max_stack = 512;
 const volatile uint32_t seam_stack_copy = 65536;
 const volatile bool seam_kfunc_impl = true; /* 6.18's spelling */
-const volatile uint64_t seam_clock_period[SEAM_MAX_EVENTS]; /* per event; 0: not a clock */
+/* The high part of our events' BPF cookies; the low is the event's number. */
+const volatile uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
 
 /* Moves when a table is added or taken away: cached mappings are stale. */
 uint32_t seam_tables_generation;

@@ -28,33 +28,37 @@ static __always_inline bool has_user(struct task_struct *task)
 					     PF_USER_WORKER));
 }
 
-/*
- * Counts an event, and the periods of its clock that passed without one.
- * A tick that comes late swallows the ticks it should have been: the timer
- * skips them. A tick that is whole periods late to the point was not late:
- * another was dropped, and stays missing in the count.
- */
-static __always_inline void count_event(uint32_t event, uint64_t now)
+static __always_inline void count_event(uint32_t event)
 {
 	struct seam_cpu_state *cpu = cpu_state();
-	uint64_t period, late, missed;
 
 	if (!cpu || event >= SEAM_MAX_EVENTS)
 		return;
 	cpu->counts[SEAM_COUNT_EVENTS]++;
 	cpu->event_runs[event]++;
-	period = seam_clock_period[event];
-	if (!period)
-		return;
-	if (!cpu->next_tick_ns[event] || now < cpu->next_tick_ns[event]) {
-		cpu->next_tick_ns[event] = now + period;
-		return;
-	}
-	late = now - cpu->next_tick_ns[event];
-	missed = late / period;
-	if (missed && late % period > period / 16)
-		cpu->counts[SEAM_COUNT_LATE] += missed;
-	cpu->next_tick_ns[event] += (missed + 1) * period;
+}
+
+/*
+ * How often our clocks' timers expired, whether or not the event program
+ * ran then: the kernel drops an event's program without a word while
+ * another BPF program or a map system call is at work on that CPU. An
+ * event's own count of nanoseconds would not do: a virtual machine loses
+ * timer interrupts, and those are nobody's samples.
+ */
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(seam_expiry, struct hrtimer *timer)
+{
+	/* The timer lies in its event; of another kind's timer this reads
+	 * something else, which is not our tag. */
+	const char *event = (const char *)bpf_rdonly_cast(timer, 0) -
+			    bpf_core_field_offset(struct perf_event,
+						  hw.hrtimer);
+	uint64_t cookie = *(const uint64_t *)(event +
+		bpf_core_field_offset(struct perf_event, bpf_cookie));
+
+	if ((cookie & SEAM_EVENT_TAG_MASK) == seam_event_tag)
+		count(SEAM_COUNT_EXPIRIES);
+	return 0;
 }
 
 static __always_inline int sample_emit(void *ctx, struct sample_buffer *buf,
@@ -81,14 +85,15 @@ SEC("perf_event")
 int seam_event(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t event = bpf_get_attach_cookie(ctx), zero = 0;
+	uint32_t event = bpf_get_attach_cookie(ctx) & ~SEAM_EVENT_TAG_MASK;
+	uint32_t zero = 0;
 	uint64_t now = bpf_ktime_get_ns();
 	volatile uint64_t *cs = (volatile uint64_t *)&ctx->regs.cs;
 	bool in_user = *cs & 3;
 	struct sample_buffer *buf;
 	struct element *el = NULL;
 
-	count_event(event, now);
+	count_event(event);
 	if (!is_watched(task)) {
 		count(SEAM_COUNT_FILTERED);
 		return 0;

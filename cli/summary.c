@@ -86,8 +86,6 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 	fprintf(to, "; the event fired %" PRIu64 " times", c->events);
 	if (c->expected)
 		fprintf(to, ", expected %" PRIu64, c->expected);
-	if (c->late)
-		fprintf(to, " (%" PRIu64 " in late ticks)", c->late);
 	fputc('\n', to);
 	print_ends(to, sum);
 	fprintf(to,
@@ -147,7 +145,6 @@ static json_t *json_summary(const struct seam_summary *sum)
 	json_object_set_new(root, "event", json_string(sum->event));
 	set_count(root, "events", c->events);
 	set_count(root, "expected", c->expected);
-	set_count(root, "late", c->late);
 	set_count(root, "wanted", sum->wanted);
 	json_object_set_new(root, "end", json_ends(sum));
 	set_count(root, "unwinds", c->unwinds);

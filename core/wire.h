@@ -118,7 +118,7 @@ struct seam_table_ref {
 /* Where something can be lost, or is worth counting, on the kernel side. */
 enum seam_count {
 	SEAM_COUNT_EVENTS,	  /* every run of an event program */
-	SEAM_COUNT_LATE,	  /* clock periods that passed while late */
+	SEAM_COUNT_EXPIRIES,	  /* of our clocks' timers */
 	SEAM_COUNT_FILTERED,	  /* not a watched task */
 	SEAM_COUNT_SAMPLES,	  /* of watched tasks */
 	SEAM_COUNT_WANTED,	  /* of those, that want a user half */
@@ -151,11 +151,11 @@ enum seam_count {
 };
 
 #define SEAM_MAX_EVENTS 16
+#define SEAM_EVENT_TAG_MASK (~(uint64_t)(SEAM_MAX_EVENTS - 1))
 
 /* One for each CPU, only it writes. */
 struct seam_cpu_state {
 	uint64_t cookies; /* counter of the cookie's high part */
-	uint64_t next_tick_ns[SEAM_MAX_EVENTS]; /* of clock events */
 	uint64_t counts[SEAM_COUNT_MAX];
 	uint64_t ends[SEAM_END_MAX]; /* user stacks written, by end code */
 	uint64_t event_runs[SEAM_MAX_EVENTS];

@@ -102,9 +102,7 @@ struct seam_client_opts {
 /* What a session has seen and lost, so far. */
 struct seam_counts {
 	uint64_t events;     /* overflows that the event program saw */
-	uint64_t expected;   /* by the events' own count; 0: unknown */
-	uint64_t late;	     /* clock periods that passed in a late tick:
-			      * the timer skips them, expected has them */
+	uint64_t expected;   /* by a count of their own; 0: unknown */
 	uint64_t samples;    /* of the client's tasks */
 	uint64_t wanted;     /* of those, that want a user half */
 	uint64_t own;	     /* taken inside seam's own unwind: not given */

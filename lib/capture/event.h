@@ -41,7 +41,8 @@ int seam_event_open(const struct seam_event_spec *spec, struct seam_event *ret,
 void seam_event_close(struct seam_event *ev);
 int seam_event_enable(struct seam_event *ev, bool on);
 
-/* How often it must have fired by its own count; 0: cannot be told. */
+/* How often it must have fired by its own count; 0: cannot be told (clocks:
+ * BPF counts their timers' expiries). */
 uint64_t seam_event_expected(const struct seam_event *ev);
 /* The sample id of the descriptor for a CPU. */
 uint64_t seam_event_id(const struct seam_event *ev, uint32_t cpu);

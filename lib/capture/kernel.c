@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "capture/fail.h"
@@ -30,6 +31,7 @@ struct seam_kernel {
 	uint8_t *arena;
 	size_t arena_size;
 	int poll_fd;
+	uint64_t event_tag;
 	seam_record_fn *fn;
 	void *fn_ctx;
 };
@@ -64,8 +66,11 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	skel->rodata->seam_max_stack = opts->max_stack;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
 	skel->rodata->seam_kfunc_impl = impl;
-	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
-		skel->rodata->seam_clock_period[i] = opts->clock_period_ns[i];
+	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
+	    sizeof(k->event_tag))
+		return -EIO;
+	k->event_tag &= SEAM_EVENT_TAG_MASK;
+	skel->rodata->seam_event_tag = k->event_tag;
 	return bpf_map__set_map_extra(skel->maps.arena, ARENA_ADDR);
 }
 
@@ -112,6 +117,9 @@ static int map_arena(struct seam_kernel *k)
 	if (at == MAP_FAILED)
 		return -errno;
 	k->arena = at;
+	/* Pages come when user space touches them; until then BPF reads 0,
+	 * loses what it writes, and pays a fault for each. */
+	memset(k->arena, 0, SEAM_TABLES_OFFSET);
 	return 0;
 }
 
@@ -121,7 +129,7 @@ static int attach_tasks(struct seam_kernel *k)
 	struct bpf_program *const progs[] = {
 		k->skel->progs.seam_exec,      k->skel->progs.seam_exit,
 		k->skel->progs.seam_fork,      k->skel->progs.seam_exec_done,
-		k->skel->progs.seam_free,
+		k->skel->progs.seam_free,      k->skel->progs.seam_expiry,
 	};
 
 	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
@@ -218,7 +226,7 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 
 int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event)
 {
-	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = event);
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = k->event_tag | event);
 	struct bpf_link *link;
 
 	if (k->n_links >= MAX_LINKS)

@@ -19,7 +19,6 @@ struct seam_kernel_opts {
 	enum seam_watch watch;
 	uint32_t max_stack;  /* frames, 1 to SEAM_MAX_FRAMES */
 	uint32_t stack_copy; /* bytes, at most SEAM_MAX_COPY */
-	uint64_t clock_period_ns[SEAM_MAX_EVENTS]; /* 0: not a clock */
 };
 
 /* Loads and attaches what follows tasks; no event yet. */

@@ -295,7 +295,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->events = k.count[SEAM_COUNT_EVENTS];
 	for (size_t i = 0; i < s->n_events; i++)
 		ret->expected += seam_event_expected(&s->events[i]);
-	ret->late = k.count[SEAM_COUNT_LATE];
+	ret->expected += k.count[SEAM_COUNT_EXPIRIES];
 	ret->samples = k.count[SEAM_COUNT_SAMPLES];
 	ret->wanted = k.count[SEAM_COUNT_WANTED];
 	ret->own = s->own;

@@ -107,8 +107,6 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	};
 	int err;
 
-	for (size_t i = 0; i < s->n_events; i++)
-		opts.clock_period_ns[i] = s->events[i].period_ns;
 	err = seam_kernel_open(&opts, &s->kernel, reterr);
 	if (err)
 		return err;
