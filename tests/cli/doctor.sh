@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# doctor.sh SEAM
+# Description: doctor's text, JSON and exit status agree, with all rights and
+# without any.
+. "$(dirname "$0")/../../tools/tap.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+chmod 755 "$dir"
+cp "$1" "$dir/seam"
+seam=$dir/seam
+export XDG_CACHE_HOME="$dir/cache"
+
+# exits STATUS COMMAND...: its output is in $dir/out and $dir/err.
+exits() {
+	wanted=$1
+	shift
+	"$@" >"$dir/out" 2>"$dir/err"
+	status=$?
+	[ "$status" = "$wanted" ] && return
+	echo "exit status $status, wanted $wanted"
+	cat "$dir/out" "$dir/err"
+	return 1
+}
+
+# The answer's own words say which exit status is right.
+agrees() {
+	"$@" --json >"$dir/json" 2>"$dir/err"
+	status=$?
+	[ ! -s "$dir/err" ] || { cat "$dir/err"; return 1; }
+	"$@" >"$dir/text" || [ $? = "$status" ] ||
+		{ echo 'text and JSON end differently'; return 1; }
+	python3 - "$status" "$dir/json" "$dir/text" <<'END'
+import json, sys
+status, answer = int(sys.argv[1]), json.load(open(sys.argv[2]))
+text = open(sys.argv[3]).read()
+names = [e["name"] for e in answer["engines"]]
+assert names == ["deferred", "immediate", "native", "dump"], names
+assert status == (0 if answer.get("engine") == "deferred" else 1), status
+for r in answer["checks"] + answer["engines"]:
+    assert r["state"] in ("yes", "part", "no"), r
+    line = f"  {r['state']:<4}  {r['name']:<20} {r['found']}\n"
+    assert line in text, line
+works = {e["name"]: e["state"] for e in answer["engines"]}
+assert (works["deferred"] == "yes") == (status == 0), works
+for e in answer["engines"][1:]:
+    assert "not built yet" in e["found"], e
+END
+}
+
+refused() {
+	agrees "$@" || return
+	python3 - "$dir/json" <<'END'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+checks = {c["name"]: c for c in answer["checks"]}
+assert "engine" not in answer, answer
+assert checks["rights"]["state"] == "no", checks["rights"]
+assert "CAP_BPF" in checks["rights"]["found"], checks["rights"]
+assert answer["next"], answer
+END
+}
+
+check 'doctor ends and explains itself' agrees "$seam" doctor
+check '--help is 0' exits 0 "$seam" doctor --help
+check 'an unknown option is 2' exits 2 "$seam" doctor --nonsense
+check 'an argument is 2' exits 2 "$seam" doctor now
+check 'an answer that cannot be written is 1' \
+	exits 1 sh -c '"$1" doctor >/dev/full' sh "$seam"
+if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 true 2>/dev/null; then
+	check 'without rights it says so, and what to do' refused \
+		setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"$seam" doctor
+	check 'without rights nothing else is the reason' \
+		grep -q 'deferred .*rights: ' "$dir/text"
+else
+	skip 'without rights it says so' 'dropping rights takes root'
+fi
+tap_done
