@@ -38,17 +38,17 @@ static int open_vdso(struct seam_elf **ret)
 	return rc;
 }
 
-static void open_file(struct load *l)
+static int open_path(struct load *l, const char *path)
 {
 	struct seam_symbol_file *f = l->f;
 	uint8_t id[SEAM_BUILD_ID_MAX];
 	size_t id_len;
+	int rc;
 
-	l->rc = !strcmp(f->path, "[vdso]")
-			? open_vdso(&l->elf)
-			: seam_symbol_open_elf(f->path, &l->elf);
-	if (l->rc)
-		return;
+	rc = !strcmp(path, "[vdso]") ? open_vdso(&l->elf)
+				     : seam_symbol_open_elf(path, &l->elf);
+	if (rc)
+		return rc;
 	id_len = seam_elf_build_id(l->elf, id);
 	if (!f->build_id_len) {
 		memcpy(f->build_id, id, id_len);
@@ -56,8 +56,28 @@ static void open_file(struct load *l)
 	} else if (id_len != f->build_id_len ||
 		   memcmp(id, f->build_id, id_len)) {
 		l->elf = seam_elf_close(l->elf);
-		l->rc = -ESTALE;
+		return -ESTALE;
 	}
+	return 0;
+}
+
+/* A file that was replaced by one like it, as by a reinstalled package, is
+ * there without the kernel's mark; only its build-id can tell. */
+static void open_file(struct load *l)
+{
+	static const char mark[] = " (deleted)";
+	const struct seam_symbol_file *f = l->f;
+	size_t len = strlen(f->path);
+	char *path;
+
+	l->rc = open_path(l, f->path);
+	if (l->rc != -ENOENT || !f->build_id_len || len < sizeof(mark) ||
+	    strcmp(f->path + len - (sizeof(mark) - 1), mark))
+		return;
+	path = strndup(f->path, len - (sizeof(mark) - 1));
+	if (path)
+		l->rc = open_path(l, path);
+	free(path);
 }
 
 static int copy_segments(struct seam_symbol_file *f, const struct seam_elf *elf)

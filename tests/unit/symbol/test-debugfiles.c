@@ -273,6 +273,13 @@ static void test_replaced(void **state)
 	assert_string_equal(look_up("n", "p", hidden_off),
 			    "the file there now has another build-id than the "
 			    "one recorded");
+	/* Deleted, and back: believed by its build-id alone. */
+	assert_string_equal(look_up("p (deleted)", "p", hidden_off), "hidden");
+	assert_string_equal(look_up("q (deleted)", "p", hidden_off),
+			    "the file there now has another build-id than the "
+			    "one recorded");
+	assert_string_equal(look_up("p (deleted)", NULL, hidden_off),
+			    "No such file or directory");
 	/* A debug file that elfutils made still tells where its code lies. */
 	if (!have_tools("eu-strip"))
 		skip();
