@@ -81,7 +81,7 @@ def stack():
     frames, frame, newer = [], gdb.newest_frame(), None
     end = "outermost"
     while frame is not None:
-        if frame.type() != gdb.INLINE_FRAME:
+        if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
             frames.append(cached(frame, newer))
             newer = frame.type()
         reason = frame.unwind_stop_reason()

@@ -135,7 +135,7 @@ def main():
     args = parser.parse_args()
     if os.geteuid() != 0:
         print("1..0 # SKIP recording with BPF needs root here")
-        return 77
+        return 0
     good, number = True, 0
     for variant, name in programs(args):
         for vary in itertools.product(*settings_of(name)["vary"]):

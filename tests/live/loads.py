@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Record the real programs of tests/loads and hold each to the bar.
+
+    loads.py --seam build/seam --progs build/tests/progs \\
+        --loads build/tests/loads [--match 'xz*'] [--freq 4999]
+
+Each load is recorded twice, with an empty table cache and with the one that
+the first recording filled. Per load and recording, never pooled: at least
+5,000 samples that want a user half, 99.9 % of them whole, and at most 0.1 %
+between the samples that the kernel's own count expects and those that came.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCES = os.path.join(HERE, "..", "loads")
+LEAST_WANTED, LEAST_WHOLE, MOST_GAP = 5000, 0.999, 0.001
+
+
+def faults(summary, freq):
+    """What is wrong with a recording's summary, as sentences."""
+    wanted, end = summary["wanted"], summary["end"]
+    samples, expected = summary["samples"], summary["expected"]
+    whole = end.get("outermost", 0)
+    if wanted < LEAST_WANTED:
+        yield "only %d wanted samples at %d Hz" % (wanted, freq)
+    if whole < wanted * LEAST_WHOLE:
+        yield "%.3f %% whole" % (100 * whole / max(wanted, 1))
+    if whole > wanted:
+        yield "more whole stacks than wanted ones"
+    if abs(expected - samples) > expected * MOST_GAP:
+        yield "%d samples where %d were expected" % (samples, expected)
+    reasons = sum(n for code, n in end.items() if code != "no-user")
+    if reasons != wanted:
+        yield "%d wanted, but %d end codes" % (wanted, reasons)
+
+
+def describe(summary):
+    others = " ".join("%s=%d" % item for item in
+                      sorted(summary["end"].items()) if item[1])
+    lost = " ".join("%s=%d" % item for item in
+                    sorted(summary.get("lost", {}).items()) if item[1])
+    whole = summary["end"].get("outermost", 0)
+    return "samples %d, expected %d, wanted %d, whole %.4f %%, unwinds %d, " \
+        "served %s, engine %s, ns per frame %s; %s; lost: %s" % (
+            summary["samples"], summary["expected"], summary["wanted"],
+            100 * whole / max(summary["wanted"], 1), summary["unwinds"],
+            summary.get("served_per_unwind", "?"), summary["engine"],
+            summary.get("ns_per_frame", "?"), others, lost or "none")
+
+
+class Load:
+    def __init__(self, args, name, folder):
+        self.args = args
+        self.name = name
+        self.folder = folder
+        self.env = dict(os.environ, XDG_CACHE_HOME=os.path.join(
+            folder, "cache"), PROGS=os.path.realpath(args.progs),
+            LOADS=os.path.realpath(args.loads))
+        os.mkdir(os.path.join(folder, "cache"))
+        os.mkdir(os.path.join(folder, "input"))
+
+    def script(self, verb):
+        return subprocess.run(
+            ["sh", os.path.join(SOURCES, self.name + ".sh"), verb,
+             os.path.join(self.folder, "input")], env=self.env,
+            stdout=subprocess.PIPE)
+
+    def record(self, command):
+        """(summary or None, complaints)"""
+        out = os.path.join(self.folder, "summary.json")
+        log = os.path.join(self.folder, "log")
+        if os.path.exists(out):
+            os.unlink(out)
+        with open(log, "w") as err:
+            status = subprocess.run(
+                [self.args.seam, "record", "-o",
+                 os.path.join(self.folder, "perf.data"), "-e", "cpu-clock",
+                 "-F", str(self.args.freq), "--json-summary", out, "--"] +
+                command, env=self.env, stdout=subprocess.DEVNULL,
+                stderr=err).returncode
+        if status or not os.path.exists(out):
+            tail = open(log, errors="replace").read()[-800:]
+            return None, ["status %d: %s" % (status, tail)]
+        summary = json.load(open(out))
+        return summary, list(faults(summary, self.args.freq))
+
+
+def run(args, name, number):
+    """Prints two TAP lines; returns whether both are good."""
+    with tempfile.TemporaryDirectory(prefix="load-") as folder:
+        load = Load(args, name, folder)
+        prepared = load.script("prepare")
+        if prepared.returncode == 77:
+            reason = prepared.stdout.decode().strip()
+            for i in (0, 1):
+                print("ok %d - %s # SKIP %s" % (number + i, name, reason))
+            return True
+        command = load.script("command").stdout.decode().split("\0")[:-1]
+        ready = prepared.returncode == 0 and command != []
+        good = ready
+        for i, cache in enumerate(("cold", "warm")):
+            summary, wrong = load.record(command) if ready else (
+                None, ["its input could not be made"])
+            print("%sok %d - %s, %s cache" % (
+                "not " if wrong else "", number + i, name, cache))
+            for line in "\n".join(wrong).splitlines():
+                print("#   " + line)
+            if summary:
+                print("# " + describe(summary))
+            sys.stdout.flush()
+            good &= not wrong
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seam", default="build/seam")
+    parser.add_argument("--progs", required=True)
+    parser.add_argument("--loads", required=True)
+    parser.add_argument("--match", default="*")
+    parser.add_argument("--freq", type=int, default=4999)
+    parser.add_argument("--no-root-needed", action="store_true",
+                        help="for the self-test")
+    args = parser.parse_args()
+    if os.geteuid() != 0 and not args.no_root_needed:
+        print("1..0 # SKIP recording with BPF needs root here")
+        return 0
+    names = sorted(entry[:-3] for entry in os.listdir(SOURCES)
+                   if entry.endswith(".sh") and entry != "lib.sh" and
+                   fnmatch.fnmatch(entry[:-3], args.match))
+    good = True
+    for index, name in enumerate(names):
+        good &= run(args, name, 2 * index + 1)
+    print("1..%d" % (2 * len(names)))
+    return 0 if good and names else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# gcc's cc1 on the largest C file of this repository, over and over.
+. "$(dirname "$0")/lib.sh"
+
+prepare() {
+	need gcc
+	root=$here/../..
+	largest=$(find "$root/lib" "$root/cli" "$root/core" -name '*.c' \
+		-exec ls -S {} + | head -n 1)
+	gcc -std=gnu17 -D_GNU_SOURCE -DSEAM_VERSION='"0"' -E -I"$root" \
+		-I"$root/include" -I"$root/lib" -o "$1/largest.i" "$largest"
+}
+
+# cc1 takes a fraction of a second a time.
+load() {
+	args sh -c 'for i in $(seq '"${CC1_ROUNDS:-12}"'); do
+		"$0" -quiet -O3 -fpreprocessed "$1" -o /dev/null || exit 1
+	done' "$(gcc -print-prog-name=cc1)" "$1/largest.i"
+}
+
+load_main "$@"
