@@ -29,7 +29,7 @@ struct build {
 	struct seam_table_stats stats;
 
 	/* The function being built: adjacent rows with a rule. */
-	bool is_open, signal;
+	bool is_open;
 	uint64_t func_start; /* svma */
 	uint64_t run_start, run_end; /* as this form has addresses */
 
@@ -121,7 +121,6 @@ static int open_run(struct build *b, const struct seam_cfi_row *row)
 	if (r)
 		return r;
 	b->is_open = true;
-	b->signal = row->signal;
 	b->func_start = row->func_start;
 	b->run_start = func.start;
 	return 0;
@@ -137,7 +136,7 @@ static int add_rule(struct build *b, const struct seam_cfi_row *row,
 
 	if (b->is_open &&
 	    (start != b->run_end || row->func_start != b->func_start ||
-	     row->signal != b->signal || end - b->run_start > UINT32_MAX))
+	     end - b->run_start > UINT32_MAX))
 		r = close_run(b);
 	if (!r && !b->is_open)
 		r = open_run(b, row);

@@ -333,6 +333,39 @@ static void test_overlap(void **state)
 	free(bytes);
 }
 
+/* Rules that differ in one part only are two rows. */
+static void test_not_merged(void **state)
+{
+	static const struct in_row rows[] = {
+		{0, {.cfa = MEM(SP, 8), .cfa_add = 8}},
+		{1, {.cfa = MEM(SP, 8), .cfa_add = 16}},
+		{2, {.cfa = MEM(SP, 16), .cfa_add = 16}},
+		{3, {.cfa = MEM(FP, 16), .cfa_add = 16}},
+		{4, {.cfa = REG(FP, 16)}},
+		{5, {.cfa = REG(FP, 16), .ra = SLOT(-16)}},
+		{6, {.cfa = REG(FP, 16), .fp = SLOT(-16)}},
+		{7, OUTERMOST},
+	};
+	struct seam_sframe_builder *b = new_builder(SEAM_SFRAME_ALLOW_ADD, 0);
+	struct seam_sframe_builder_func func = {.start = 0x1000};
+	struct seam_sframe_builder_totals totals;
+	struct in_row twice[2 * COUNT(rows)];
+	uint8_t *bytes;
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(twice); i++) {
+		twice[i] = rows[i / 2];
+		twice[i].off = (uint32_t)i;
+	}
+	add(b, func, COUNT(twice), twice, COUNT(twice));
+	bytes = finish(b, 0, &len, &totals);
+	assert_int_equal(totals.rows, COUNT(rows));
+	for (size_t i = 0; i < COUNT(twice); i++)
+		check_at(bytes, len, 0, 0x1000 + i, &twice[i].rule);
+	free(bytes);
+}
+
 static void test_pcmask(void **state)
 {
 	static const struct in_row rows[] = {{0, {.cfa = REG(SP, 8)}},
@@ -546,6 +579,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_not_merged),
 		cmocka_unit_test(test_pcmask),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_many_rows),

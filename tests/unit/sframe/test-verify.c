@@ -180,7 +180,12 @@ static const struct bad bads[] = {
 	 ROW(26),
 	 {{ROW(26), 0x32}},
 	 1},
-	{"flex fp control 0", SEAM_SFRAME_ROW, ROW(23), {{ROW(26), 0}}, 1},
+	{"flex fp control 0",
+	 SEAM_SFRAME_ROW,
+	 ROW(23),
+	 {{ROW(22), 0x08}, {ROW(26), 0}},
+	 2},
+	{"flex word too many", SEAM_SFRAME_ROW, ROW(23), {{ROW(26), 0}}, 1},
 };
 
 static void check_bad(const struct bad *b)
@@ -200,6 +205,9 @@ static void check_bad(const struct bad *b)
 			 (unsigned long)b->offset);
 	assert_string_equal(err.where, ".sframe");
 	assert_true(err.reason[0]);
+	/* Others have the same code and offset. */
+	if (strstr(b->what, "past the end"))
+		assert_non_null(strstr(err.reason, "past the end"));
 }
 
 static void test_bad(void **state)

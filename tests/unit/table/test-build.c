@@ -293,6 +293,31 @@ static void test_outside(void **state)
 	done(&t);
 }
 
+/* A function that goes on in a segment from elsewhere in the file. */
+static void test_two_segments(void **state)
+{
+	struct seam_rule rule;
+	struct tables t;
+
+	(void)state;
+	image_init(&im, ET_EXEC, 0);
+	image_segment(&im, 0x1000, CODE, 0x1000, PF_R | PF_X);
+	image_segment(&im, 0x3000, CODE + 0x1000, 0x1000, PF_R | PF_X);
+	image_fde(&im, CODE + 0xff0, 0x20, false, OPS(ADVANCE(16), CFA_IS(16)));
+	t = build();
+	assert_int_equal(t.stats[0].functions, 1);
+	assert_int_equal(t.stats[1].functions, 2);
+	assert_int_equal(seam_sframe_find(&t.sf[1], 0x1fff, &rule), 0);
+	assert_int_equal(rule.cfa.off, 8);
+	assert_int_equal(seam_sframe_find(&t.sf[1], 0x2000, &rule),
+			 SEAM_NO_RULE);
+	assert_int_equal(seam_sframe_find(&t.sf[1], 0x3000, &rule), 0);
+	assert_int_equal(rule.cfa.off, 16);
+	assert_int_equal(seam_sframe_find(&t.sf[1], 0x3010, &rule),
+			 SEAM_NO_RULE);
+	done(&t);
+}
+
 /* The later start keeps the bytes, as seam_cfi_find has it. */
 static void test_overlap(void **state)
 {
@@ -421,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_two_segments),
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_entry),
 		cmocka_unit_test(test_entry_of_library),

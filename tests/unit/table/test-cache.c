@@ -273,6 +273,42 @@ static void test_another_program(void **state)
 	expect_rebuilt();
 }
 
+/* The same build-id, the same everything but one byte of CFI. */
+static void test_another_build(void **state)
+{
+	struct seam_table_cache *cache = open_cache();
+	const uint8_t *from;
+	uint8_t *copy, *want, *got, *op;
+	struct seam_elf_section cfi;
+	struct seam_elf *elf;
+	size_t size, want_size, got_size;
+
+	(void)state;
+	from = seam_elf_bytes(t.elf, &size);
+	copy = malloc(size);
+	memcpy(copy, from, size);
+	assert_int_equal(seam_elf_section(t.elf, ".eh_frame", &cfi), 0);
+	/* def_cfa_offset 16 becomes 24 */
+	op = memmem(copy + cfi.off, cfi.size, "\x0e\x10", 2);
+	assert_non_null(op);
+	op[1] = 24;
+	assert_int_equal(seam_elf_open_mem(copy, size, &elf, NULL), 0);
+	assert_int_equal(
+		seam_table_build_kernel(elf, &want, &want_size, NULL, NULL), 0);
+	assert_true(want_size != t.size || memcmp(want, t.table, t.size));
+	assert_int_equal(
+		seam_table_load_kernel(cache, elf, &got, &got_size, NULL, NULL),
+		0);
+	assert_int_equal(got_size, want_size);
+	assert_memory_equal(got, want, want_size);
+	free(got);
+	free(want);
+	seam_elf_close(elf);
+	free(copy);
+	load_right(cache);
+	seam_table_cache_close(cache);
+}
+
 static void test_no_plain_file(void **state)
 {
 	char target[PATH_MAX];
@@ -444,6 +480,7 @@ int main(void)
 		cmocka_unit_test_setup(test_other_lengths, fill),
 		cmocka_unit_test_setup(test_checksum_is_not_enough, fill),
 		cmocka_unit_test_setup(test_another_program, fill),
+		cmocka_unit_test_setup(test_another_build, fill),
 		cmocka_unit_test_setup(test_no_plain_file, fill),
 		cmocka_unit_test_setup(test_others_may_write, fill),
 		cmocka_unit_test_setup(test_gone, fill),
