@@ -431,7 +431,10 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->cursor.sp = regs[SEAM_AMD64_REG_SP];
 	s->cursor.fp = regs[SEAM_AMD64_REG_FP];
 	s->cursor.leaf = true;
-	s->cursor.exact = true;
+	/* A system call leaves the ip behind its instruction, as a call
+	 * does, and that may be a function's last: __restore_rt. The
+	 * instruction also leaves the ip in rcx. */
+	s->cursor.exact = regs[2] != regs[SEAM_AMD64_REG_IP];
 	s->asked = false;
 	s->other = env->how == HOW_OTHER;
 	s->faults = 0;

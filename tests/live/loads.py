@@ -3,7 +3,7 @@
 """Record the real programs of tests/loads and hold each to the bar.
 
     loads.py --seam build/seam --progs build/tests/progs \\
-        --loads build/tests/loads [--match 'xz*'] [--freq 4999]
+        [--match 'xz*'] [--freq 4999]
 
 Each load is recorded twice, with an empty table cache and with the one that
 the first recording filled. Per load and recording, never pooled: at least
@@ -27,7 +27,7 @@ LEAST_WANTED, LEAST_WHOLE, MOST_GAP = 5000, 0.999, 0.001
 def faults(summary, freq):
     """What is wrong with a recording's summary, as sentences."""
     wanted, end = summary["wanted"], summary["end"]
-    samples, expected = summary["samples"], summary["expected"]
+    samples, expected = summary["events"], summary["expected"]
     whole = end.get("outermost", 0)
     if wanted < LEAST_WANTED:
         yield "only %d wanted samples at %d Hz" % (wanted, freq)
@@ -62,8 +62,7 @@ class Load:
         self.name = name
         self.folder = folder
         self.env = dict(os.environ, XDG_CACHE_HOME=os.path.join(
-            folder, "cache"), PROGS=os.path.realpath(args.progs),
-            LOADS=os.path.realpath(args.loads))
+            folder, "cache"), PROGS=os.path.realpath(args.progs))
         os.mkdir(os.path.join(folder, "cache"))
         os.mkdir(os.path.join(folder, "input"))
 
@@ -124,7 +123,6 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seam", default="build/seam")
     parser.add_argument("--progs", required=True)
-    parser.add_argument("--loads", required=True)
     parser.add_argument("--match", default="*")
     parser.add_argument("--freq", type=int, default=4999)
     parser.add_argument("--no-root-needed", action="store_true",
