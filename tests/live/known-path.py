@@ -7,8 +7,9 @@
 
 One TAP line for each variant (program, compiler, -O, link) and setting; what
 check-paths.py says about a failed one follows as comments. With --recorder
-perf the stacks are perf's own (--call-graph dwarf): a way to try the programs
-and the checker without seam, and to see what a peer makes of them.
+perf the stacks are perf's own (--call-graph dwarf), with --recorder gdb they
+are gdb's at each of the first instructions: ways to try the programs and the
+checker without seam, and to see what peers make of them.
 """
 
 import argparse
@@ -59,6 +60,8 @@ def fill_in(text, values):
 def record(args, folder, exe, extra, arguments):
     """Returns None or why it failed; leaves folder/stacks.json."""
     data = os.path.join(folder, "perf.data")
+    if args.recorder == "gdb":
+        return step(args, folder, exe, arguments)
     if args.recorder == "perf":
         command = ["perf", "record", "-q", "-F", str(args.freq), "-e",
                    "cpu-clock", "--call-graph", "dwarf,32768", "-o", data]
@@ -80,12 +83,27 @@ def record(args, folder, exe, extra, arguments):
     return None
 
 
+def step(args, folder, exe, arguments):
+    """gdb's stack at each of the first instructions of the path."""
+    out = os.path.join(folder, "stacks.json")
+    subprocess.run(
+        ["gdb", "-nx", "-batch", "-x", os.path.join(HERE, "gdb-step.py"),
+         "--args", exe] + arguments, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, env=dict(
+            os.environ, STEPS=str(args.steps), OUT=out, LD_BIND_NOW="1",
+            FROM="spell" if "/fnptr-" in exe else "path_more"))
+    return None if os.path.exists(out) else "gdb wrote nothing"
+
+
 def check(args, folder, exe, name, values):
     command = [os.path.join(HERE, "check-paths.py"), "--exe", exe,
                "--expect", os.path.join(SOURCES, name + ".expect"),
                "--known-bad", os.path.join(SOURCES, "known-bad-cfi.txt"),
                "--json", os.path.join(folder, "stacks.json"),
                "--min", str(int(args.freq * args.seconds * args.share))]
+    if args.recorder == "gdb":
+        # It does not get everywhere: not into signal handlers, for one.
+        command += ["--no-coverage", "--no-kernel", "--min", str(args.steps)]
     for variable, value in values.items():
         command += ["--set", "%s=%s" % (variable, value)]
     done = subprocess.run(command, stdout=subprocess.PIPE,
@@ -130,10 +148,12 @@ def main():
     parser.add_argument("--share", type=float, default=0.5,
                         help="least part of freq * seconds to be had")
     parser.add_argument("--recorder", default="seam",
-                        choices=("seam", "perf"))
+                        choices=("seam", "perf", "gdb"))
+    parser.add_argument("--steps", type=int, default=1500,
+                        help="instructions for --recorder gdb")
     parser.add_argument("--keep", help="folder for the stacks of failures")
     args = parser.parse_args()
-    if os.geteuid() != 0:
+    if args.recorder == "seam" and os.geteuid() != 0:
         print("1..0 # SKIP recording with BPF needs root here")
         return 0
     good, number = True, 0

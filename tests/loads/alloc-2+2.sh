@@ -4,14 +4,14 @@
 . "$(dirname "$0")/lib.sh"
 
 prepare() {
-	[ -x "$LOADS/alloc" ] || {
-		echo "LOADS names no folder with the program alloc"
+	[ -x "$PROGS/alloc" ] || {
+		echo "PROGS names no folder with the program alloc"
 		exit 77
 	}
 }
 
 load() {
-	args "$LOADS/alloc" 2 2 3
+	args "$PROGS/alloc" 2 2 3
 }
 
 load_main "$@"
