@@ -10,6 +10,7 @@
 #include "sframe/encode-row.h"
 
 #define MAX_FRES 65535
+#define RADIX_BITS 11
 
 struct entry {
 	uint64_t start;
@@ -186,25 +187,58 @@ int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
 	return r;
 }
 
-static int compare_entries(const void *pa, const void *pb)
+/*
+ * One pass of a radix sort: by RADIX_BITS of the starts, entries that have
+ * the same ones staying in order.
+ */
+static void sort_pass(const struct entry *from, struct entry *to, size_t num,
+		      uint64_t base, unsigned int shift)
 {
-	const struct entry *a = pa, *b = pb;
+	size_t at[1 << RADIX_BITS] = {0}, sum = 0;
+	size_t mask = (1 << RADIX_BITS) - 1;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	/* In the order they were added. */
-	return a->fre_off < b->fre_off ? -1 : a->fre_off > b->fre_off;
+	for (size_t i = 0; i < num; i++)
+		at[(from[i].start - base) >> shift & mask]++;
+	for (size_t i = 0; i <= mask; i++) {
+		size_t count = at[i];
+
+		at[i] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < num; i++)
+		to[at[(from[i].start - base) >> shift & mask]++] = from[i];
 }
 
-static void sort_entries(struct seam_sframe_builder *b)
+/*
+ * By start; of equal starts, the one added first comes first. Files have
+ * tens of thousands of functions within a few MiB: three passes.
+ */
+static int sort_entries(struct seam_sframe_builder *b)
 {
-	for (size_t i = 1; i < b->num_entries; i++) {
-		if (compare_entries(&b->entries[i - 1], &b->entries[i]) > 0) {
-			qsort(b->entries, b->num_entries, sizeof(*b->entries),
-			      compare_entries);
-			return;
-		}
+	uint64_t low = UINT64_MAX, high = 0;
+	struct entry *other;
+
+	for (size_t i = 0; i < b->num_entries; i++) {
+		uint64_t start = b->entries[i].start;
+
+		low = start < low ? start : low;
+		high = start > high ? start : high;
 	}
+	if (b->num_entries < 2)
+		return 0;
+	other = reallocarray(NULL, b->cap_entries, sizeof(*other));
+	if (!other)
+		return -ENOMEM;
+	for (unsigned int shift = 0; shift < 64 && (high - low) >> shift;
+	     shift += RADIX_BITS) {
+		struct entry *sorted = other;
+
+		sort_pass(b->entries, sorted, b->num_entries, low, shift);
+		other = b->entries;
+		b->entries = sorted;
+	}
+	free(other);
+	return 0;
 }
 
 static uint32_t num_fres(const struct seam_sframe_builder *b,
@@ -301,8 +335,10 @@ int seam_sframe_builder_finish(struct seam_sframe_builder *b,
 	struct seam_sframe_builder_totals totals = {0};
 	uint8_t *bytes, *p;
 	size_t index_len, fres;
+	int r = sort_entries(b);
 
-	sort_entries(b);
+	if (r)
+		return r;
 	resolve_overlaps(b, &totals);
 	index_len = b->num_entries * sizeof(struct seam_sframe_fde3);
 	if (index_len > UINT32_MAX)
@@ -310,7 +346,7 @@ int seam_sframe_builder_finish(struct seam_sframe_builder *b,
 	/* The rows are most of it: they stay where they are, but for room
 	 * in front. */
 	fres = sizeof(struct seam_sframe_header) + index_len;
-	bytes = realloc(b->fres, fres + b->fres_len);
+	bytes = reallocarray(b->fres, fres + b->fres_len, 1);
 	if (!bytes)
 		return -ENOMEM;
 	b->fres = NULL;

@@ -359,21 +359,16 @@ static struct seam_rule empty_rule(const struct seam_cfi_row *row)
 enum seam_hole seam_rule_from_cfi(const struct seam_cfi_row *row,
 				  uint32_t flags, struct seam_rule *ret)
 {
-	struct seam_rule rule = empty_rule(row);
 	enum seam_hole hole;
 
+	*ret = empty_rule(row);
 	/* Nothing else matters to the last frame. */
 	if (row->regs[SEAM_AMD64_REG_IP].how == SEAM_CFI_UNDEFINED) {
-		rule.flags |= SEAM_RULE_OUTERMOST;
-		*ret = rule;
+		ret->flags |= SEAM_RULE_OUTERMOST;
 		return SEAM_HOLE_NONE;
 	}
-	hole = cfa_from_cfi(row, flags, &rule);
-	if (!hole)
-		hole = rest_from_cfi(row, &rule);
-	if (!hole)
-		*ret = rule;
-	return hole;
+	hole = cfa_from_cfi(row, flags, ret);
+	return hole ? hole : rest_from_cfi(row, ret);
 }
 
 static bool get_op(struct bytes *b, uint8_t op)

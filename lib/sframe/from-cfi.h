@@ -26,7 +26,8 @@ enum seam_from_cfi_flags {
 	SEAM_FROM_CFI_ADD = 1,
 };
 
-/* Return: SEAM_HOLE_NONE and the rule, or why there is none. */
+/* Return: SEAM_HOLE_NONE and the rule, or why there is none; then *ret is
+ * undefined. */
 enum seam_hole seam_rule_from_cfi(const struct seam_cfi_row *row,
 				  uint32_t flags, struct seam_rule *ret);
 

@@ -6,6 +6,7 @@
  */
 #include "table/table.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sframe/verify.h"
@@ -22,6 +24,7 @@
 /* Raise it whenever the converter makes different tables. */
 #define CACHE_VERSION 1
 #define CACHE_MAGIC "seamtab"
+#define TMP_PREFIX ".tmp-"
 #define TABLE_MAX ((size_t)1 << 30)
 #define NAME_SIZE (2 * SEAM_BUILD_ID_MAX + 16)
 
@@ -106,6 +109,29 @@ static int open_dir(char *path, int *ret_fd)
 	return 0;
 }
 
+/* Private names whose writer was killed; no writer takes an hour. */
+static void remove_stale(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	time_t limit = time(NULL) - 3600;
+	struct dirent *e;
+	struct stat st;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(d))) {
+		if (!strncmp(e->d_name, TMP_PREFIX, strlen(TMP_PREFIX)) &&
+		    !fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    st.st_mtime < limit)
+			unlinkat(dir, e->d_name, 0);
+	}
+	closedir(d);
+}
+
 int seam_table_cache_open(const char *dir, struct seam_table_cache **ret)
 {
 	char *path = dir ? strdup(dir) : default_dir();
@@ -122,6 +148,7 @@ int seam_table_cache_open(const char *dir, struct seam_table_cache **ret)
 		return -ENOMEM;
 	}
 	cache->dir = fd;
+	remove_stale(fd);
 	*ret = cache;
 	return 0;
 }
@@ -254,7 +281,7 @@ static int create_private(const struct seam_table_cache *cache,
 			__atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
 		int fd;
 
-		snprintf(name, 64, ".tmp-%d-%u", getpid(), n);
+		snprintf(name, 64, TMP_PREFIX "%d-%u", getpid(), n);
 		fd = openat(cache->dir, name,
 			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
 				    O_CLOEXEC,

@@ -370,6 +370,25 @@ static void test_gone(void **state)
 	assert_int_equal(mkdir(t.dir, 0700), 0);
 }
 
+/* What a killed writer left goes away, what one is writing now stays. */
+static void test_stale(void **state)
+{
+	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	char stale[PATH_MAX], fresh[PATH_MAX];
+
+	(void)state;
+	path_in(stale, ".tmp-1-0");
+	path_in(fresh, ".tmp-1-1");
+	assert_int_equal(mknod(stale, S_IFREG | 0600, 0), 0);
+	assert_int_equal(mknod(fresh, S_IFREG | 0600, 0), 0);
+	assert_int_equal(utimensat(AT_FDCWD, stale, old, 0), 0);
+	assert_int_equal(utimensat(AT_FDCWD, t.file, old, 0), 0);
+	seam_table_cache_close(open_cache());
+	assert_int_equal(access(stale, F_OK), -1);
+	assert_int_equal(access(fresh, F_OK), 0);
+	assert_int_equal(access(t.file, F_OK), 0);
+}
+
 static void check_default(const char *dir)
 {
 	struct seam_table_cache *cache;
@@ -484,6 +503,7 @@ int main(void)
 		cmocka_unit_test_setup(test_no_plain_file, fill),
 		cmocka_unit_test_setup(test_others_may_write, fill),
 		cmocka_unit_test_setup(test_gone, fill),
+		cmocka_unit_test_setup(test_stale, fill),
 		cmocka_unit_test_setup(test_default_dir, fill),
 		cmocka_unit_test_setup(test_many_at_once, fill),
 	};
