@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "cli/record-options.h"
 
+#include "core/wire.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@ static const char usage_text[] =
 	"  -a, --all             every task of the machine\n"
 	"  -o, --output FILE     default perf.data; an old one is kept as .old\n"
 	"  -g                    stacks; always on, for perf's users\n"
-	"      --max-stack N     frames of a user stack, 1 to 4096 (512)\n"
+	"      --max-stack N     frames of a user stack, 1 to 4096 (4096)\n"
 	"      --stack-copy B    bytes of stack to copy where there is no table\n"
 	"                        yet, at most 65536 (65536)\n"
 	"      --table-memory B  for tables in the kernel; K, M, G (512M)\n"
@@ -139,7 +141,7 @@ static int on_number(struct record_options *o, int c, const char *value)
 		return err || v > 19 ? bad("-z", value, "want 0 to 19") : -1;
 	case OPT_MAX_STACK:
 		o->max_stack = (uint32_t)v;
-		return err || !v || v > 4096 ?
+		return err || !v || v > SEAM_MAX_FRAMES ?
 			       bad("--max-stack", value, "want 1 to 4096") :
 			       -1;
 	case OPT_STACK_COPY:
@@ -276,7 +278,7 @@ int record_options_parse(struct record_options *o, int argc, char **argv)
 	*o = (struct record_options){
 		.tasks = SEAM_TASKS_PROCESSES,
 		.output = "perf.data",
-		.max_stack = 512,
+		.max_stack = SEAM_MAX_FRAMES,
 		.stack_copy = 65536,
 		.table_memory = 512ULL << 20,
 		.zstd_level = 1,

@@ -89,7 +89,11 @@ SEAM_INLINE int seam_step(struct seam_cursor *c, const struct seam_rule *rule,
 	/* A signal frame may lead to another stack: no order to check. */
 	if ((cfa & 7) && !signal)
 		return SEAM_BAD_CFA;
-	if (cfa <= c->sp && !signal)
+	/* A leaf may have taken its return address off the stack, as vfork
+	 * does: then the CFA may be sp itself. */
+	if (!signal && (cfa < c->sp || (cfa == c->sp &&
+					(!c->leaf ||
+					 rule->ra.kind != SEAM_REG_OFF))))
 		return SEAM_BAD_CFA;
 	if (rule->ra.kind == SEAM_SAME) {
 		if (!seam_env_word(env, cfa + SEAM_AMD64_RA_OFF, &ra))
