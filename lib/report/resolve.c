@@ -214,10 +214,10 @@ static void name_dso(const struct seam_frame *f, const struct key *key,
 	name->dso_off = f->kernel ? f->ip : key->off;
 	if (name->dso)
 		return;
-	if (f->kernel && name->sym)
-		name->dso = "[kernel.kallsyms]";
-	else if (f->map)
+	if (f->map && !(f->kernel && name->sym))
 		name->dso = f->map->path;
+	else if (f->kernel)
+		name->dso = "[kernel.kallsyms]";
 	/* "[kernel.kallsyms]_text": the mapping's name says where it was
 	 * anchored, which is of no use in a stack. */
 	if (f->kernel && name->dso &&

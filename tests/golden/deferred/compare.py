@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: seam script gives what perf 7.3.4 printed of the kernel's own
+deferred recordings: each sample's head, addresses and files. Where perf
+printed a cookie seam must join the late stack, or say why there is none.
+
+usage: compare.py SEAM FOLDER
+"""
+import gzip
+import os
+import re
+import subprocess
+import sys
+
+# What becomes of the samples of which perf prints the cookie.
+COOKIES = {
+    "lost-m1-pf": ["lost"],
+    "pending": ["pending"],
+    "two-events": ["joined"],
+}
+# perf forgets a task's name at its exit; samples after it have its number.
+FORGOTTEN = {"two-events-a": 1}
+
+
+def parse(text):
+    """[(head, [(ip, file)...])...] in the order of time and thread."""
+    samples = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        if not line.startswith("\t"):
+            samples.append((line, []))
+        elif not line.endswith("(inlined)"):
+            ip, dso = re.match(r"\t *([0-9a-f]+) .* \((.*)\)$", line).groups()
+            samples[-1][1].append((ip, dso))
+    return samples
+
+
+def order(sample):
+    time = re.search(r"(\d+\.\d{6}): ", sample[0])
+    tid = re.match(r".* +(\d+) ", sample[0].split(":")[0] if not time
+                   else sample[0][:time.start()].rstrip() + " ")
+    return (float(time[1]) if time else 0, tid and time and tid[1])
+
+
+def is_cookie(frame):
+    """An address that is none: a counter above, a CPU's number below."""
+    ip, dso = int(frame[0], 16), frame[1]
+    return dso == "[unknown]" and ip >> 32 and (ip & 0xffffffff) < 3
+
+
+def fate(ours):
+    last = ours[1][-1]
+    if last[1] == "[seam]":
+        return "missing"
+    return "joined"
+
+
+def compare(name, perf, seam, problems):
+    cookies, forgotten = [], 0
+    if len(perf) != len(seam):
+        problems.append(f"{name}: {len(seam)} samples, not {len(perf)}")
+    for theirs, ours in zip(perf, seam):
+        if theirs == ours:
+            continue
+        if theirs[1] == ours[1] and theirs[0].startswith(":"):
+            forgotten += 1
+        elif theirs[1] and is_cookie(theirs[1][-1]) and \
+                theirs[1][:-1] == ours[1][:len(theirs[1]) - 1]:
+            cookies.append(ours)
+        else:
+            problems.append(f"{name}: perf {theirs} seam {ours}")
+    return cookies, forgotten
+
+
+def check(seam_exe, folder, name, problems):
+    data = os.path.join(folder, name + ".data")
+    run = subprocess.run([seam_exe, "script", "-i", data], check=True,
+                         capture_output=True, text=True)
+    with gzip.open(os.path.join(folder, name + ".script.gz"), "rt") as f:
+        perf = sorted(parse(f.read()), key=order)
+    seam = sorted(parse(run.stdout), key=order)
+    cookies, forgotten = compare(name, perf, seam, problems)
+    fates = []
+    for ours in cookies:
+        fates.append(fate(ours))
+        if fates[-1] == "missing":
+            time = re.escape(ours[0])
+            end = re.search(time + r"\n(?:\t.*\n)*\t +0 \[(\w+)\] \(\[seam\]\)",
+                            run.stdout)
+            fates[-1] = end[1] if end else "missing without a reason"
+    if fates != COOKIES.get(name, []):
+        problems.append(f"{name}: cookies became {fates}")
+    if forgotten != FORGOTTEN.get(name, 0):
+        problems.append(f"{name}: {forgotten} names differ")
+    return len(seam)
+
+
+def main():
+    seam_exe, folder = sys.argv[1:]
+    names = sorted(f[:-5] for f in os.listdir(folder) if f.endswith(".data"))
+    problems = []
+    for name in names:
+        print(name, check(seam_exe, folder, name, problems), "samples")
+    for problem in problems[:20]:
+        print(problem[:2000])
+    if not names or problems:
+        sys.exit(f"{len(problems)} problems")
+
+
+main()

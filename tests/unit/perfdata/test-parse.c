@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: records of other recorders, laid out by hand after
+ * perf_event_open(2): every field that sample_type can ask for before the
+ * user stack, events told apart by id, pipe streams, older MMAP records. */
+#include "lib/perfdata/format.h"
+#include "recording.h"
+
+struct image {
+	uint64_t w[4096];
+	size_t n; /* words */
+};
+
+static void add(struct image *m, uint64_t word)
+{
+	assert_true(m->n < 4096);
+	m->w[m->n++] = word;
+}
+
+static uint64_t pair(uint32_t lo, uint32_t hi)
+{
+	return lo | (uint64_t)hi << 32;
+}
+
+static void add_header(struct image *m, uint32_t type, uint16_t misc,
+		       size_t words)
+{
+	add(m, pair(type, misc | (uint32_t)(8 * words) << 16));
+}
+
+static void add_attr(struct image *m, const struct perf_event_attr *attr)
+{
+	struct perf_event_attr a = *attr;
+
+	a.size = sizeof(a);
+	memcpy(&m->w[m->n], &a, sizeof(a));
+	m->n += sizeof(a) / 8;
+}
+
+/* A pipe stream: attributes are records, each with one id. */
+static void begin(struct image *m, const struct perf_event_attr *attrs,
+		  size_t n)
+{
+	add(m, PD_MAGIC);
+	add(m, PD_PIPE_HEADER_SIZE);
+	for (size_t i = 0; i < n; i++) {
+		add_header(m, PD_HEADER_ATTR, 0, 1 + sizeof(*attrs) / 8 + 1);
+		add_attr(m, &attrs[i]);
+		add(m, 100 + i);
+	}
+}
+
+static struct seam_pd_reader *open_image(const struct image *m)
+{
+	struct seam_pd_reader *r = NULL;
+	struct seam_errinfo err = {0};
+
+	assert_int_equal(seam_pd_open_mem(m->w, 8 * m->n, &r, &err), 0);
+	assert_false(seam_pd_damage(r)->damaged);
+	assert_int_equal(seam_pd_damage(r)->n_malformed, 0);
+	return r;
+}
+
+static void test_all_fields(void **state)
+{
+	struct perf_event_attr attr = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
+			       PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+			       PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN |
+			       PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK |
+			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER |
+			       PERF_SAMPLE_WEIGHT | PERF_SAMPLE_TRANSACTION,
+		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID |
+			       PERF_FORMAT_TOTAL_TIME_ENABLED,
+		.sample_regs_user = 0x181,
+	};
+	struct image m = {0};
+	struct seam_pd_reader *r;
+	struct seam_pd_rec rec;
+	size_t at;
+
+	(void)state;
+	begin(&m, &attr, 1);
+	at = m.n;
+	add(&m, 0);
+	add(&m, 0x1234); /* ip */
+	add(&m, pair(7, 8)); /* pid, tid */
+	add(&m, 999); /* time */
+	add(&m, 0xadd); /* addr */
+	add(&m, 100); /* id */
+	add(&m, 55); /* stream id */
+	add(&m, pair(3, 0)); /* cpu */
+	add(&m, 77); /* period */
+	add(&m, 2); /* read: a group of two */
+	add(&m, 1); /* time enabled */
+	for (int i = 0; i < 4; i++)
+		add(&m, 1); /* value and id of each */
+	add(&m, 2); /* chain */
+	add(&m, (uint64_t)PERF_CONTEXT_USER);
+	add(&m, 0x1234);
+	add(&m, pair(4, 0xabcd)); /* raw: 4 bytes */
+	add(&m, 1); /* branches */
+	for (int i = 0; i < 3; i++)
+		add(&m, 2);
+	add(&m, 2); /* registers: 64 bit */
+	for (uint64_t i = 0; i < 3; i++)
+		add(&m, 0x1000 + i);
+	add(&m, 16); /* stack: 16 bytes, 8 of them copied */
+	add(&m, 0x57ac);
+	add(&m, 0);
+	add(&m, 8);
+	add(&m, 1); /* weight */
+	add(&m, 1); /* transaction */
+	m.w[at] =
+		pair(PERF_RECORD_SAMPLE,
+		     PERF_RECORD_MISC_USER | (uint32_t)(8 * (m.n - at)) << 16);
+
+	r = open_image(&m);
+	assert_int_equal(seam_pd_n_records(r), 1);
+	seam_pd_record(r, 0, &rec);
+	assert_int_equal(rec.sample.ip, 0x1234);
+	assert_int_equal(rec.pid, 7);
+	assert_int_equal(rec.tid, 8);
+	assert_int_equal(rec.time_ns, 999);
+	assert_int_equal(rec.sample.addr, 0xadd);
+	assert_int_equal(rec.id, 100);
+	assert_int_equal(rec.sample.stream_id, 55);
+	assert_int_equal(rec.cpu, 3);
+	assert_int_equal(rec.sample.period, 77);
+	assert_int_equal(rec.sample.chain.n, 2);
+	assert_int_equal(seam_pd_word(rec.sample.chain, 1), 0x1234);
+	assert_int_equal(rec.sample.raw_len, 4);
+	assert_int_equal(rec.sample.raw[0], 0xcd);
+	assert_int_equal(rec.sample.user_regs_abi, 2);
+	assert_int_equal(rec.sample.user_regs_mask, 0x181);
+	assert_int_equal(rec.sample.user_regs.n, 3);
+	assert_int_equal(seam_pd_word(rec.sample.user_regs, 2), 0x1002);
+	assert_int_equal(rec.sample.user_stack_len, 8);
+	assert_int_equal(rec.sample.user_stack[0], 0xac);
+	seam_pd_close(r);
+}
+
+/* Two events with different fields; ids where both have them. */
+static void test_two_events(void **state)
+{
+	struct perf_event_attr attrs[2] = {
+		{.type = PERF_TYPE_SOFTWARE,
+		 .config = PERF_COUNT_SW_PAGE_FAULTS,
+		 .sample_period = 5,
+		 .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME,
+		 .sample_id_all = 1},
+		{.type = PERF_TYPE_TRACEPOINT,
+		 .config = 312,
+		 .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+				PERF_SAMPLE_PERIOD,
+		 .sample_id_all = 1},
+	};
+	struct image m = {0};
+	struct seam_pd_reader *r;
+	struct seam_pd_rec rec;
+
+	(void)state;
+	begin(&m, attrs, 2);
+	add_header(&m, PERF_RECORD_SAMPLE, 0, 3);
+	add(&m, 100);
+	add(&m, 4444);
+	add_header(&m, PERF_RECORD_SAMPLE, 0, 4);
+	add(&m, 101);
+	add(&m, 0x99);
+	add(&m, 6);
+	add_header(&m, PERF_RECORD_LOST, 0, 1 + 2 + 2);
+	add(&m, 100);
+	add(&m, 17);
+	add(&m, 5555); /* sample_id: time, identifier */
+	add(&m, 100);
+
+	r = open_image(&m);
+	assert_string_equal(seam_pd_event(r, 0)->name, "page-faults");
+	assert_string_equal(seam_pd_event(r, 1)->name, "tracepoint 312");
+	seam_pd_record(r, 0, &rec);
+	assert_int_equal(rec.event, 0);
+	assert_int_equal(rec.time_ns, 4444);
+	assert_int_equal(rec.sample.period, 5); /* fixed: not in the sample */
+	seam_pd_record(r, 1, &rec);
+	assert_int_equal(rec.event, 1);
+	assert_false(rec.has_time);
+	assert_int_equal(rec.sample.ip, 0x99);
+	assert_int_equal(rec.sample.period, 6);
+	seam_pd_record(r, 2, &rec);
+	assert_int_equal(rec.lost, 17);
+	assert_int_equal(rec.time_ns, 5555);
+	seam_pd_close(r);
+}
+
+/* Without sample_id_all the others have no time: they keep their place. */
+static void test_old_map(void **state)
+{
+	struct perf_event_attr attr = {.sample_type = PERF_SAMPLE_IP |
+						      PERF_SAMPLE_TIME};
+	struct image m = {0};
+	struct seam_pd_reader *r;
+	struct seam_pd_rec rec;
+
+	(void)state;
+	begin(&m, &attr, 1);
+	add_header(&m, PERF_RECORD_SAMPLE, 0, 3);
+	add(&m, 1);
+	add(&m, 10);
+	add_header(&m, PERF_RECORD_MMAP, 0, 6);
+	add(&m, pair(5, 5));
+	add(&m, 0x400000);
+	add(&m, 0x1000);
+	add(&m, 0);
+	memcpy(&m.w[m.n++], "/bin/a", 7);
+	add_header(&m, PERF_RECORD_SAMPLE, 0, 3);
+	add(&m, 2);
+	add(&m, 11);
+
+	r = open_image(&m);
+	seam_pd_record(r, 1, &rec);
+	assert_int_equal(rec.type, PERF_RECORD_MMAP);
+	assert_string_equal(rec.map.path, "/bin/a");
+	assert_int_equal(rec.map.build_id_len, 0);
+	seam_pd_record(r, 2, &rec);
+	assert_int_equal(rec.sample.ip, 2);
+	seam_pd_close(r);
+}
+
+/* Time decides, and among equal times the place in the file. */
+static void test_order(void **state)
+{
+	static const uint64_t times[] = {5, 9, 9, 1, 5, 2, 9, 0, 5};
+	static const uint64_t places[] = {7, 3, 5, 0, 4, 8, 1, 2, 6};
+	struct perf_event_attr attr = {.sample_type = PERF_SAMPLE_IP |
+						      PERF_SAMPLE_TIME};
+	struct image m = {0};
+	struct seam_pd_reader *r;
+	struct seam_pd_rec rec;
+
+	(void)state;
+	begin(&m, &attr, 1);
+	for (uint64_t i = 0; i < 9; i++) {
+		add_header(&m, PERF_RECORD_SAMPLE, 0, 3);
+		add(&m, i);
+		add(&m, times[i]);
+	}
+	r = open_image(&m);
+	for (size_t i = 0; i < 9; i++) {
+		seam_pd_record(r, i, &rec);
+		assert_int_equal(rec.sample.ip, places[i]);
+	}
+	seam_pd_close(r);
+}
+
+/* Fields that claim more than their record: left out and counted. */
+static void test_malformed(void **state)
+{
+	struct perf_event_attr attr = {.sample_type = PERF_SAMPLE_IP |
+						      PERF_SAMPLE_CALLCHAIN};
+	struct image m = {0};
+	struct seam_pd_reader *r = NULL;
+	struct seam_errinfo err;
+
+	(void)state;
+	begin(&m, &attr, 1);
+	add_header(&m, PERF_RECORD_SAMPLE, 0, 4);
+	add(&m, 1);
+	add(&m, 2); /* two entries, but there is room for one */
+	add(&m, 1);
+	add_header(&m, PERF_RECORD_SAMPLE, 0, 4);
+	add(&m, 1);
+	add(&m, UINT64_MAX / 8 + 2);
+	add(&m, 1);
+	add_header(&m, PERF_RECORD_SAMPLE, 0, 3);
+	add(&m, 1);
+	add(&m, 0);
+	assert_int_equal(seam_pd_open_mem(m.w, 8 * m.n, &r, &err), 0);
+	assert_int_equal(seam_pd_n_records(r), 1);
+	assert_int_equal(seam_pd_damage(r)->n_malformed, 2);
+	seam_pd_close(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_fields),
+		cmocka_unit_test(test_two_events),
+		cmocka_unit_test(test_old_map),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_malformed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

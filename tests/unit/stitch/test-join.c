@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: samples meet their user stacks by cookie, before the record
+ * and after it; the thread and the nearest time decide between equal
+ * cookies; a sample without one says why, and all are counted. */
+#include "../perfdata/recording.h"
+#include "lib/stitch/stitch.h"
+
+struct session {
+	struct folder folder;
+	struct seam_pd_writer *w;
+	struct seam_pd_reader *r;
+	struct seam_stitch *s;
+};
+
+static void begin(struct session *t)
+{
+	folder_make(&t->folder);
+	t->w = open_writer(t->folder.file, 0);
+}
+
+static void stitch(struct session *t)
+{
+	assert_int_equal(seam_pd_writer_close(t->w), 0);
+	t->r = open_reader(t->folder.file);
+	assert_int_equal(seam_stitch_new(t->r, &t->s), 0);
+}
+
+/* The next sample: how it was joined, where its user half begins, why it
+ * ends. */
+static void expect(struct session *t, uint32_t tid, enum seam_half half,
+		   uint64_t ip, int end)
+{
+	struct seam_stitched out;
+
+	assert_int_equal(seam_stitch_next(t->s, &out), 1);
+	assert_int_equal(out.rec->tid, tid);
+	assert_int_equal(out.half, half);
+	assert_int_equal(out.end, end);
+	assert_int_equal(out.n_kernel, 2);
+	assert_int_equal(out.frames[0].ip, kernel_ips[0]);
+	assert_true(out.frames[0].exact && !out.frames[1].exact);
+	assert_true(out.frames[0].kernel && out.frames[1].kernel);
+	assert_int_equal(out.n_frames, ip ? 5 : 2);
+	if (ip) {
+		assert_int_equal(out.frames[2].ip, ip);
+		assert_int_equal(out.frames[4].ip, ip + 0x200);
+		assert_false(out.frames[2].kernel);
+	}
+}
+
+static const struct seam_stitch_stats *finish(struct session *t)
+{
+	struct seam_stitched out;
+
+	assert_int_equal(seam_stitch_next(t->s, &out), 0);
+	return seam_stitch_stats(t->s);
+}
+
+static void end(struct session *t)
+{
+	seam_stitch_free(t->s);
+	seam_pd_close(t->r);
+	folder_remove(&t->folder);
+}
+
+static void test_before_and_after(void **state)
+{
+	const struct seam_stitch_stats *st;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_sample(t.w, 5, 100, 0x1001);
+	put_sample(t.w, 5, 110, 0x1001);
+	put_stack(t.w, 5, 120, 0x1001, 0xa000, SEAM_OUTERMOST, 0);
+	put_sample(t.w, 5, 130, 0x1001);
+	put_sample(t.w, 5, 140, 0);
+	stitch(&t);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xa000, SEAM_OUTERMOST);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xa000, SEAM_OUTERMOST);
+	expect(&t, 5, SEAM_HALF_LATE, 0xa000, SEAM_OUTERMOST);
+	expect(&t, 5, SEAM_HALF_NONE, 0, SEAM_NO_USER);
+	st = finish(&t);
+	assert_int_equal(st->samples, 4);
+	assert_int_equal(st->wanted, 3);
+	assert_int_equal(st->end[SEAM_OUTERMOST], 3);
+	assert_int_equal(st->half[SEAM_HALF_LATE], 1);
+	assert_int_equal(st->stacks, 1);
+	assert_int_equal(st->stacks_unused, 0);
+	end(&t);
+}
+
+static void test_order_in_file(void **state)
+{
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_stack(t.w, 5, 120, 0x1001, 0xa000, SEAM_NO_TABLE, 0);
+	put_sample(t.w, 5, 100, 0x1001); /* from another CPU's buffer */
+	stitch(&t);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xa000, SEAM_NO_TABLE);
+	end(&t);
+}
+
+static void test_equal_cookies(void **state)
+{
+	const struct seam_stitch_stats *st;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_stack(t.w, 6, 105, 0x1001, 0xb000, SEAM_OUTERMOST, 0);
+	put_sample(t.w, 5, 110, 0x1001); /* not thread 6's, though nearer */
+	put_stack(t.w, 5, 200, 0x1001, 0xa000, SEAM_OUTERMOST, 0);
+	put_stack(t.w, 5, 900, 0x1001, 0xc000, SEAM_OUTERMOST, 0);
+	put_sample(t.w, 5, 890, 0x1001);
+	put_sample(t.w, 5, 210, 0x1001);
+	put_sample(t.w, 7, 300, 0x1001); /* nobody's */
+	stitch(&t);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xa000, SEAM_OUTERMOST);
+	expect(&t, 5, SEAM_HALF_LATE, 0xa000, SEAM_OUTERMOST);
+	expect(&t, 7, SEAM_HALF_MISSING, 0, SEAM_PENDING);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xc000, SEAM_OUTERMOST);
+	st = finish(&t);
+	assert_int_equal(st->stacks, 3);
+	assert_int_equal(st->stacks_unused, 1);
+	assert_int_equal(st->stacks_repeated, 1);
+	end(&t);
+}
+
+static void test_missing(void **state)
+{
+	const struct seam_stitch_stats *st;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_sample(t.w, 5, 100, 0x1001); /* 5 went on: this was lost */
+	put_sample(t.w, 5, 200, 0x2001);
+	put_stack(t.w, 5, 210, 0x2001, 0xa000, SEAM_OUTERMOST, 0);
+	put_sample(t.w, 5, 300, 0x3001); /* and slept until the end */
+	put_sample(t.w, 6, 400, 0x4001); /* 6 was seen to exit */
+	put_fork(t.w, 5, 6, 500, true);
+	put_sample(t.w, 7, 600, 0x5001); /* 7 came out: only this is lost */
+	put_stack(t.w, 7, 700, 0x6001, 0xa000, SEAM_OUTERMOST, 0);
+	stitch(&t);
+	expect(&t, 5, SEAM_HALF_MISSING, 0, SEAM_LOST);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xa000, SEAM_OUTERMOST);
+	expect(&t, 5, SEAM_HALF_MISSING, 0, SEAM_PENDING);
+	expect(&t, 6, SEAM_HALF_MISSING, 0, SEAM_LOST);
+	expect(&t, 7, SEAM_HALF_MISSING, 0, SEAM_LOST);
+	st = finish(&t);
+	assert_int_equal(st->end[SEAM_LOST], 3);
+	assert_int_equal(st->end[SEAM_PENDING], 1);
+	assert_int_equal(st->wanted, 5);
+	end(&t);
+}
+
+/* In user mode the sample itself knows one address. */
+static void test_missing_user(void **state)
+{
+	struct seam_pd_sample s = {
+		.id = id_of(5, 100),
+		.misc = PERF_RECORD_MISC_USER,
+		.ip = 0x4321,
+		.cookie = 0x1001,
+	};
+	struct seam_stitched out;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	seam_pd_write_sample(t.w, &s);
+	stitch(&t);
+	assert_int_equal(seam_stitch_next(t.s, &out), 1);
+	assert_int_equal(out.n_frames, 1);
+	assert_int_equal(out.n_kernel, 0);
+	assert_int_equal(out.frames[0].ip, 0x4321);
+	assert_int_equal(out.end, SEAM_PENDING);
+	end(&t);
+}
+
+static const char *path_of(const struct seam_frame *f)
+{
+	return f->map ? f->map->path : "";
+}
+
+static void expect_paths(struct session *t, const char *a, const char *b)
+{
+	struct seam_stitched out;
+
+	assert_int_equal(seam_stitch_next(t->s, &out), 1);
+	assert_int_equal(out.n_frames, 5);
+	assert_string_equal(path_of(&out.frames[2]), a);
+	assert_string_equal(path_of(&out.frames[4]), b);
+}
+
+/* Samples of an exec with a stack taken before it are of the old program,
+ * with one taken on the way back of the new one; wherever they lie. */
+static void exec(unsigned flags, const char *path, uint64_t ip)
+{
+	struct session t;
+
+	begin(&t);
+	put_map(t.w, 5, 10, 0x10000, 0x10000, "/bin/old");
+	put_sample(t.w, 5, 100, 0x1001);
+	put_comm(t.w, 5, 110, "new", true);
+	put_map(t.w, 5, 120, 0x50000, 0x10000, "/bin/new");
+	put_sample(t.w, 5, 130, 0x1001);
+	put_stack(t.w, 5, 140, 0x1001, ip, SEAM_OUTERMOST, flags);
+	put_sample(t.w, 5, 200, 0x2001);
+	put_stack(t.w, 5, 210, 0x2001, 0x50000, SEAM_OUTERMOST, 0);
+	stitch(&t);
+	expect_paths(&t, path, path);
+	expect_paths(&t, path, path);
+	expect_paths(&t, "/bin/new", "/bin/new");
+	end(&t);
+}
+
+static void test_exec(void **state)
+{
+	(void)state;
+	exec(SEAM_PD_STACK_EXEC, "/bin/old", 0x10000);
+	exec(0, "/bin/new", 0x50000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_before_and_after),
+		cmocka_unit_test(test_order_in_file),
+		cmocka_unit_test(test_equal_cookies),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_missing_user),
+		cmocka_unit_test(test_exec),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

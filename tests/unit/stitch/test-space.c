@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: mappings over time, against a plain array of pages: new ones
+ * cover, split and trim old ones; a fork copies, an exec drops. */
+#include "../perfdata/recording.h"
+#include "lib/stitch/stitch.h"
+
+#define PAGES 64
+#define STEPS 4000
+
+static uint64_t next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+struct model {
+	char path[3][PAGES][8]; /* of process 5, 6 and 7; "": nothing */
+};
+
+/* A stack of three addresses, one a page, and what the model says of them,
+ * kept for later in order. */
+struct wanted {
+	char path[3][8];
+};
+
+static void probe(struct seam_pd_writer *w, const struct model *m, unsigned p,
+		  uint64_t time_ns, uint64_t r, struct wanted *want)
+{
+	uint64_t page = r % (PAGES - 2);
+	const uint64_t ips[] = {page << 12, (page + 1) << 12 | 0xfff,
+				(page + 2) << 12 | 0x800};
+	struct seam_pd_stack s = {
+		.id = id_of(5 + p, time_ns + 1),
+		.cookie = time_ns,
+		.ips = ips,
+		.n_ips = 3,
+	};
+
+	assert_int_equal(put_sample(w, 5 + p, time_ns, time_ns), 0);
+	assert_int_equal(seam_pd_write_stack(w, &s), 0);
+	for (int i = 0; i < 3; i++)
+		memcpy(want->path[i], m->path[p][page + i], 8);
+}
+
+static void map(struct seam_pd_writer *w, struct model *m, unsigned p,
+		uint64_t time_ns, uint64_t r)
+{
+	uint64_t start = r % PAGES, len = 1 + (r >> 8) % (PAGES / 4);
+	char path[8];
+
+	if (len > PAGES - start)
+		len = PAGES - start;
+	snprintf(path, sizeof(path), "/f%u", (unsigned)(r >> 16) % 10000);
+	assert_int_equal(
+		put_map(w, 5 + p, time_ns, start << 12, len << 12, path), 0);
+	for (uint64_t i = start; i < start + len; i++)
+		memcpy(m->path[p][i], path, 8);
+}
+
+static void fork_or_exec(struct seam_pd_writer *w, struct model *m, unsigned p,
+			 uint64_t time_ns, uint64_t r)
+{
+	unsigned child = (p + 1 + r % 2) % 3;
+
+	if (r & 4) {
+		assert_int_equal(put_comm(w, 5 + p, time_ns, "x", true), 0);
+		memset(m->path[p], 0, sizeof(m->path[p]));
+	} else {
+		assert_int_equal(put_fork(w, 5 + p, 5 + child, time_ns, false),
+				 0);
+		memcpy(m->path[child], m->path[p], sizeof(m->path[p]));
+	}
+}
+
+static size_t write_steps(struct seam_pd_writer *w, struct wanted *want)
+{
+	static struct model m;
+	uint64_t seed = 0x2545f4914f6cdd1d;
+	size_t n = 0;
+
+	for (uint64_t i = 1; i <= STEPS; i++) {
+		uint64_t r = next(&seed), time_ns = 1000 * i;
+		unsigned p = (unsigned)(r >> 40) % 3;
+
+		if (r >> 50 & 1)
+			probe(w, &m, p, time_ns, r, &want[n++]);
+		else if ((r >> 51 & 15) == 0)
+			fork_or_exec(w, &m, p, time_ns, r);
+		else
+			map(w, &m, p, time_ns, r);
+	}
+	return n;
+}
+
+static void test_model(void **state)
+{
+	struct wanted *want = calloc(STEPS, sizeof(*want));
+	struct seam_stitched out;
+	struct seam_pd_writer *w;
+	struct seam_pd_reader *r;
+	struct seam_stitch *s;
+	struct folder f;
+	size_t n, mapped = 0;
+
+	(void)state;
+	assert_non_null(want);
+	folder_make(&f);
+	w = open_writer(f.file, 0);
+	n = write_steps(w, want);
+	assert_int_equal(seam_pd_writer_close(w), 0);
+	r = open_reader(f.file);
+	assert_int_equal(seam_stitch_new(r, &s), 0);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(seam_stitch_next(s, &out), 1);
+		assert_int_equal(out.n_frames, 5);
+		for (int k = 0; k < 3; k++) {
+			const struct seam_map *map = out.frames[2 + k].map;
+
+			assert_string_equal(map ? map->path : "",
+					    want[i].path[k]);
+			mapped += map != NULL;
+		}
+	}
+	assert_true(mapped > n);
+	seam_stitch_free(s);
+	seam_pd_close(r);
+	folder_remove(&f);
+	free(want);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_model),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
