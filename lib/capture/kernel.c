@@ -53,8 +53,30 @@ static int find_kfunc(bool *ret_impl, struct seam_errinfo *reterr)
 	if (impl < 0 && plain < 0)
 		return seam_fail(reterr, -ENOTSUP,
 			    "this kernel has no BPF task work (Linux 6.18 has)");
-	*ret_impl = impl >= 0;
+	*ret_impl = plain < 0;
 	return 0;
+}
+
+/*
+ * From 7.2 on both names are in the kernel's BTF, but _impl only describes
+ * the other's implicit argument: it has another type there and cannot be
+ * called. libbpf 1.1 resolves every extern that it finds, used or not, and
+ * refuses the type ("func_proto incompatible with kernel"). So the extern
+ * gets a name that no kernel has: it is weak, and stays unresolved. The
+ * BTF is the opened object's own copy; the name stays an identifier.
+ */
+static void hide_impl(struct seam_bpf *skel)
+{
+	struct btf *btf = bpf_object__btf(skel->obj);
+	int id = btf__find_by_name_kind(
+		btf, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC);
+	char *name;
+
+	if (id < 0)
+		return;
+	name = (char *)btf__name_by_offset(btf,
+					   btf__type_by_id(btf, id)->name_off);
+	name[strlen(name) - 1] = '_';
 }
 
 static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts,
@@ -66,6 +88,8 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	skel->rodata->seam_max_stack = opts->max_stack;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
 	skel->rodata->seam_kfunc_impl = impl;
+	if (!impl)
+		hide_impl(skel);
 	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
 	    sizeof(k->event_tag))
 		return -EIO;
