@@ -62,45 +62,67 @@ static bool eh_frame_by_hdr(const struct seam_elf *elf,
 	return false;
 }
 
-static bool find_section(const struct seam_elf *elf, const char *name,
-			 struct seam_cfi_section *ret)
+static bool set_section(struct seam_cfi_section *ret,
+			const struct seam_elf_section *s)
+{
+	*ret = (struct seam_cfi_section){
+		.data = s->data,
+		.size = s->size,
+		.svma = s->svma,
+	};
+	return s->size != 0;
+}
+
+static bool find_eh_frame(const struct seam_elf *elf,
+			  struct seam_cfi_section *ret)
 {
 	struct seam_elf_section s;
 
-	if (seam_elf_section(elf, name, &s) || !s.size)
-		return false;
-	*ret = (struct seam_cfi_section){
-		.data = s.data,
-		.size = s.size,
-		.svma = s.svma,
-	};
-	return true;
+	return (!seam_elf_section(elf, ".eh_frame", &s) &&
+		set_section(ret, &s)) ||
+	       eh_frame_by_hdr(elf, ret);
 }
 
-static void find_sections(struct seam_cfi *cfi)
+static int find_sections(struct seam_cfi *cfi, struct seam_errinfo *reterr)
 {
 	struct seam_cfi_section *s = cfi->sections;
-	struct seam_elf_section got;
+	struct seam_elf_section got, debug;
+	int rc;
 
-	if (find_section(cfi->elf, ".eh_frame", s) ||
-	    eh_frame_by_hdr(cfi->elf, s)) {
+	if (find_eh_frame(cfi->elf, s)) {
 		s->name = ".eh_frame";
 		s->eh = true;
 		if (!seam_elf_section(cfi->elf, ".got", &got))
 			s->datarel = got.svma;
 		s++;
 	}
-	if (find_section(cfi->elf, ".debug_frame", s)) {
+	/* Go compresses it and writes no .eh_frame. */
+	rc = seam_elf_section_inflate(cfi->elf, ".debug_frame", &debug,
+				      &cfi->inflated);
+	if (!rc && set_section(s, &debug)) {
 		s->name = ".debug_frame";
 		s++;
 	}
 	cfi->num_sections = (unsigned int)(s - cfi->sections);
+	if (cfi->num_sections && rc != -ENOMEM)
+		return 0;
+	if (rc == -EINVAL)
+		return seam_elf_fail(reterr, SEAM_ELF_LAYOUT, 0, ".debug_frame",
+				     "the compressed section does not inflate");
+	if (rc == -ENOENT || !rc) {
+		seam_elf_fail(reterr, SEAM_ELF_NO_CFI, 0, "",
+			      "the file has neither .eh_frame nor "
+			      ".debug_frame");
+		return -ENOENT;
+	}
+	return rc;
 }
 
 int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
 		  struct seam_errinfo *reterr)
 {
 	struct seam_cfi *cfi;
+	int rc;
 
 	if (seam_elf_machine(elf) != EM_X86_64 || !seam_elf_is_le(elf))
 		return seam_elf_fail(reterr, SEAM_ELF_CLASS, 18, "ELF header",
@@ -113,16 +135,12 @@ int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
 	if (!cfi)
 		return -ENOMEM;
 	cfi->elf = elf;
-	find_sections(cfi);
-	if (!cfi->num_sections) {
-		free(cfi);
-		seam_elf_fail(reterr, SEAM_ELF_NO_CFI, 0, "",
-			      "the file has neither .eh_frame nor "
-			      ".debug_frame");
-		return -ENOENT;
-	}
-	*ret_cfi = cfi;
-	return 0;
+	rc = find_sections(cfi, reterr);
+	if (rc)
+		seam_cfi_close(cfi);
+	else
+		*ret_cfi = cfi;
+	return rc;
 }
 
 struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi)
@@ -131,23 +149,17 @@ struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi)
 		return NULL;
 	free(cfi->ranges);
 	free(cfi->found);
+	free(cfi->inflated);
 	free(cfi);
 	return NULL;
 }
 
-/*
- * Linkers leave the FDEs of functions that they discarded with a start of 0
- * (GNU ld) or of -1 or -2 (lld, in .debug_frame).
- */
-static bool is_tombstone(const struct seam_cfi *cfi,
-			 const struct seam_cfi_section *sec,
-			 const struct seam_fde *fde)
+/* GNU ld leaves the FDEs of functions that it discarded with a start of 0. */
+static bool is_tombstone(const struct seam_cfi *cfi, const struct seam_fde *fde)
 {
 	const struct seam_elf_segment *segs;
 	size_t n;
 
-	if (!sec->eh && fde->start >= UINT64_MAX - 1)
-		return true;
 	if (fde->start)
 		return false;
 	segs = seam_elf_segments(cfi->elf, &n);
@@ -182,7 +194,7 @@ int seam_cfi_walk(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 			v->bad(v->ctx, sec, &fde, &fault);
 		if (!entry.next_off)
 			break; /* no telling where the next entry is */
-		if (!ok || fde.start == fde.end || is_tombstone(cfi, sec, &fde))
+		if (!ok || fde.start == fde.end || is_tombstone(cfi, &fde))
 			continue;
 		rc = v->fde(v->ctx, sec, &fde);
 		if (rc)

@@ -30,7 +30,7 @@ struct seam_cfi_reg {
 	uint8_t how; /* enum seam_cfi_how */
 	uint8_t reg;
 	int64_t off;
-	const uint8_t *expr; /* borrowed from the image */
+	const uint8_t *expr; /* borrowed from the image or the cfi */
 	size_t expr_len;
 };
 

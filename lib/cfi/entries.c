@@ -343,6 +343,9 @@ bool seam_fde_parse(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 		return false;
 	if (!sized(&b, cie->fde_enc & ENC_FORMAT, cie->address_size, &size))
 		goto cut;
+	/* lld writes -1 or -2 where it discarded the function. */
+	if (!sec->eh && ret->start >= UINT64_MAX - 1)
+		size = 0;
 	if (size > UINT64_MAX - ret->start)
 		return seam_cfi_fault_at(fault, SEAM_CFI_ENCODING, b.p,
 					 "a function's end overflows");

@@ -17,6 +17,9 @@ static int index_add(void *ctx, const struct seam_cfi_section *sec,
 	struct seam_cfi_range *v;
 	size_t cap;
 
+	/* .eh_frame comes first, and has the last word on its functions. */
+	if (sec != b->cfi->sections && seam_cfi_range_find(b->cfi, fde->start))
+		return 0;
 	if (b->len == b->cap) {
 		cap = b->cap ? 2 * b->cap : 256;
 		v = reallocarray(b->v, cap, sizeof(*v));
@@ -41,9 +44,6 @@ static int range_cmp(const void *va, const void *vb)
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
-	/* .eh_frame is section 0, and wins over .debug_frame. */
-	if (a->section != b->section)
-		return a->section > b->section ? -1 : 1;
 	return a->off < b->off ? -1 : a->off > b->off;
 }
 
@@ -99,36 +99,45 @@ static bool sorted(const struct seam_cfi_range *v, size_t len)
 	return true;
 }
 
+/* Makes cfi->ranges anew from all FDEs so far. */
+static int set_ranges(struct seam_cfi *cfi, struct index_build *b)
+{
+	const struct seam_cfi_range **open;
+	struct seam_cfi_range *out;
+
+	if (!sorted(b->v, b->len))
+		qsort(b->v, b->len, sizeof(*b->v), range_cmp);
+	out = reallocarray(NULL, 2 * b->len, sizeof(*out));
+	open = reallocarray(NULL, b->len, sizeof(*open));
+	if (!out || !open) {
+		free(out);
+		free(open);
+		return -ENOMEM;
+	}
+	free(cfi->ranges);
+	cfi->ranges = out;
+	cfi->num_ranges = flatten(b->v, b->len, out, open);
+	free(open);
+	return 0;
+}
+
 int seam_cfi_index(struct seam_cfi *cfi)
 {
 	struct index_build b = {.cfi = cfi};
 	const struct seam_cfi_visitor v = {.fde = index_add, .ctx = &b};
-	const struct seam_cfi_range **open = NULL;
-	struct seam_cfi_range *out = NULL;
+	size_t before;
 	int rc = 0;
 
 	if (cfi->indexed)
 		return 0;
-	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++)
+	/* index_add looks at the ranges of the section before. */
+	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++) {
+		before = b.len;
 		rc = seam_cfi_walk(cfi, &cfi->sections[i], &v);
-	if (rc || !b.len)
-		goto out;
-	if (!sorted(b.v, b.len))
-		qsort(b.v, b.len, sizeof(*b.v), range_cmp);
-	out = reallocarray(NULL, 2 * b.len, sizeof(*out));
-	open = reallocarray(NULL, b.len, sizeof(*open));
-	if (!out || !open) {
-		rc = -ENOMEM;
-		goto out;
+		if (!rc && b.len > before)
+			rc = set_ranges(cfi, &b);
 	}
-	cfi->num_ranges = flatten(b.v, b.len, out, open);
-	cfi->ranges = out;
-	out = NULL;
-out:
-	if (!rc)
-		cfi->indexed = true;
-	free(open);
-	free(out);
+	cfi->indexed = !rc;
 	free(b.v);
 	return rc;
 }

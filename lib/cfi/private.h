@@ -88,6 +88,7 @@ struct seam_cfi {
 	const struct seam_elf *elf;
 	struct seam_cfi_section sections[2];
 	unsigned int num_sections;
+	void *inflated; /* a compressed section's content */
 	bool indexed;
 	struct seam_cfi_range *ranges;
 	size_t num_ranges;

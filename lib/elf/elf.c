@@ -11,6 +11,7 @@
 
 #include "core/err.h"
 #include "elf/fail.h"
+#include "elf/inflate.h"
 
 enum memory_kind { BORROWED, MAPPED, COPIED };
 
@@ -374,18 +375,38 @@ bool seam_elf_svma_to_off(const struct seam_elf *elf, uint64_t svma,
 	return false;
 }
 
+static const struct named_section *find_named(const struct seam_elf *elf,
+					      const char *name)
+{
+	for (size_t i = 0; i < elf->num_sections; i++)
+		if (!strcmp(elf->sections[i].name, name))
+			return &elf->sections[i];
+	return NULL;
+}
+
 int seam_elf_section(const struct seam_elf *elf, const char *name,
 		     struct seam_elf_section *ret)
 {
-	for (size_t i = 0; i < elf->num_sections; i++) {
-		/* Compressed bytes are not the section's content. */
-		if (elf->sections[i].flags & SHF_COMPRESSED ||
-		    strcmp(elf->sections[i].name, name))
-			continue;
-		*ret = elf->sections[i].bytes;
-		return 0;
-	}
-	return -ENOENT;
+	const struct named_section *s = find_named(elf, name);
+
+	if (!s || s->flags & SHF_COMPRESSED)
+		return -ENOENT;
+	*ret = s->bytes;
+	return 0;
+}
+
+int seam_elf_section_inflate(const struct seam_elf *elf, const char *name,
+			     struct seam_elf_section *ret, void **ret_owned)
+{
+	const struct named_section *s = find_named(elf, name);
+
+	if (!s)
+		return -ENOENT;
+	if (s->flags & SHF_COMPRESSED)
+		return seam_elf_inflate(&s->bytes, ret, ret_owned);
+	*ret = s->bytes;
+	*ret_owned = NULL;
+	return 0;
 }
 
 int seam_elf_eh_frame_hdr(const struct seam_elf *elf,

@@ -58,7 +58,8 @@ bool seam_elf_off_to_svma(const struct seam_elf *elf, uint64_t off,
 bool seam_elf_svma_to_off(const struct seam_elf *elf, uint64_t svma,
 			  uint64_t *ret_off);
 
-/* Bytes of a named section, checked to lie in the file. -ENOENT if absent. */
+/* Bytes of a named section, checked to lie in the file. -ENOENT if absent
+ * or compressed. */
 struct seam_elf_section {
 	const uint8_t *data;
 	size_t size;
@@ -66,6 +67,11 @@ struct seam_elf_section {
 };
 int seam_elf_section(const struct seam_elf *elf, const char *name,
 		     struct seam_elf_section *ret);
+/* The same for a section that may be compressed (zlib, zstd): then
+ * *ret_owned holds its content, for the caller to free(), else NULL.
+ * -EINVAL: it does not inflate to what it says, or to over 256 MiB. */
+int seam_elf_section_inflate(const struct seam_elf *elf, const char *name,
+			     struct seam_elf_section *ret, void **ret_owned);
 /* What PT_GNU_EH_FRAME says, for files without section headers. */
 int seam_elf_eh_frame_hdr(const struct seam_elf *elf,
 			  struct seam_elf_section *ret);

@@ -163,12 +163,13 @@ static inline void image_begin(struct image *im)
 	im->size = IMAGE_CFI_OFF;
 }
 
-/* The headers, around what lies in [IMAGE_CFI_OFF, size). */
-static inline void image_end(struct image *im, bool debug_frame)
+/* The headers around what lies from IMAGE_CFI_OFF to im->size: up to debug
+ * .eh_frame, from there on .debug_frame, either of which may be empty. */
+static inline void image_end_two(struct image *im, size_t debug,
+				 uint64_t debug_flags)
 {
 	static const char names[] = "\0.eh_frame\0.debug_frame\0.shstrtab";
 	const uint64_t func = IMAGE_FUNC;
-	size_t cfi_end = im->size;
 	Elf64_Ehdr ehdr = {
 		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
 			    EV_CURRENT},
@@ -180,8 +181,8 @@ static inline void image_end(struct image *im, bool debug_frame)
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = 1,
 		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = 3,
-		.e_shstrndx = 2,
+		.e_shnum = 4,
+		.e_shstrndx = 3,
 	};
 	Elf64_Phdr phdr = {
 		.p_type = PT_LOAD,
@@ -190,19 +191,22 @@ static inline void image_end(struct image *im, bool debug_frame)
 		.p_filesz = IMAGE_MAX,
 		.p_memsz = IMAGE_MAX,
 	};
-	Elf64_Shdr shdr[3] = {
-		[1] = {.sh_name = debug_frame ? 11 : 1,
+	Elf64_Shdr shdr[4] = {
+		[1] = {.sh_name = 1,
 		       .sh_type = SHT_PROGBITS,
-		       .sh_flags = debug_frame ? 0 : SHF_ALLOC,
-		       .sh_addr = debug_frame ? 0 : IMAGE_SVMA + IMAGE_CFI_OFF,
+		       .sh_flags = SHF_ALLOC,
+		       .sh_addr = IMAGE_SVMA + IMAGE_CFI_OFF,
 		       .sh_offset = IMAGE_CFI_OFF,
-		       .sh_size = cfi_end - IMAGE_CFI_OFF,
-		       .sh_addralign = 1},
-		[2] = {.sh_name = 24,
+		       .sh_size = debug - IMAGE_CFI_OFF},
+		[2] = {.sh_name = 11,
+		       .sh_type = SHT_PROGBITS,
+		       .sh_flags = debug_flags,
+		       .sh_offset = debug,
+		       .sh_size = im->size - debug},
+		[3] = {.sh_name = 24,
 		       .sh_type = SHT_STRTAB,
 		       .sh_offset = 0x100,
-		       .sh_size = sizeof(names),
-		       .sh_addralign = 1},
+		       .sh_size = sizeof(names)},
 	};
 
 	im->size = (im->size + 7) & ~(size_t)7;
@@ -213,6 +217,11 @@ static inline void image_end(struct image *im, bool debug_frame)
 	memcpy(im->bytes + IMAGE_POINTER_OFF, &func, sizeof(func));
 	memcpy(im->bytes + im->size, shdr, sizeof(shdr));
 	im->size = IMAGE_MAX;
+}
+
+static inline void image_end(struct image *im, bool debug_frame)
+{
+	image_end_two(im, debug_frame ? IMAGE_CFI_OFF : im->size, 0);
 }
 
 static inline void image_build(struct image *im, const struct spec *spec)

@@ -200,8 +200,13 @@ static void addresses(void **state)
 
 	(void)state;
 	more_segments();
+	/* Code is not the first that holds an offset. */
+	Elf64_Phdr first = *phdr(0);
+
+	*phdr(0) = *phdr(1);
+	*phdr(1) = first;
 	elf = opened();
-	assert_int_equal(seam_elf_segments(elf, &n)[1].svma, 0x42000);
+	assert_int_equal(seam_elf_segments(elf, &n)[0].svma, 0x42000);
 	assert_int_equal(n, 4);
 	assert_true(seam_elf_svma_to_off(elf, IMAGE_SVMA, &v));
 	assert_int_equal(v, 0);
@@ -267,6 +272,114 @@ static void no_sections(void **state)
 	phdr(3)->p_offset = im.size - 4;
 	elf = opened();
 	assert_int_equal(seam_cfi_open(elf, &cfi, NULL), -ENOENT);
+	seam_elf_close(elf);
+}
+
+static int add_start(void *ctx, const struct seam_cfi_row *row)
+{
+	uint64_t **starts = ctx;
+
+	*(*starts)++ = row->func_start;
+	return 0;
+}
+
+static void no_bad(void *ctx, uint64_t start, uint64_t end,
+		   const struct seam_errinfo *why)
+{
+	(void)ctx;
+	fail_msg("%#lx-%#lx: %s", (unsigned long)start, (unsigned long)end,
+		 why->reason);
+}
+
+/* .debug_frame answers for functions that .eh_frame does not have. */
+static void both_sections(void **state)
+{
+	struct spec eh = {0}, debug = {.debug_frame = true, .func_size = 0x20};
+	uint64_t starts[8], *end = starts;
+	struct seam_cfi_row row;
+	struct seam_elf *elf;
+	struct seam_cfi *cfi;
+	size_t at;
+
+	(void)state;
+	spec_defaults(&eh);
+	spec_defaults(&debug);
+	image_begin(&im);
+	put_cie(&im, &eh);
+	put_fde(&im, &eh, IMAGE_FUNC);
+	at = im.size;
+	put_cie(&im, &debug);
+	put_fde(&im, &debug, IMAGE_FUNC); /* known already */
+	put_fde(&im, &debug, IMAGE_FUNC + 0x80);
+	put_fde(&im, &debug, IMAGE_FUNC + IMAGE_FUNC_SIZE);
+	put_fde(&im, &debug, IMAGE_FUNC - 0x20);
+	put_fde(&im, &debug, 0); /* the linker left these three behind */
+	put_fde(&im, &debug, UINT64_MAX);
+	put_fde(&im, &debug, UINT64_MAX - 1);
+	image_end_two(&im, at, 0);
+	elf = opened();
+	assert_int_equal(seam_cfi_open(elf, &cfi, NULL), 0);
+	assert_int_equal(seam_cfi_each(cfi, add_start, no_bad, &end), 0);
+	assert_int_equal(end - starts, 3);
+	assert_int_equal(starts[0], IMAGE_FUNC);
+	assert_int_equal(starts[1], IMAGE_FUNC + IMAGE_FUNC_SIZE);
+	assert_int_equal(starts[2], IMAGE_FUNC - 0x20);
+	assert_int_equal(seam_cfi_find(cfi, IMAGE_FUNC + 0x90, &row, NULL), 0);
+	assert_int_equal(row.func_start, IMAGE_FUNC);
+	assert_int_equal(seam_cfi_find(cfi, IMAGE_FUNC - 1, &row, NULL), 0);
+	assert_int_equal(row.func_start, IMAGE_FUNC - 0x20);
+	seam_cfi_close(cfi);
+	seam_elf_close(elf);
+}
+
+/* zlib's form without compression: one stored block and a checksum. */
+static void compressed_section(void **state)
+{
+	struct spec debug = {.debug_frame = true};
+	struct seam_errinfo why = {0};
+	static struct image plain;
+	struct seam_cfi_row row;
+	struct seam_elf *elf;
+	struct seam_cfi *cfi;
+	Elf64_Chdr chdr = {.ch_type = ELFCOMPRESS_ZLIB, .ch_addralign = 1};
+	uint32_t a = 1, b = 0;
+
+	(void)state;
+	spec_defaults(&debug);
+	image_begin(&plain);
+	put_cie(&plain, &debug);
+	put_fde(&plain, &debug, IMAGE_FUNC);
+	chdr.ch_size = plain.size - IMAGE_CFI_OFF;
+	for (size_t i = 0; i < chdr.ch_size; i++) {
+		a = (a + plain.bytes[IMAGE_CFI_OFF + i]) % 65521;
+		b = (b + a) % 65521;
+	}
+	image_begin(&im);
+	put_bytes(&im, (struct bytes){(uint8_t *)&chdr, sizeof(chdr)});
+	put(&im, 0x010178, 3);
+	put(&im, chdr.ch_size | ~chdr.ch_size << 16, 4);
+	put_bytes(&im,
+		  (struct bytes){plain.bytes + IMAGE_CFI_OFF, chdr.ch_size});
+	put(&im, __builtin_bswap32(b << 16 | a), 4);
+	image_end_two(&im, IMAGE_CFI_OFF, SHF_COMPRESSED);
+	elf = opened();
+	assert_int_equal(seam_cfi_open(elf, &cfi, NULL), 0);
+	assert_int_equal(seam_cfi_find(cfi, IMAGE_FUNC, &row, NULL), 0);
+	assert_int_equal(row.cfa_off, 8);
+	seam_cfi_close(cfi);
+	seam_elf_close(elf);
+
+	/* Damaged, and of a size that nobody believes. */
+	im.bytes[IMAGE_CFI_OFF + sizeof(chdr) + 12] ^= 1;
+	elf = opened();
+	assert_int_equal(seam_cfi_open(elf, &cfi, &why), -EINVAL);
+	assert_int_equal(why.code, SEAM_ELF_LAYOUT);
+	seam_elf_close(elf);
+	im.bytes[IMAGE_CFI_OFF + sizeof(chdr) + 12] ^= 1;
+	chdr.ch_size = UINT64_MAX;
+	memcpy(im.bytes + IMAGE_CFI_OFF, &chdr, sizeof(chdr));
+	elf = opened();
+	assert_int_equal(seam_cfi_open(elf, &cfi, NULL), -EINVAL);
 	seam_elf_close(elf);
 }
 
@@ -399,6 +512,8 @@ int main(void)
 		cmocka_unit_test_setup(lying_sections, setup),
 		cmocka_unit_test_setup(addresses, setup),
 		cmocka_unit_test_setup(no_sections, setup),
+		cmocka_unit_test_setup(both_sections, setup),
+		cmocka_unit_test_setup(compressed_section, setup),
 		cmocka_unit_test_setup(build_id, setup),
 		cmocka_unit_test_setup(from_fd, setup),
 	};

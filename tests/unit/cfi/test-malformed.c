@@ -226,6 +226,9 @@ static void bad_fde(void **state)
 				seam_cfi_find(cfi, IMAGE_FUNC, &row, &why),
 				-ENOENT);
 		}
+		assert_int_equal(
+			seam_cfi_find(cfi, IMAGE_FUNC + 0x800000, &row, NULL),
+			-ENOENT);
 		seam_cfi_close(cfi);
 		seam_elf_close(elf);
 	}
