@@ -116,11 +116,14 @@ static int parse(int argc, char **argv, struct report *r)
 	int c;
 
 	optind = 1;
+	opterr = 0;
 	while ((c = getopt_long(argc, argv, "i:h", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return -1;
 		}
+		if (c == '?')
+			return input_bad_option("report", argv);
 		if (take_option(r, c))
 			return 2;
 	}

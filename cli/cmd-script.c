@@ -64,6 +64,7 @@ static int parse(int argc, char **argv, struct input *in, enum format *format)
 	int c;
 
 	optind = 1;
+	opterr = 0;
 	while ((c = getopt_long(argc, argv, "i:h", options, NULL)) != -1) {
 		bool bad = false;
 
@@ -94,7 +95,7 @@ static int parse(int argc, char **argv, struct input *in, enum format *format)
 			fputs(help, stdout);
 			return -1;
 		default:
-			bad = true;
+			return input_bad_option("script", argv);
 		}
 		if (bad)
 			return 2;
@@ -148,9 +149,13 @@ static int print_folded(struct input *in)
 	struct seam_strbuf b = {0};
 	struct seam_stitched s;
 	struct seam_text t;
+	const char *event = NULL;
+	bool mixed = false;
 	int rc;
 
 	while ((rc = input_next(in, &s, &t)) > 0) {
+		mixed |= event && event != s.event;
+		event = s.event;
 		seam_strbuf_reset(&b);
 		seam_text_folded(&b, &t);
 		if (b.err || seam_fold_add(&f, b.s, 1)) {
@@ -162,6 +167,11 @@ static int print_folded(struct input *in)
 	seam_strbuf_reset(&b);
 	if (!rc)
 		rc = print_lines(&f, &b);
+	if (mixed)
+		fprintf(stderr,
+			"seam: %s: samples of several events are counted "
+			"together; --event picks one\n",
+			in->path);
 	seam_strbuf_fini(&b);
 	seam_fold_fini(&f);
 	return rc;

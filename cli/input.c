@@ -2,6 +2,7 @@
 #include "cli/input.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,19 @@ void input_warn(const struct input *in)
 		fprintf(stderr,
 			"seam: %s: %llu malformed records were left out\n",
 			in->path, (unsigned long long)d->n_malformed);
+}
+
+int input_bad_option(const char *command, char **argv)
+{
+	/* The word it stumbled over; of a bunch of letters, the letter. */
+	if (optopt && optopt < 128)
+		fprintf(stderr, "seam %s: '-%c' is no option or needs a value",
+			command, optopt);
+	else
+		fprintf(stderr, "seam %s: '%s' is no option or needs a value",
+			command, argv[optind - 1]);
+	fprintf(stderr, "; see 'seam %s --help'\n", command);
+	return 2;
 }
 
 bool input_parse_depth(const char *command, const char *text, size_t *ret)

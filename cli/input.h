@@ -34,6 +34,8 @@ int input_next(struct input *in, struct seam_stitched *ret_sample,
 void input_close(struct input *in);
 /* A cut-off recording is used as far as it goes, and that is said. */
 void input_warn(const struct input *in);
+/* getopt returned '?'. Return: 2, the exit status. */
+int input_bad_option(const char *command, char **argv);
 /* A number of frames. Return: false, said on stderr: it is none. */
 bool input_parse_depth(const char *command, const char *text, size_t *ret);
 /* Writes and empties b. Return: 0 or -1. */

@@ -6,6 +6,9 @@
 
 #include "core/uapi.h"
 
+/* Records with one cookie that are looked at when none is the thread's. */
+#define MAX_EQUAL 64
+
 struct task {
 	uint32_t tid;
 	uint64_t last_cookie; /* of its samples */
@@ -189,6 +192,19 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
+/* An exec gives a thread another tid, in the middle of an entry. */
+static struct cookie_entry *of_process(const struct cookie_index *ix,
+				       uint64_t cookie, uint32_t pid)
+{
+	struct cookie_entry key = {.cookie = cookie};
+	size_t i = lower_bound(ix, &key), end = i + MAX_EQUAL;
+
+	for (; i < ix->n && i < end && ix->v[i].cookie == cookie; i++)
+		if (ix->v[i].pid == pid)
+			return &ix->v[i];
+	return NULL;
+}
+
 /* Of the thread's own, the nearest by time: the one behind, or before. */
 struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
 				      uint64_t cookie,
@@ -214,13 +230,7 @@ struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
 			       : before;
 	if (after || before)
 		return after ? after : before;
-	/* An exec gives a thread another tid, in the middle of an entry. */
-	key = (struct cookie_entry){.cookie = cookie};
-	i = lower_bound(ix, &key);
-	if (i < ix->n && ix->v[i].cookie == cookie &&
-	    ix->v[i].pid == sample->pid)
-		return &ix->v[i];
-	return NULL;
+	return of_process(ix, cookie, sample->pid);
 }
 
 int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,

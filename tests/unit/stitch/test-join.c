@@ -73,6 +73,7 @@ static void test_before_and_after(void **state)
 	put_sample(t.w, 5, 100, 0x1001);
 	put_sample(t.w, 5, 110, 0x1001);
 	put_stack(t.w, 5, 120, 0x1001, 0xa000, SEAM_OUTERMOST, 0);
+	put_stack(t.w, 3, 125, 0x1001, 0xb000, SEAM_OUTERMOST, 0);
 	put_sample(t.w, 5, 130, 0x1001);
 	put_sample(t.w, 5, 140, 0);
 	stitch(&t);
@@ -85,8 +86,8 @@ static void test_before_and_after(void **state)
 	assert_int_equal(st->wanted, 3);
 	assert_int_equal(st->end[SEAM_OUTERMOST], 3);
 	assert_int_equal(st->half[SEAM_HALF_LATE], 1);
-	assert_int_equal(st->stacks, 1);
-	assert_int_equal(st->stacks_unused, 0);
+	assert_int_equal(st->stacks, 2);
+	assert_int_equal(st->stacks_unused, 1);
 	end(&t);
 }
 
@@ -126,6 +127,32 @@ static void test_equal_cookies(void **state)
 	assert_int_equal(st->stacks, 3);
 	assert_int_equal(st->stacks_unused, 1);
 	assert_int_equal(st->stacks_repeated, 1);
+	end(&t);
+}
+
+/* A thread that calls execve gets its process's number on the way. */
+static void test_other_tid(void **state)
+{
+	const uint64_t ip = 0xa000;
+	struct seam_pd_stack stack = {
+		.id = {.pid = 5, .tid = 9, .time_ns = 120, .id = EVENT_ID},
+		.cookie = 0x1001,
+		.ips = &ip,
+		.n_ips = 1,
+		.end = SEAM_OUTERMOST,
+	};
+	struct seam_stitched out;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_stack(t.w, 4, 110, 0x1001, 0xb000, SEAM_OUTERMOST, 0);
+	seam_pd_write_stack(t.w, &stack);
+	put_sample(t.w, 5, 100, 0x1001);
+	stitch(&t);
+	assert_int_equal(seam_stitch_next(t.s, &out), 1);
+	assert_int_equal(out.half, SEAM_HALF_JOINED);
+	assert_int_equal(out.frames[2].ip, 0xa000);
 	end(&t);
 }
 
@@ -231,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_before_and_after),
 		cmocka_unit_test(test_order_in_file),
 		cmocka_unit_test(test_equal_cookies),
+		cmocka_unit_test(test_other_tid),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_missing_user),
 		cmocka_unit_test(test_exec),
