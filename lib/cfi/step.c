@@ -130,17 +130,23 @@ static int restore_reg(struct step *s, unsigned int reg)
 	return rc;
 }
 
-/* A stack grows down: a caller's frame is above. Signal frames may change
- * stacks, and so may code that says where sp is. */
+/*
+ * A stack grows down: a caller's frame is above. Signal frames may change
+ * stacks, and so may code that says where sp is. A leaf that holds its return
+ * address in a register (vfork) may have no frame at all.
+ */
 static bool makes_progress(const struct step *s)
 {
 	const struct seam_regs *old = s->target.regs, *new = &s->next;
+	bool moves = new->r[REG_SP] != old->r[REG_SP] ||
+		     new->r[REG_IP] != old->r[REG_IP];
 
 	if (!is_valid(old, REG_SP))
 		return true;
 	if (s->row->signal || s->row->regs[REG_SP].how != SEAM_CFI_SAME)
-		return new->r[REG_SP] != old->r[REG_SP] ||
-		       new->r[REG_IP] != old->r[REG_IP];
+		return moves;
+	if (s->row->regs[REG_IP].how == SEAM_CFI_REGISTER)
+		return moves && new->r[REG_SP] >= old->r[REG_SP];
 	return new->r[REG_SP] > old->r[REG_SP];
 }
 

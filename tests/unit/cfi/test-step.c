@@ -377,6 +377,19 @@ static void step_progress(void **state)
 	assert_int_equal(step(&row, &regs, &end), -EINVAL);
 	assert_int_equal(end, SEAM_BAD_CFA);
 
+	/* vfork holds its return address in a register, and has no frame. */
+	row.cfa_off = 0;
+	row.regs[16] =
+		(struct seam_cfi_reg){.how = SEAM_CFI_REGISTER, .reg = 5};
+	assert_int_equal(step(&row, &regs, &end), 1);
+	assert_true(regs.r[7] == was.r[7] && regs.r[16] == was.r[5]);
+	regs = was;
+	row.cfa_off = -8;
+	assert_int_equal(step(&row, &regs, &end), -EINVAL);
+	assert_int_equal(end, SEAM_BAD_CFA);
+	row = plain_row();
+	row.cfa_off = -64;
+
 	/* A signal frame may lead to a lower stack. */
 	row.signal = true;
 	assert_int_equal(step(&row, &regs, &end), 1);
