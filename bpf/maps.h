@@ -182,7 +182,7 @@ struct {
 /* Stack copies and table requests: a burst of them must not cost samples. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16 << 20);
+	__uint(max_entries, 32 << 20);
 } copies SEC(".maps");
 
 /* Tables, and the rule cache in front of them. Pages come on touch. */

@@ -157,7 +157,8 @@ static int open_recorder(struct recording *rec)
 	if (!err)
 		err = seam_recorder_start(rec->recorder, &why);
 	if (err)
-		fprintf(stderr, "seam: %s\n",
+		fprintf(stderr, "seam: %s%s%s\n", why.where,
+			why.where[0] ? ": " : "",
 			why.reason[0] ? why.reason : strerror(-err));
 	return err;
 }
@@ -184,10 +185,7 @@ static int end_child(struct recording *rec)
 	if (rec->child.pid <= 0)
 		return 0;
 	if (!rec->child_ended) {
-		if (!rec->opts->duration_s)
-			kill(rec->child.pid, SIGTERM);
-		else
-			kill(rec->child.pid, SIGTERM);
+		kill(rec->child.pid, SIGTERM);
 		waitpid(rec->child.pid, &rec->child_wait, 0);
 	}
 	rec->child.pid = 0;
@@ -231,14 +229,15 @@ int cmd_record(int argc, char **argv)
 		return status;
 	rec.signals = open_signals();
 	err = start_child(&rec);
-	if (!err)
-		err = open_recorder(&rec);
+	if (err)
+		return err == -ENOENT ? 127 : 126; /* as a shell has it */
+	err = open_recorder(&rec);
 	if (!err)
 		err = let_go(&rec);
 	if (!err)
 		status = finish(&rec, loop(&rec));
 	else
-		status = err == -ENOENT && !rec.recorder ? 127 : 1;
+		status = 1;
 	child_abandon(&rec.child);
 	seam_recorder_close(rec.recorder);
 	close(rec.signals);

@@ -18,6 +18,15 @@
 /* A task that was quiet for so long is forgotten; it may be gone. */
 #define FORGET_NS 10000000000ULL
 
+/* A stack that did not come before its task's next entry may yet: a record
+ * that another CPU is still writing holds up those behind it in its ring. */
+#define ORPHAN_NS 2000000000ULL
+
+struct orphan {
+	uint64_t cookie, waiting;
+	uint64_t since_ns, stamp_ns;
+};
+
 /* The open or last entry of one task. */
 struct entry {
 	uint32_t pid, tid, cpu;
@@ -34,6 +43,7 @@ struct seam_recorder {
 	struct seam_session *session;
 	struct seam_pd_writer *writer;
 	struct seam_idmap entries; /* by tid */
+	struct seam_idmap orphans; /* by cookie */
 	struct seam_summary sum;
 	uint64_t id; /* of the sideband event, for stacks */
 	uint64_t flushed_ns, now_ns;
@@ -81,10 +91,85 @@ static void write_stack(struct seam_recorder *r, struct entry *e,
 	e->written = true;
 }
 
+static void orphan_add(struct seam_recorder *r, const struct entry *e,
+		       uint64_t before_ns)
+{
+	struct orphan *o = malloc(sizeof(*o));
+
+	if (o) {
+		*o = (struct orphan){ e->cookie, e->waiting, before_ns,
+				      before_ns > e->last_ns + 1 ?
+					      before_ns - 1 :
+					      e->last_ns };
+		if (!seam_idmap_put(&r->orphans, e->cookie, o))
+			return;
+		free(o);
+	}
+	r->sum.end[SEAM_LOST] += e->waiting;
+}
+
+/* Return: true if the stack was one that samples had been waiting for. */
+static bool orphan_claim(struct seam_recorder *r,
+			 const struct seam_user_stack *stack)
+{
+	struct orphan *o = seam_idmap_remove(&r->orphans, stack->cookie);
+	struct seam_pd_stack pd = {
+		.id = { stack->pid, stack->tid, 0, stack->cpu, r->id },
+		.cookie = stack->cookie,
+		.ips = stack->ips,
+		.n_ips = stack->n_ips,
+		.end = stack->end,
+		.flags = stack->before_exec ? SEAM_PD_STACK_EXEC : 0,
+	};
+
+	if (!o)
+		return false;
+	pd.id.time_ns = o->stamp_ns;
+	note(r, seam_pd_write_stack(r->writer, &pd));
+	r->sum.stacks++;
+	r->sum.end[stack->end] += o->waiting;
+	free(o);
+	return true;
+}
+
+struct orphan_walk {
+	struct seam_recorder *r;
+	uint64_t cookies[64];
+	size_t n;
+};
+
+static void collect_orphan(void *ctx, uint64_t cookie, void *value)
+{
+	const struct orphan *o = value;
+	struct orphan_walk *w = ctx;
+
+	if (o->since_ns + ORPHAN_NS < w->r->now_ns &&
+	    w->n < sizeof(w->cookies) / sizeof(w->cookies[0]))
+		w->cookies[w->n++] = cookie;
+}
+
+/* Stacks that did not come in all that time were dropped. */
+static void orphans_expire(struct seam_recorder *r)
+{
+	struct orphan_walk w = { .r = r };
+
+	do {
+		w.n = 0;
+		seam_idmap_each(&r->orphans, collect_orphan, &w);
+		for (size_t i = 0; i < w.n; i++) {
+			struct orphan *o =
+				seam_idmap_remove(&r->orphans, w.cookies[i]);
+
+			r->sum.end[SEAM_LOST] += o->waiting;
+			free(o);
+		}
+	} while (w.n);
+}
+
 /* The entry is over: its samples' fate is known. before_ns: the time of
  * what comes next in this task. */
 static void entry_end(struct seam_recorder *r, struct entry *e,
-		      uint64_t before_ns, int without)
+		      uint64_t before_ns)
 {
 	if (!e->cookie)
 		return;
@@ -99,7 +184,8 @@ static void entry_end(struct seam_recorder *r, struct entry *e,
 	}
 	if (e->served > r->sum.max_served)
 		r->sum.max_served = e->served;
-	r->sum.end[without] += e->waiting;
+	if (e->waiting)
+		orphan_add(r, e, before_ns);
 	e->cookie = 0;
 	e->waiting = 0;
 	e->served = 0;
@@ -113,7 +199,7 @@ static void entry_is(struct seam_recorder *r, struct entry *e, uint64_t cookie,
 {
 	if (e->cookie == cookie)
 		return;
-	entry_end(r, e, time_ns, SEAM_LOST);
+	entry_end(r, e, time_ns);
 	e->cookie = cookie;
 	e->pid = pid;
 }
@@ -160,9 +246,12 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 static void on_stack(void *ctx, const struct seam_user_stack *stack)
 {
 	struct seam_recorder *r = ctx;
-	struct entry *e = entry_of(r, stack->pid, stack->tid);
+	struct entry *e;
 	uint64_t *ips;
 
+	if (orphan_claim(r, stack))
+		return;
+	e = entry_of(r, stack->pid, stack->tid);
 	if (!e)
 		return;
 	entry_is(r, e, stack->cookie, stack->pid, stack->time_ns);
@@ -236,7 +325,7 @@ static void forget_stale(struct seam_recorder *r)
 	for (size_t i = 0; i < st.n; i++) {
 		struct entry *e = seam_idmap_remove(&r->entries, st.tids[i]);
 
-		entry_end(r, e, e->last_ns + 2, SEAM_LOST);
+		entry_end(r, e, e->last_ns + 2);
 		entry_free(e);
 	}
 }
@@ -323,6 +412,7 @@ int seam_recorder_run(struct seam_recorder *r)
 	if (r->now_ns - r->flushed_ns >= FLUSH_NS) {
 		seam_idmap_each(&r->entries, settle, r);
 		forget_stale(r);
+		orphans_expire(r);
 		note(r, seam_pd_flush(r->writer));
 		r->flushed_ns = r->now_ns;
 	}
@@ -335,13 +425,18 @@ static void end_all(void *ctx, uint64_t id, void *value)
 	struct entry *e = value;
 
 	(void)id;
-	entry_end(r, e, e->last_ns + 2, SEAM_PENDING);
+	/* What still waits now is asleep and was not to be had. */
+	r->sum.end[SEAM_PENDING] += e->waiting;
+	e->waiting = 0;
+	entry_end(r, e, e->last_ns + 2);
 }
 
 int seam_recorder_stop(struct seam_recorder *r, struct seam_summary *ret)
 {
 	note(r, seam_session_stop(r->session));
 	seam_idmap_each(&r->entries, end_all, r);
+	r->now_ns = UINT64_MAX;
+	orphans_expire(r);
 	note(r, seam_session_counts(r->session, &r->sum.counts));
 	note(r, seam_pd_flush(r->writer));
 	r->sum.bytes = seam_pd_bytes(r->writer);
@@ -358,6 +453,7 @@ struct seam_recorder *seam_recorder_close(struct seam_recorder *r)
 	seam_session_close(r->session);
 	seam_pd_writer_close(r->writer);
 	seam_idmap_fini(&r->entries, entry_free);
+	seam_idmap_fini(&r->orphans, free);
 	free(r);
 	return NULL;
 }
