@@ -78,22 +78,16 @@ static int read_relocations(struct reader *r, Elf_Scn *scn)
 
 static int read_dynsym(struct reader *r, Elf_Scn *scn, size_t link)
 {
-	Elf_Scn *strings = elf_getscn(seam_elf_libelf(r->elf), link);
-	Elf_Data *data;
-	GElf_Shdr sh;
+	struct seam_strings names;
 
-	if (!strings || !gelf_getshdr(strings, &sh) ||
-	    sh.sh_type != SHT_STRTAB || sh.sh_flags & SHF_COMPRESSED)
+	if (!seam_strings_get(r->elf, link, &names))
 		return 0;
-	data = elf_rawdata(strings, NULL);
-	if (!data || !data->d_buf || !data->d_size)
-		return 0;
-	r->names = malloc(data->d_size + 1);
+	r->names = malloc(names.size + 1);
 	if (!r->names)
 		return -ENOMEM;
-	memcpy(r->names, data->d_buf, data->d_size);
-	r->names[data->d_size] = '\0';
-	r->names_size = data->d_size;
+	memcpy(r->names, names.data, names.size);
+	r->names[names.size] = '\0';
+	r->names_size = names.size;
 	r->syms = elf_getdata(scn, NULL);
 	return seam_symtab_own(r->tab, r->names);
 }
@@ -105,19 +99,26 @@ static int compare_slots(const void *pa, const void *pb)
 	return a->svma < b->svma ? -1 : a->svma > b->svma;
 }
 
+/* Each byte of the file is read as a relocation once at most, however many
+ * sections claim it. */
 static int read_slots(struct reader *r)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
+	size_t left;
 	int rc = 0;
 
+	seam_elf_bytes(r->elf, &left);
 	while (!rc && (scn = elf_nextscn(seam_elf_libelf(r->elf), scn))) {
 		if (!gelf_getshdr(scn, &sh) || sh.sh_flags & SHF_COMPRESSED)
 			continue;
-		if (sh.sh_type == SHT_RELA && sh.sh_flags & SHF_ALLOC)
-			rc = read_relocations(r, scn);
-		else if (sh.sh_type == SHT_DYNSYM && !r->names)
+		if (sh.sh_type == SHT_DYNSYM && !r->names) {
 			rc = read_dynsym(r, scn, sh.sh_link);
+		} else if (sh.sh_type == SHT_RELA && sh.sh_flags & SHF_ALLOC &&
+			   sh.sh_size <= left) {
+			left -= sh.sh_size;
+			rc = read_relocations(r, scn);
+		}
 	}
 	if (r->num_slots)
 		qsort(r->slots, r->num_slots, sizeof(*r->slots), compare_slots);
@@ -233,26 +234,33 @@ static int add_header(struct reader *r, const struct seam_elf_section *plt,
 	return seam_symtab_add(r->tab, &header);
 }
 
+static bool is_named(const struct seam_strings *names, uint64_t at,
+		     const char *name)
+{
+	size_t len = strlen(name) + 1;
+
+	return at < names->size && names->size - at >= len &&
+	       !memcmp(names->data + at, name, len);
+}
+
 static size_t stub_size(const struct seam_elf *elf, const char *name)
 {
 	Elf *libelf = seam_elf_libelf(elf);
-	size_t strndx;
+	struct seam_strings names;
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
-	const char *is;
+	size_t strndx;
 
-	if (elf_getshdrstrndx(libelf, &strndx))
+	if (elf_getshdrstrndx(libelf, &strndx) ||
+	    !seam_strings_get(elf, strndx, &names))
 		return 16;
-	while ((scn = elf_nextscn(libelf, scn))) {
-		if (!gelf_getshdr(scn, &sh))
-			continue;
-		is = elf_strptr(libelf, strndx, sh.sh_name);
-		if (is && !strcmp(is, name))
+	while ((scn = elf_nextscn(libelf, scn)))
+		if (gelf_getshdr(scn, &sh) &&
+		    is_named(&names, sh.sh_name, name))
 			return sh.sh_entsize == 8 || (sh.sh_entsize != 16 &&
 						      sh.sh_addralign == 8)
 				       ? 8
 				       : 16;
-	}
 	return 16;
 }
 

@@ -177,6 +177,18 @@ const char *seam_symbolizer_file_problem(struct seam_symbolizer *s, int file)
 	return f->problem[0] ? f->problem : NULL;
 }
 
+/* A name that no linker writes is shown by its beginning: each use of a name
+ * as long as the file would make a hostile file's output endless. */
+static const char *cut_name(struct seam_symtab *tab, const char *raw)
+{
+	char *cut;
+
+	if (strnlen(raw, SEAM_SYMBOL_NAME_MAX) < SEAM_SYMBOL_NAME_MAX)
+		return raw;
+	cut = strndup(raw, SEAM_SYMBOL_NAME_MAX);
+	return cut && !seam_symtab_own(tab, cut) ? cut : "?";
+}
+
 /* Stubs are "name@plt", of a mangled name "demangled(int)@plt", as perf
  * and objdump say it. */
 static char *name_stub(const char *name)
@@ -200,6 +212,7 @@ static void prepare_name(struct seam_symtab *tab, struct seam_sym *sym)
 	if (sym->named)
 		return;
 	sym->named = true;
+	sym->raw = cut_name(tab, sym->raw);
 	demangled = tab->demangle ? seam_demangle(sym->raw) : NULL;
 	if (sym->plt) {
 		stub = name_stub(demangled ? demangled : sym->raw);

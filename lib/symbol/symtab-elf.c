@@ -21,31 +21,61 @@ struct reader {
 	size_t names_size;
 };
 
-static bool name_has_text(Elf *elf, size_t strndx, const GElf_Shdr *sh)
-{
-	const char *name = elf_strptr(elf, strndx, sh->sh_name);
+/* Section names are short; more of a longer one is not looked at. */
+#define SECTION_NAME_MAX 256
 
-	return name && strstr(name, "text");
+bool seam_strings_get(const struct seam_elf *elf, size_t section,
+		      struct seam_strings *ret)
+{
+	Elf_Scn *scn = elf_getscn(seam_elf_libelf(elf), section);
+	Elf_Data *data;
+	GElf_Shdr sh;
+
+	if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_STRTAB ||
+	    sh.sh_flags & SHF_COMPRESSED)
+		return false;
+	data = elf_rawdata(scn, NULL);
+	if (!data || !data->d_buf || !data->d_size)
+		return false;
+	ret->data = data->d_buf;
+	ret->size = data->d_size;
+	return true;
+}
+
+static bool name_has_text(const struct seam_strings *names, uint64_t at)
+{
+	size_t len;
+
+	if (at >= names->size)
+		return false;
+	len = names->size - at;
+	len = strnlen(names->data + at,
+		      len < SECTION_NAME_MAX ? len : SECTION_NAME_MAX);
+	return memmem(names->data + at, len, "text", 4);
 }
 
 static int read_sections(struct reader *r)
 {
 	Elf *elf = seam_elf_libelf(r->elf);
-	size_t strndx;
+	struct seam_strings names = {0};
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
+	size_t strndx, i;
 
 	if (elf_getshdrnum(elf, &r->num_sections) ||
 	    elf_getshdrstrndx(elf, &strndx))
 		return -ENOENT;
+	seam_strings_get(r->elf, strndx, &names);
+	if (r->num_sections > SHN_LORESERVE)
+		r->num_sections = SHN_LORESERVE;
 	r->sections = calloc(r->num_sections + 1, sizeof(*r->sections));
 	if (!r->sections)
 		return -ENOMEM;
 	while ((scn = elf_nextscn(elf, scn))) {
-		size_t i = elf_ndxscn(scn);
-
-		if (i >= r->num_sections || !gelf_getshdr(scn, &sh) ||
-		    !(sh.sh_flags & SHF_ALLOC))
+		i = elf_ndxscn(scn);
+		if (i >= r->num_sections)
+			break;
+		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_ALLOC))
 			continue;
 		r->sections[i] = (struct section){
 			.end = sh.sh_size > UINT64_MAX - sh.sh_addr
@@ -53,7 +83,7 @@ static int read_sections(struct reader *r)
 				       : sh.sh_addr + sh.sh_size,
 			.alloc = true,
 			.exec = sh.sh_flags & SHF_EXECINSTR,
-			.text = name_has_text(elf, strndx, &sh),
+			.text = name_has_text(&names, sh.sh_name),
 		};
 	}
 	return 0;
@@ -63,26 +93,16 @@ static int read_sections(struct reader *r)
  * would let a small file ask for endless memory. */
 static int read_names(struct reader *r, size_t link)
 {
-	Elf *elf = seam_elf_libelf(r->elf);
-	Elf_Data *data;
-	Elf_Scn *scn;
-	GElf_Shdr sh;
-	size_t size;
+	struct seam_strings names;
 
-	scn = elf_getscn(elf, link);
-	if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_STRTAB ||
-	    sh.sh_flags & SHF_COMPRESSED)
+	if (!seam_strings_get(r->elf, link, &names))
 		return -ENOENT;
-	data = elf_rawdata(scn, NULL);
-	if (!data || !data->d_buf || !data->d_size)
-		return -ENOENT;
-	size = data->d_size;
-	r->names = malloc(size + 1);
+	r->names = malloc(names.size + 1);
 	if (!r->names)
 		return -ENOMEM;
-	memcpy(r->names, data->d_buf, size);
-	r->names[size] = '\0';
-	r->names_size = size;
+	memcpy(r->names, names.data, names.size);
+	r->names[names.size] = '\0';
+	r->names_size = names.size;
 	return seam_symtab_own(r->tab, r->names);
 }
 

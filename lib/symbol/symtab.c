@@ -11,8 +11,11 @@
 /* Nested symbols: deeper than any compiler makes them, so that a hostile
  * file costs no more than this a look-up. */
 #define MAX_NESTING 64
-/* Bytes of demangled names made to choose among symbols at one address:
- * libstdc++ and the like need a few MB. */
+/* As much of two names is compared: names in a file may overlap, so that
+ * each of its symbols has one as long as the file. */
+#define COMPARED_LEN 4096
+/* Bytes of names demangled, and made by it, to choose among symbols at one
+ * address: libstdc++ and the like need a few MB. */
 #define COMPARED_MAX (64u << 20)
 
 void seam_symtab_fini(struct seam_symtab *tab)
@@ -62,7 +65,11 @@ int seam_symtab_own(struct seam_symtab *tab, char *blob)
 
 static size_t count_underscores(const char *name)
 {
-	return strspn(name, "_");
+	size_t n = 0;
+
+	while (n < COMPARED_LEN && name[n] == '_')
+		n++;
+	return n;
 }
 
 /* Return: < 0 if a is the better by its name, > 0 if b is. */
@@ -72,8 +79,8 @@ static int compare_names(const char *a, const char *b)
 
 	if (na != nb)
 		return na < nb ? -1 : 1;
-	na = strnlen(a, SEAM_SYMBOL_NAME_MAX);
-	nb = strnlen(b, SEAM_SYMBOL_NAME_MAX);
+	na = strnlen(a, COMPARED_LEN);
+	nb = strnlen(b, COMPARED_LEN);
 	if (na != nb)
 		return na > nb ? -1 : 1;
 	return 0;
@@ -87,7 +94,8 @@ static char *demangle_to_compare(struct seam_symtab *tab, const char *raw)
 	if (!tab->demangle || tab->compared > COMPARED_MAX)
 		return NULL;
 	name = seam_demangle(raw);
-	tab->compared += name ? strlen(name) : 1;
+	tab->compared += strnlen(raw, SEAM_SYMBOL_NAME_MAX);
+	tab->compared += name ? strlen(name) : 0;
 	return name;
 }
 

@@ -17,8 +17,7 @@
 
 #include "elf/elf.h"
 
-/* Longer names are compared and demangled by this many bytes at most, so
- * that a file of many overlapping names cannot take forever. */
+/* Longer names are shown by this much of them. */
 #define SEAM_SYMBOL_NAME_MAX 16384
 
 struct seam_sym {
@@ -63,6 +62,16 @@ int seam_symtab_read_elf(struct seam_symtab *tab, const struct seam_elf *elf,
 int seam_symtab_read_plt(struct seam_symtab *tab, const struct seam_elf *elf);
 /* -ENODATA: the kernel hides its addresses. */
 int seam_symtab_read_kallsyms(struct seam_symtab *tab, const char *path);
+
+/* A string table of a file, borrowed from it. Names in it may lack an end,
+ * and may be as long as the file: elf_strptr would look for the end of each,
+ * so they are compared where they lie. */
+struct seam_strings {
+	const char *data;
+	size_t size;
+};
+bool seam_strings_get(const struct seam_elf *elf, size_t section,
+		      struct seam_strings *ret);
 
 /* Return: a malloc'd string, or NULL if raw is no C++ or Rust name. */
 char *seam_demangle(const char *raw);
