@@ -230,40 +230,50 @@ static void give_stack(struct seam_session *s,
 	s->client.on_stack(s->client.ctx, &stack);
 }
 
-/* Stacks that the library unwound, up to a time. */
-static void give_unwound(struct seam_session *s, uint64_t until_ns)
+/* Stacks that the library unwound, up to a time or, at any rate, a number. */
+static void give_unwound(struct seam_session *s, uint64_t until_ns,
+			 size_t number)
 {
 	while (s->next_unwound < s->n_unwound) {
 		struct seam_unwound *u = &s->unwound[s->next_unwound];
 
-		if (u->stack.time_ns > until_ns)
+		if (u->stack.time_ns > until_ns && s->next_unwound >= number)
 			return;
 		s->client.on_stack(s->client.ctx, &u->stack);
 		free(u->ips);
 		s->next_unwound++;
 	}
-	s->n_unwound = 0;
-	s->next_unwound = 0;
 }
 
-static void give_samples(struct seam_session *s)
+/*
+ * Copies are drained after samples, so some are ahead of their samples: a
+ * stack waits for a later sample, or for the next reading, which begins with
+ * all samples that were before it.
+ */
+static void give_samples(struct seam_session *s, size_t n_before)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size;
 
 	while ((rec = seam_batch_next(&s->samples, &at, &size))) {
-		give_unwound(s, rec->time_ns);
+		give_unwound(s, rec->time_ns, 0);
 		if (rec->type == SEAM_WIRE_SAMPLE)
 			give_sample(s, (const void *)rec, size);
 		else if (rec->type == SEAM_WIRE_STACK)
 			give_stack(s, (const void *)rec, size);
 	}
-	give_unwound(s, UINT64_MAX);
+	give_unwound(s, 0, n_before);
+	s->n_unwound -= s->next_unwound;
+	if (s->n_unwound)
+		memmove(s->unwound, s->unwound + s->next_unwound,
+			s->n_unwound * sizeof(*s->unwound));
+	s->next_unwound = 0;
 }
 
 int seam_session_read(struct seam_session *s)
 {
 	uint64_t now = seam_now_ns();
+	size_t n_before = s->n_unwound;
 	int err;
 
 	seam_batch_clear(&s->samples);
@@ -275,7 +285,7 @@ int seam_session_read(struct seam_session *s)
 	if (!err)
 		err = read_copies(s);
 	/* What can be handed out is, whatever failed. */
-	give_samples(s);
+	give_samples(s, n_before);
 	if (now > KEEP_DEAD_NS)
 		seam_processes_forget(&s->processes, now - KEEP_DEAD_NS);
 	if (!err && (s->samples.err || s->copies.err))

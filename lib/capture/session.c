@@ -247,6 +247,9 @@ int seam_session_stop(struct seam_session *s)
 	}
 	if (!err)
 		err = seam_kernel_take_sleepers(s->kernel);
+	if (!err)
+		err = seam_session_read(s);
+	/* And what was drained ahead of its samples. */
 	return err ? err : seam_session_read(s);
 }
 
@@ -285,6 +288,8 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	seam_idmap_fini(&s->followed, NULL);
 	seam_batch_fini(&s->samples);
 	seam_batch_fini(&s->copies);
+	for (size_t i = 0; i < s->n_unwound; i++)
+		free(s->unwound[i].ips);
 	free(s->unwound);
 	free(s->ips);
 	free(s);
