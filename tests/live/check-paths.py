@@ -34,6 +34,7 @@ class Code:
         self.after_call = {}    # address behind a call -> [target or None]
         self.insns = []         # (address, symbol, text)
         self.plts = plt_ranges(path)
+        self.bounds = {}        # symbol -> (address, end)
         function, call = None, None
         for line in output("objdump", "-d", "--no-show-raw-insn", path):
             head = re.match(r"^([0-9a-f]{8,}) <(.*)>:$", line)
@@ -51,6 +52,16 @@ class Code:
                 continue
             call = self.call_target(insn[2])
             self.insns.append((addr, function, insn[2]))
+        for name, start, size in symbols_of(path):
+            self.bounds.setdefault(name, (start, start + size))
+            for spelt in (name, demangled(name), name.split("@")[0]):
+                self.start.setdefault(spelt, start)
+
+    def body(self, symbol):
+        low, high = self.bounds[symbol]
+        # Start-up code's symbols have no size: as far as objdump's label.
+        return [(addr, text) for addr, label, text in self.insns
+                if low <= addr < high or low == high and label == symbol]
 
     def in_plt(self, symbol, off):
         if symbol not in self.start:
@@ -67,6 +78,30 @@ class Code:
         return [plain(demangled(direct[1])) if direct else None]
 
 
+def symbols_of(path):
+    """(name, address, size) of functions, from its debug file as well."""
+    files = [path]
+    for line in output("readelf", "-nW", path):
+        build_id = re.search(r"Build ID: (..)(\w+)", line)
+        if build_id:
+            files.append("/usr/lib/debug/.build-id/%s/%s.debug" %
+                         build_id.groups())
+    for file in filter(os.path.exists, files):
+        for line in output("readelf", "-sW", file):
+            word = line.split()
+            if len(word) >= 8 and word[3] in ("FUNC", "IFUNC") and \
+                    word[6] not in ("UND", "ABS"):
+                yield word[7], int(word[1], 16), int(word[2], 0)
+
+
+@functools.lru_cache(maxsize=None)
+def fde_ranges(path):
+    """What .eh_frame covers, as readelf says."""
+    return [(int(m[1], 16), int(m[2], 16)) for m in (
+        re.search(r" FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)", line)
+        for line in output("readelf", "-wf", path)) if m]
+
+
 def plt_ranges(path):
     """Where stubs are: some tools name them after the symbol before."""
     ranges = []
@@ -80,7 +115,9 @@ def plt_ranges(path):
 
 
 def output(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE,
+    """Lines of a tool. readelf's status is 1 for mere oddities."""
+    return subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL,
                           encoding="utf-8").stdout.splitlines()
 
 
@@ -343,25 +380,33 @@ class KnownBad:
             self.files[path] = {}
             for entry in self.entries:
                 where, _, function = entry["function"].rpartition("!")
-                if where == dso:
+                if re.fullmatch(where, dso):
                     self.resolve(path, function, entry)
         return self.files[path]
 
     def resolve(self, path, function, entry):
-        code = code_of(path)
-        eh_return = entry["instruction"] == "eh_return"
-        bodies = {}
-        for addr, symbol, text in code.insns:
-            if re.fullmatch(function, plain(demangled(symbol))):
-                bodies.setdefault(symbol, []).append((addr, text))
-        for symbol, body in bodies.items():
-            found = self.eh_return(code, body) if eh_return else \
-                self.matching(body, entry["instruction"], entry.get("after"))
+        code, kind = code_of(path), entry["instruction"]
+        for symbol, (start, _) in code.bounds.items():
+            if not re.fullmatch(function, plain(demangled(symbol))):
+                continue
+            body = code.body(symbol)
+            if kind == "eh_return":
+                found = self.eh_return(code, body)
+            elif kind == "no-cfi":
+                found = self.no_cfi(path, body)
+            else:
+                found = self.matching(body, kind, entry.get("after"))
             for addr, text in found:
-                off = addr - code.start[symbol]
-                for name in (symbol, demangled(symbol), plain(symbol)):
-                    self.files[path][(name, off)] = (
-                        "%s+%#x: %s" % (symbol, off, text), eh_return)
+                for name in (symbol, demangled(symbol), symbol.split("@")[0]):
+                    self.files[path][(name, addr - start)] = (
+                        "%s+%#x: %s" % (symbol, addr - start, text),
+                        kind in ("eh_return", "no-cfi"))
+
+    @staticmethod
+    def no_cfi(path, body):
+        for addr, text in body:
+            if not any(low <= addr < high for low, high in fde_ranges(path)):
+                yield addr, text
 
     @staticmethod
     def matching(body, pattern, before):
@@ -384,7 +429,7 @@ class KnownBad:
     def find(self, frame, top):
         where = "" if frame.own else short_dso(frame.dso)
         if not frame.raw or not any(
-                entry["function"].rpartition("!")[0] == where
+                re.fullmatch(entry["function"].rpartition("!")[0], where)
                 for entry in self.entries):
             return None
         text, every = self.in_file(frame.dso, where).get(
