@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Description: when memory runs out, wherever that is, opening a file and
+ * looking a row up fail, give nothing and can be tried again; the builds
+ * with sanitizers see that nothing leaks.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cfi/cfi.h"
+#include "image.h"
+
+static long left = -1; /* allocations until they fail; -1: never */
+
+static bool may_allocate(void)
+{
+	if (!left) {
+		errno = ENOMEM;
+		return false;
+	}
+	if (left > 0)
+		left--;
+	return true;
+}
+
+/* These stand in for the C library's, for the whole program. */
+void *calloc(size_t num, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(num, size, &bytes) || !may_allocate())
+		return NULL;
+	p = malloc(bytes);
+	/* Without this the compiler makes calloc of malloc and memset. */
+	__asm__ volatile("" : "+r"(p) : : "memory");
+	return p ? memset(p, 0, bytes) : NULL;
+}
+
+void *reallocarray(void *p, size_t num, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(num, size, &bytes) || !may_allocate())
+		return NULL;
+	return realloc(p, bytes);
+}
+
+static struct image im;
+
+/* Return: whether n allocations were enough. libelf, out of memory, only
+ * says that it cannot read the file. */
+static bool open_elf(long n)
+{
+	struct seam_elf *elf = (void *)&im;
+	int rc;
+
+	left = n;
+	rc = seam_elf_open_mem(im.bytes, im.size, &elf, NULL);
+	left = -1;
+	if (rc) {
+		assert_true(rc == -ENOMEM || rc == -EINVAL);
+		assert_ptr_equal(elf, &im);
+		return false;
+	}
+	seam_elf_close(elf);
+	return true;
+}
+
+static void opening(void **state)
+{
+	long n = 0;
+
+	(void)state;
+	while (n < 100 && !open_elf(n))
+		n++;
+	assert_in_range(n, 3, 99);
+}
+
+static void looking_up(void **state)
+{
+	struct seam_cfi *cfi = (void *)&im;
+	struct seam_cfi_row row = {.start = 42};
+	struct seam_elf *elf;
+	int rc = -ENOMEM;
+	long n;
+
+	(void)state;
+	assert_int_equal(seam_elf_open_mem(im.bytes, im.size, &elf, NULL), 0);
+	left = 0;
+	assert_int_equal(seam_cfi_open(elf, &cfi, NULL), -ENOMEM);
+	assert_ptr_equal(cfi, &im);
+	left = -1;
+	assert_int_equal(seam_cfi_open(elf, &cfi, NULL), 0);
+	for (n = 0; n < 100 && rc; n++) {
+		left = n;
+		rc = seam_cfi_find(cfi, IMAGE_FUNC, &row, NULL);
+		left = -1;
+		assert_true(rc == 0 || rc == -ENOMEM);
+		assert_int_equal(row.start, rc ? 42 : IMAGE_FUNC);
+	}
+	assert_in_range(n, 4, 99);
+	seam_cfi_close(cfi);
+	seam_elf_close(elf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(opening),
+		cmocka_unit_test(looking_up),
+	};
+	struct spec spec = {0};
+
+	image_build(&im, &spec);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
