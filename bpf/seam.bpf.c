@@ -143,7 +143,7 @@ int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
 
 	if (!is_watched(task) || !has_user(task))
 		return 0;
-	el = take_now(task, 0);
+	el = take_now(task, SEAM_STACK_EXIT);
 	if (el)
 		el->state.flags |= ELEMENT_EXIT;
 	return 0;

@@ -51,6 +51,7 @@ enum seam_stack_flags {
 	SEAM_STACK_OUTSIDE = 4, /* taken from a sleeping task, from outside */
 	SEAM_STACK_AGAIN = 8,	/* a second unwind of the same entry */
 	SEAM_STACK_EXEC = 16,	/* of the program that an exec replaces */
+	SEAM_STACK_EXIT = 32,	/* the task's last */
 };
 
 struct seam_wire_stack {

@@ -9,6 +9,7 @@
 #include "base/idmap.h"
 #include "capture/fail.h"
 #include "capture/session.h"
+#include "capture/sidequeue.h"
 
 /* A file on disk that is this young at worst when the recorder dies. */
 #define FLUSH_NS 500000000ULL
@@ -34,7 +35,9 @@ struct entry {
 	uint64_t last_ns;  /* of the last sample, or stack */
 	uint64_t waiting;  /* samples without a stack yet */
 	uint64_t served;   /* samples that have one */
+	uint64_t tail_ns;  /* of the last sample of an exec or exit */
 	bool has_stack, written;
+	bool tail; /* the stack was taken at exec or exit */
 	struct seam_pd_stack stack;
 	uint64_t *ips;
 };
@@ -45,6 +48,7 @@ struct seam_recorder {
 	struct seam_idmap entries; /* by tid */
 	struct seam_idmap orphans; /* by cookie */
 	struct seam_summary sum;
+	struct seam_sidequeue side;
 	uint64_t id; /* of the sideband event, for stacks */
 	uint64_t flushed_ns, now_ns;
 	int err; /* first one; sticky */
@@ -174,8 +178,9 @@ static void entry_end(struct seam_recorder *r, struct entry *e,
 	if (!e->cookie)
 		return;
 	if (e->has_stack && e->served && !e->written)
-		write_stack(r, e, before_ns > e->last_ns + 1 ? before_ns - 1 :
-							       e->last_ns);
+		write_stack(r, e, e->tail || before_ns <= e->last_ns + 1 ?
+					  e->last_ns + 1 :
+					  before_ns - 1);
 	if (e->has_stack && !e->served)
 		r->sum.unused++;
 	if (e->has_stack && e->served) {
@@ -231,6 +236,8 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		entry_is(r, e, sample->cookie, sample->pid, sample->time_ns);
 		e->last_ns = sample->time_ns;
 		e->written = false; /* a late one: the stack comes again */
+		if (e->has_stack && e->tail)
+			e->tail_ns = sample->time_ns;
 		if (e->has_stack)
 			e->served++;
 		else
@@ -265,9 +272,14 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 	memcpy(ips, stack->ips, stack->n_ips * sizeof(*ips));
 	e->ips = ips;
 	e->has_stack = true;
+	e->tail = stack->before_exec || stack->at_exit;
 	e->served += e->waiting;
 	e->waiting = 0;
-	if (stack->time_ns > e->last_ns)
+	/* Not so at exec and exit: what the kernel says of them may have
+	 * come before the stack was written. */
+	if (stack->time_ns > e->last_ns && !e->tail)
+		e->last_ns = stack->time_ns;
+	if (!e->served)
 		e->last_ns = stack->time_ns;
 	e->stack = (struct seam_pd_stack){
 		.id = { stack->pid, stack->tid, 0, stack->cpu, r->id },
@@ -285,7 +297,29 @@ static void on_record(void *ctx, uint64_t time_ns,
 	struct seam_recorder *r = ctx;
 
 	(void)time_ns;
-	note(r, seam_pd_write_raw(r->writer, record));
+	note(r, seam_sidequeue_add(&r->side, record));
+}
+
+static uint64_t tail_of(void *ctx, uint32_t tid)
+{
+	struct seam_recorder *r = ctx;
+	const struct entry *e = seam_idmap_get(&r->entries, tid);
+
+	return e ? e->tail_ns : 0;
+}
+
+static int write_side(void *ctx, const struct perf_event_header *record)
+{
+	struct seam_recorder *r = ctx;
+
+	return seam_pd_write_raw(r->writer, record);
+}
+
+static void turn_side(struct seam_recorder *r, int all)
+{
+	struct seam_sidequeue_ops ops = { tail_of, write_side, r };
+
+	note(r, seam_sidequeue_turn(&r->side, all, &ops));
 }
 
 /* Stacks whose entry is surely over go out before the flush, so that a file
@@ -408,6 +442,7 @@ static uint64_t now_ns(void)
 int seam_recorder_run(struct seam_recorder *r)
 {
 	note(r, seam_session_read(r->session));
+	turn_side(r, 0);
 	r->now_ns = now_ns();
 	if (r->now_ns - r->flushed_ns >= FLUSH_NS) {
 		seam_idmap_each(&r->entries, settle, r);
@@ -437,6 +472,7 @@ int seam_recorder_stop(struct seam_recorder *r, struct seam_summary *ret)
 	seam_idmap_each(&r->entries, end_all, r);
 	r->now_ns = UINT64_MAX;
 	orphans_expire(r);
+	turn_side(r, 1);
 	note(r, seam_session_counts(r->session, &r->sum.counts));
 	note(r, seam_pd_flush(r->writer));
 	r->sum.bytes = seam_pd_bytes(r->writer);
@@ -454,6 +490,7 @@ struct seam_recorder *seam_recorder_close(struct seam_recorder *r)
 	seam_pd_writer_close(r->writer);
 	seam_idmap_fini(&r->entries, entry_free);
 	seam_idmap_fini(&r->orphans, free);
+	seam_sidequeue_fini(&r->side);
 	free(r);
 	return NULL;
 }
