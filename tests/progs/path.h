@@ -7,7 +7,7 @@
  * in the leaf, in the short one in calls, prologues and epilogues, so that
  * samples fall on every instruction of the path and not only on its loop.
  *
- * The paths themselves are written down in NAME.expect; see README.
+ * The paths themselves are written down in NAME.expect; see README.md.
  */
 #ifndef TESTS_PROGS_PATH_H
 #define TESTS_PROGS_PATH_H
