@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Jumps into the middle of a function from code that was not followed: a
+ * function's rules hold on the paths from its entry, and a path that begins
+ * elsewhere may come with another height.
+ *
+ * Jumps with a 32-bit displacement are looked for at every byte: one that is
+ * none costs a function its rules, very rarely. Those with 8 bits would be
+ * seen everywhere, so the instructions within their reach are decoded.
+ */
+#include <string.h>
+
+#include "cfi/derive-private.h"
+#include "cfi/private.h"
+
+#define REACH 144 /* of an 8-bit displacement, and an instruction */
+
+/* The visits of the instruction that holds an address. Return: their number;
+ * they begin at *ret_first. */
+static size_t visits_at(const struct seam_derive *d, uint64_t svma,
+			size_t *ret_first)
+{
+	const struct seam_visit *v = d->visits;
+	size_t lo = 0, hi = d->num_visits, mid, first;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (v[mid].svma <= svma)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || svma >= v[lo - 1].svma + v[lo - 1].len)
+		return 0;
+	for (first = lo - 1; first && v[first - 1].svma == v[lo - 1].svma;)
+		first--;
+	*ret_first = first;
+	return lo - first;
+}
+
+/* Something that may be a jump lies at from. */
+static void check(struct seam_derive *d, uint64_t from, uint64_t target)
+{
+	size_t first, n, unused;
+
+	if (target < d->visits[0].svma ||
+	    target > d->visits[d->num_visits - 1].svma + 15)
+		return;
+	n = visits_at(d, target, &first);
+	if (!n || visits_at(d, from, &unused))
+		return;
+	/* As at an entry: a call or a tail call. */
+	if (d->visits[first].svma == target &&
+	    d->visits[first].height.height == 8 &&
+	    !d->visits[first].height.saved)
+		return;
+	for (size_t i = first; i < first + n; i++)
+		d->funcs[d->visits[i].func].failed = true;
+}
+
+/* Every byte of an executable segment as the start of a long jump. */
+static void scan_long(struct seam_derive *d, const uint8_t *p, size_t size,
+		      uint64_t svma)
+{
+	for (size_t i = 0; i + 6 <= size; i++) {
+		size_t len;
+		int32_t off;
+
+		if ((p[i] & 0xfe) == 0xe8)
+			len = 5;
+		else if (p[i] == 0x0f && (p[i + 1] & 0xf0) == 0x80)
+			len = 6;
+		else
+			continue;
+		memcpy(&off, p + i + len - 4, sizeof(off));
+		check(d, svma + i, svma + i + len + (uint64_t)(int64_t)off);
+	}
+}
+
+/* Decodes [start, end), which one segment holds. */
+static void scan_short(struct seam_derive *d, const uint8_t *p, uint64_t start,
+		       uint64_t end)
+{
+	struct seam_insn in;
+
+	for (uint64_t at = start; at < end;) {
+		if (!seam_decode(d->decoder, p + (at - start), end - at, at,
+				 &in)) {
+			at++;
+			continue;
+		}
+		if (in.target)
+			check(d, at, in.target);
+		at += in.len;
+	}
+}
+
+/* The code between two functions, as far as short jumps reach. */
+static void scan_gap(struct seam_derive *d, const uint8_t *p, uint64_t svma,
+		     uint64_t start, uint64_t end)
+{
+	const struct seam_cfi_range *range = NULL;
+	uint64_t from, to = end;
+
+	if (end - start > 2 * REACH) {
+		to = start + REACH;
+		from = end - REACH;
+		/* Instructions are known to begin where an FDE does. */
+		if (d->cfi)
+			range = seam_cfi_range_find(d->cfi, from);
+		if (range)
+			from = range->start > start ? range->start : start;
+		scan_short(d, p + (from - svma), from, end);
+	}
+	scan_short(d, p + (start - svma), start, to);
+}
+
+static void scan_segment(struct seam_derive *d, const uint8_t *p, size_t size,
+			 uint64_t svma)
+{
+	uint64_t at = svma, end = svma + size;
+
+	for (size_t i = 0; i < d->num_visits; i++) {
+		const struct seam_visit *v = &d->visits[i];
+
+		if (v->svma < svma || v->svma >= end)
+			continue;
+		if (v->svma > at)
+			scan_gap(d, p, svma, at, v->svma);
+		if (v->svma + v->len > at)
+			at = v->svma + v->len;
+	}
+	if (at > svma && at < end)
+		scan_gap(d, p, svma, at, end);
+	scan_long(d, p, size, svma);
+}
+
+void seam_derive_jumps(struct seam_derive *d)
+{
+	const struct seam_elf_segment *s;
+	size_t count, size;
+	const uint8_t *bytes = seam_elf_bytes(d->elf, &size);
+
+	s = seam_elf_segments(d->elf, &count);
+	for (size_t i = 0; d->num_visits && i < count; i++) {
+		size_t n = s[i].filesz;
+
+		if (!(s[i].flags & PF_X) || s[i].off >= size)
+			continue;
+		if (n > size - s[i].off)
+			n = size - s[i].off;
+		scan_segment(d, bytes + s[i].off, n, s[i].svma);
+	}
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Which functions to believe, and their rows.
+ *
+ * A function falls if its own walk failed; if another walk, even one that
+ * failed later, saw one of its bytes differently; if code elsewhere jumps
+ * into the middle of it; or if a function it calls falls.
+ */
+#include "cfi/derive.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfi/derive-private.h"
+#include "cfi/private.h"
+#include "core/arch.h"
+#include "table/entry.h"
+
+struct seam_derived {
+	struct seam_derived_row *rows;
+	size_t num_rows;
+	struct seam_derived_stats stats;
+};
+
+int seam_derive_grow(void *array, size_t count, size_t *max, size_t size)
+{
+	size_t n = *max ? *max * 2 : 64;
+	void *old, *p;
+
+	if (count < *max)
+		return 0;
+	memcpy(&old, array, sizeof(old));
+	p = reallocarray(old, n, size);
+	if (!p)
+		return -ENOMEM;
+	memcpy(array, &p, sizeof(p));
+	*max = n;
+	return 0;
+}
+
+bool seam_derive_has_fde(const struct seam_derive *d, uint64_t svma)
+{
+	return d->cfi && seam_cfi_range_find(d->cfi, svma);
+}
+
+bool seam_derive_is_plt(const struct seam_derive *d, uint64_t svma)
+{
+	for (size_t i = 0; i < d->num_plts; i++)
+		if (svma >= d->plts[i].start && svma < d->plts[i].end)
+			return true;
+	return false;
+}
+
+/* Segments that lie over each other leave open what is there. */
+static const struct seam_elf_segment *only_segment(const struct seam_elf *elf,
+						   uint64_t svma)
+{
+	const struct seam_elf_segment *all, *found = NULL;
+	size_t count;
+
+	all = seam_elf_segments(elf, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (svma < all[i].svma || svma - all[i].svma >= all[i].memsz)
+			continue;
+		if (found)
+			return NULL;
+		found = &all[i];
+	}
+	return found;
+}
+
+bool seam_derive_hole(struct seam_derive *d, uint64_t svma,
+		      struct seam_hole *ret)
+{
+	const struct seam_elf_segment *s = only_segment(d->elf, svma);
+	size_t size;
+	const uint8_t *bytes = seam_elf_bytes(d->elf, &size);
+	uint64_t in, end, next;
+
+	if (!s || !(s->flags & PF_X) || (s->flags & PF_W) ||
+	    seam_derive_has_fde(d, svma))
+		return false;
+	in = svma - s->svma;
+	if (in >= s->filesz || s->off >= size || in >= size - s->off)
+		return false;
+	end = s->filesz < size - s->off ? s->filesz : size - s->off;
+	end += s->svma;
+	if (d->cfi && seam_cfi_next(d->cfi, svma, &next) && next < end)
+		end = next;
+	*ret = (struct seam_hole){svma, end, bytes + s->off + in};
+	return true;
+}
+
+static uint32_t *entry_slot(const struct seam_derive *d, uint64_t entry)
+{
+	size_t i = (entry * 0x9e3779b97f4a7c15) >> 32;
+
+	for (;; i++) {
+		uint32_t *slot = &d->by_entry[i & (d->entry_slots - 1)];
+
+		if (!*slot || d->funcs[*slot - 1].entry == entry)
+			return slot;
+	}
+}
+
+struct seam_derive_func *seam_derive_func_at(const struct seam_derive *d,
+					     uint64_t entry)
+{
+	uint32_t *slot = entry_slot(d, entry);
+
+	return *slot ? &d->funcs[*slot - 1] : NULL;
+}
+
+int seam_derive_add(struct seam_derive *d, uint64_t entry, uint64_t limit)
+{
+	struct seam_hole hole;
+	uint32_t *slot = entry_slot(d, entry);
+	int err;
+
+	if (*slot || seam_derive_is_plt(d, entry) ||
+	    !seam_derive_hole(d, entry, &hole))
+		return 0;
+	if (d->num_funcs == SEAM_DERIVE_MAX_FUNCS) {
+		d->stats.unread++;
+		return 0;
+	}
+	err = seam_derive_grow(&d->funcs, d->num_funcs, &d->max_funcs,
+			       sizeof(*d->funcs));
+	if (err)
+		return err;
+	d->funcs[d->num_funcs++] =
+		(struct seam_derive_func){.entry = entry, .limit = limit};
+	*slot = (uint32_t)d->num_funcs;
+	return 0;
+}
+
+static int walk_all(struct seam_derive *d)
+{
+	int err = 0;
+
+	/* Walks find more functions. */
+	for (size_t i = 0; !err && i < d->num_funcs; i++) {
+		if (d->num_visits < SEAM_DERIVE_MAX_TOTAL) {
+			err = seam_derive_walk(d, (uint32_t)i);
+			continue;
+		}
+		d->funcs[i].failed = true;
+		d->stats.unread++;
+	}
+	return err;
+}
+
+static int by_address(const void *va, const void *vb)
+{
+	const struct seam_visit *a = va, *b = vb;
+
+	if (a->svma != b->svma)
+		return a->svma < b->svma ? -1 : 1;
+	return a->func < b->func ? -1 : a->func > b->func;
+}
+
+static bool agree(const struct seam_visit *a, const struct seam_visit *b)
+{
+	return a->len == b->len && a->height.height == b->height.height &&
+	       a->height.saved == b->height.saved &&
+	       a->height.fp == b->height.fp &&
+	       a->height.frame == b->height.frame;
+}
+
+static void fail_all(struct seam_derive *d, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		d->funcs[d->visits[i].func].failed = true;
+}
+
+/* Visits of one address, [from, to), against each other and those around. */
+static void check_visits(struct seam_derive *d)
+{
+	struct seam_visit *v = d->visits;
+	uint64_t end, before = 0;
+	size_t from, to;
+	bool clash;
+
+	for (from = 0; from < d->num_visits; from = to) {
+		clash = v[from].svma < before;
+		end = v[from].svma + v[from].len;
+		for (to = from + 1; to < d->num_visits; to++) {
+			if (v[to].svma != v[from].svma)
+				break;
+			clash |= !agree(&v[from], &v[to]);
+			if (v[to].svma + v[to].len > end)
+				end = v[to].svma + v[to].len;
+		}
+		if (to < d->num_visits && v[to].svma < end)
+			clash = true;
+		if (clash)
+			fail_all(d, from, to);
+		if (end > before)
+			before = end;
+	}
+}
+
+static int by_target(const void *va, const void *vb)
+{
+	const struct seam_derive_call *a = va, *b = vb;
+
+	return a->target < b->target ? -1 : a->target > b->target;
+}
+
+static size_t first_call(const struct seam_derive *d, uint64_t target)
+{
+	size_t lo = 0, hi = d->num_calls, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (d->calls[mid].target < target)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Adds those that failed only now to todo. Return: the new number of it. */
+static size_t fail_callers(struct seam_derive *d, uint64_t target,
+			   uint32_t *todo, size_t n)
+{
+	for (size_t i = first_call(d, target);
+	     i < d->num_calls && d->calls[i].target == target; i++) {
+		struct seam_derive_func *f = &d->funcs[d->calls[i].func];
+
+		if (!f->failed)
+			todo[n++] = d->calls[i].func;
+		f->failed = true;
+	}
+	return n;
+}
+
+static int check_calls(struct seam_derive *d)
+{
+	uint32_t *todo = reallocarray(NULL, d->num_funcs + 1, sizeof(*todo));
+	size_t n = 0;
+
+	if (!todo)
+		return -ENOMEM;
+	if (d->num_calls)
+		qsort(d->calls, d->num_calls, sizeof(*d->calls), by_target);
+	for (size_t i = 0; i < d->num_funcs; i++)
+		if (d->funcs[i].failed)
+			todo[n++] = (uint32_t)i;
+	for (size_t i = 0; i < d->num_calls; i++) {
+		struct seam_derive_func *f = &d->funcs[d->calls[i].func];
+
+		if (f->failed || seam_derive_func_at(d, d->calls[i].target))
+			continue;
+		f->failed = true;
+		todo[n++] = d->calls[i].func;
+	}
+	while (n) {
+		uint64_t entry = d->funcs[todo[--n]].entry;
+
+		n = fail_callers(d, entry, todo, n);
+	}
+	free(todo);
+	return 0;
+}
+
+static struct seam_rule rule_of(const struct seam_height *h)
+{
+	struct seam_rule rule = {
+		.cfa = {.kind = SEAM_REG_OFF,
+			.reg = SEAM_AMD64_REG_SP,
+			.off = h->height},
+	};
+
+	if (h->saved) {
+		rule.fp.kind = SEAM_CFA_DEREF;
+		rule.fp.off = -h->saved;
+	}
+	return rule;
+}
+
+static bool extends(const struct seam_derived_row *row,
+		    const struct seam_derived_row *next)
+{
+	return row->end == next->start && row->func_start == next->func_start &&
+	       row->rule.cfa.off == next->rule.cfa.off &&
+	       row->rule.fp.off == next->rule.fp.off;
+}
+
+/* Functions that share code agree about it: the first one keeps it. */
+static int make_rows(struct seam_derive *d, struct seam_derived *ret)
+{
+	size_t max = 0;
+	uint64_t done = 0;
+
+	for (size_t i = 0; i < d->num_visits; i++) {
+		const struct seam_visit *v = &d->visits[i];
+		struct seam_derived_row row = {
+			.func_start = d->funcs[v->func].start,
+			.func_end = d->funcs[v->func].end,
+			.start = v->svma,
+			.end = v->svma + v->len,
+			.rule = rule_of(&v->height),
+		};
+		int err;
+
+		if (d->funcs[v->func].failed || v->svma < done)
+			continue;
+		done = row.end;
+		if (ret->num_rows &&
+		    extends(&ret->rows[ret->num_rows - 1], &row)) {
+			ret->rows[ret->num_rows - 1].end = row.end;
+			continue;
+		}
+		err = seam_derive_grow(&ret->rows, ret->num_rows, &max,
+				       sizeof(*ret->rows));
+		if (err)
+			return err;
+		ret->rows[ret->num_rows++] = row;
+	}
+	return 0;
+}
+
+static void set_extents(struct seam_derive *d)
+{
+	for (size_t i = 0; i < d->num_visits; i++) {
+		const struct seam_visit *v = &d->visits[i];
+		struct seam_derive_func *f = &d->funcs[v->func];
+
+		if (!f->end)
+			f->start = v->svma;
+		f->end = v->svma + v->len;
+	}
+}
+
+static int derive(struct seam_derive *d, struct seam_derived *ret)
+{
+	int err = d->cfi ? seam_cfi_index(d->cfi) : 0;
+
+	if (!err)
+		err = seam_derive_entries(d);
+	if (!err)
+		err = walk_all(d);
+	if (err)
+		return err == -EOPNOTSUPP ? 0 : err;
+	if (d->num_visits)
+		qsort(d->visits, d->num_visits, sizeof(*d->visits), by_address);
+	check_visits(d);
+	set_extents(d);
+	seam_derive_jumps(d);
+	err = check_calls(d);
+	if (!err)
+		err = make_rows(d, ret);
+	d->stats.entries = d->num_funcs;
+	for (size_t i = 0; i < d->num_funcs; i++)
+		d->stats.given_up += d->funcs[i].failed;
+	d->stats.functions = d->num_funcs - d->stats.given_up;
+	ret->stats = d->stats;
+	return err;
+}
+
+static void fini(struct seam_derive *d)
+{
+	seam_decoder_free(d->decoder);
+	free(d->funcs);
+	free(d->by_entry);
+	free(d->visits);
+	free(d->calls);
+	free(d->walk);
+}
+
+int seam_derived_build(const struct seam_elf *elf, struct seam_cfi *cfi,
+		       struct seam_derived **ret)
+{
+	struct seam_derive d = {.elf = elf,
+				.cfi = cfi,
+				.entry_slots = 2 * SEAM_DERIVE_MAX_FUNCS};
+	struct seam_derived *derived;
+	int err;
+
+	if (seam_elf_machine(elf) != EM_X86_64 || !seam_elf_is_le(elf) ||
+	    (seam_elf_type(elf) != ET_EXEC && seam_elf_type(elf) != ET_DYN))
+		return -EINVAL;
+	if (seam_entry_is_real(elf))
+		d.start = seam_elf_entry(elf);
+	derived = calloc(1, sizeof(*derived));
+	d.by_entry = calloc(d.entry_slots, sizeof(*d.by_entry));
+	err = derived && d.by_entry ? seam_decoder_new(&d.decoder) : -ENOMEM;
+	if (!err)
+		err = derive(&d, derived);
+	fini(&d);
+	if (err)
+		seam_derived_free(derived);
+	else
+		*ret = derived;
+	return err;
+}
+
+struct seam_derived *seam_derived_free(struct seam_derived *derived)
+{
+	if (derived)
+		free(derived->rows);
+	free(derived);
+	return NULL;
+}
+
+bool seam_derived_find(const struct seam_derived *derived, uint64_t svma,
+		       struct seam_rule *ret_rule)
+{
+	size_t lo = 0, hi = derived ? derived->num_rows : 0, mid;
+
+	while (lo < hi) {
+		const struct seam_derived_row *row;
+
+		mid = lo + (hi - lo) / 2;
+		row = &derived->rows[mid];
+		if (svma < row->start) {
+			hi = mid;
+		} else if (svma >= row->end) {
+			lo = mid + 1;
+		} else {
+			*ret_rule = row->rule;
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct seam_derived_row *
+seam_derived_rows(const struct seam_derived *derived, size_t *ret_count)
+{
+	*ret_count = derived->num_rows;
+	return derived->rows;
+}
+
+const struct seam_derived_stats *
+seam_derived_stats(const struct seam_derived *derived)
+{
+	return &derived->stats;
+}
