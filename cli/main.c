@@ -10,11 +10,11 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
-	{ "record", cmd_record, "record whole stacks to perf.data" },
+	{"record", cmd_record, "record whole stacks to perf.data"},
 	{"report", cmd_report, "add a recording up: call tree and table"},
-	{ "script", cmd_script, "print every sample with its stack" },
-	{ "doctor", cmd_doctor, "say what this machine can run, and why" },
-	{ NULL, NULL, NULL },
+	{"script", cmd_script, "print every sample with its stack"},
+	{"doctor", cmd_doctor, "say what this machine can run, and why"},
+	{NULL, NULL, NULL},
 };
 
 static void usage(FILE *to)
