@@ -10,6 +10,10 @@
 
 #define ENC_PCREL_SDATA4 0x1b
 
+/* Many times what the largest programs have. A sparse file can claim any
+ * size, and a walk takes time by it. */
+#define SECTION_MAX (UINT64_C(1) << 30)
+
 void seam_cfi_errinfo(struct seam_errinfo *reterr,
 		      const struct seam_cfi_section *sec,
 		      const struct seam_cfi_fault *fault)
@@ -51,6 +55,8 @@ static bool eh_frame_by_hdr(const struct seam_elf *elf,
 			end = size;
 		if (off >= end)
 			return false;
+		if (end - off > SECTION_MAX)
+			end = off + SECTION_MAX;
 		*ret = (struct seam_cfi_section){
 			.data = bytes + off,
 			.size = end - off,
@@ -70,7 +76,7 @@ static bool set_section(struct seam_cfi_section *ret,
 		.size = s->size,
 		.svma = s->svma,
 	};
-	return s->size != 0;
+	return s->size != 0 && s->size <= SECTION_MAX;
 }
 
 static bool find_eh_frame(const struct seam_elf *elf,
@@ -111,7 +117,7 @@ static int find_sections(struct seam_cfi *cfi, struct seam_errinfo *reterr)
 				     "the compressed section does not inflate");
 	if (rc == -ENOENT || !rc) {
 		seam_elf_fail(reterr, SEAM_ELF_NO_CFI, 0, "",
-			      "the file has neither .eh_frame nor "
+			      "the file has no usable .eh_frame or "
 			      ".debug_frame");
 		return -ENOENT;
 	}

@@ -2,7 +2,8 @@
 /*
  * DWARF call frame information, evaluated completely: every row of every FDE
  * in order (for the converter), or the one row for a pc (the exact fallback),
- * and a step by that row with all registers.
+ * and a step by that row with all registers. One struct seam_cfi is used by
+ * one thread at a time.
  */
 #ifndef SEAM_LIB_CFI_H
 #define SEAM_LIB_CFI_H

@@ -13,6 +13,9 @@
 #include "elf/fail.h"
 #include "elf/inflate.h"
 
+/* A sparse file costs its owner nothing; a copy of it would cost us. */
+#define COPY_MAX (UINT64_C(4) << 30)
+
 enum memory_kind { BORROWED, MAPPED, COPIED };
 
 struct named_section {
@@ -247,6 +250,8 @@ static int open_regular(int fd, int flags, size_t size,
 	int rc;
 
 	if (flags & SEAM_ELF_COPY) {
+		if (size > COPY_MAX)
+			return -EFBIG;
 		rc = copy_file(fd, size, &bytes, &size);
 		if (rc)
 			return rc;

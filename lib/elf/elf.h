@@ -29,7 +29,8 @@ struct seam_elf_segment { /* one PT_LOAD */
 
 enum seam_elf_open_flags { SEAM_ELF_COPY = 1 };
 
-/* fd stays the caller's and may be closed at once. */
+/* fd stays the caller's and may be closed at once. -EFBIG: a copy would
+ * have over 4 GiB. */
 int seam_elf_open_fd(int fd, int flags, struct seam_elf **ret_elf,
 		     struct seam_errinfo *reterr);
 /* data is borrowed until close (the vDSO, a test's array). */
