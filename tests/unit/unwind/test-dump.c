@@ -23,9 +23,11 @@
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O2,omit-frame-pointer")
+#define NOINLINE __attribute__((noinline, noclone))
+#else
+#define NOINLINE __attribute__((noinline))
 #endif
 
-#define NOINLINE __attribute__((noinline, noclone))
 /* A call before it is no tail call. */
 #define STAY __asm__ volatile("" ::: "memory")
 
