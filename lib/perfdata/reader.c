@@ -70,6 +70,20 @@ static struct span data_span(struct seam_pd_reader *r,
 	return data;
 }
 
+static int by_path(const void *a, const void *b)
+{
+	const struct pd_path_id *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static void sort_path_ids(struct seam_pd_reader *r)
+{
+	if (r->n_path_ids)
+		qsort(r->path_ids, r->n_path_ids, sizeof(*r->path_ids),
+		      by_path);
+}
+
 static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 {
 	struct pd_header h;
@@ -129,6 +143,7 @@ static int read_all(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 					"it is no perf.data file");
 	rc = size == PD_PIPE_HEADER_SIZE ? read_pipe(r, reterr)
 					 : read_file(r, reterr);
+	sort_path_ids(r);
 	if (!rc && seam_pd_sort(r))
 		rc = seam_pd_fill_err(reterr, -ENOMEM, "data", 0, "no memory");
 	return rc;
@@ -313,10 +328,13 @@ void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 size_t seam_pd_path_build_id(const struct seam_pd_reader *r, const char *path,
 			     const uint8_t **ret)
 {
-	for (size_t i = 0; i < r->n_path_ids; i++)
-		if (!strcmp(r->path_ids[i].path, path)) {
-			*ret = r->path_ids[i].id;
-			return r->path_ids[i].len;
-		}
-	return 0;
+	struct pd_path_id key = {.path = path}, *hit;
+
+	if (!r->n_path_ids)
+		return 0;
+	hit = bsearch(&key, r->path_ids, r->n_path_ids, sizeof(key), by_path);
+	if (!hit)
+		return 0;
+	*ret = hit->id;
+	return hit->len;
 }

@@ -14,27 +14,22 @@ static const char *const half_names[] = {
 
 void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 {
-	const char *comma = "";
-
 	seam_strbuf_printf(b,
 			   "\"samples\":%llu,\"wanted\":%llu,"
-			   "\"complete\":%llu,\"not_said\":%llu,\"end\":{",
-			   (ull)st->samples, (ull)st->wanted,
-			   (ull)st->end[SEAM_OUTERMOST], (ull)st->end[0]);
-	for (int i = 1; i < SEAM_END_MAX; i++) {
-		if (!st->end[i])
-			continue;
-		seam_strbuf_printf(b, "%s\"%s\":%llu", comma, seam_err_name(i),
-				   (ull)st->end[i]);
-		comma = ",";
-	}
+			   "\"not_said\":%llu,\"end\":{",
+			   (ull)st->samples, (ull)st->wanted, (ull)st->end[0]);
+	for (int i = SEAM_OUTERMOST; i <= SEAM_NO_USER; i++)
+		seam_strbuf_printf(
+			b, "%s\"%s\":%llu", i > 1 ? "," : "", seam_err_name(i),
+			(ull)(i == SEAM_NO_USER ? st->half[SEAM_HALF_NONE]
+						: st->end[i]));
 	seam_strbuf_puts(b, "},\"user_half\":{");
 	for (int i = 0; i <= SEAM_HALF_MISSING; i++)
 		seam_strbuf_printf(b, "%s\"%s\":%llu", i ? "," : "",
 				   half_names[i], (ull)st->half[i]);
 	seam_strbuf_printf(b,
-			   "},\"stacks\":%llu,\"stacks_unused\":%llu,"
-			   "\"stacks_repeated\":%llu,\"lost_records\":%llu,"
+			   "},\"stacks\":%llu,\"unused\":%llu,"
+			   "\"repeated\":%llu,\"lost_records\":%llu,"
 			   "\"lost_samples\":%llu",
 			   (ull)st->stacks, (ull)st->stacks_unused,
 			   (ull)st->stacks_repeated, (ull)st->lost_records,

@@ -10,6 +10,9 @@
 #define MISC_COMM_EXEC (1 << 13) /* PERF_RECORD_MISC_COMM_EXEC */
 #define MISC_CPUMODE 0x7
 
+#define AREAS_MIN (8U << 20)
+#define AREAS_PER_RECORD 64
+
 /* Values begin with their key, so the table stores only values. */
 static uint32_t key_of(const void *value)
 {
@@ -61,6 +64,7 @@ int seam_table_add(struct table *t, uint32_t key, void *value)
 struct space *seam_space_put(struct space *s)
 {
 	if (s && --s->refs == 0) {
+		*s->live -= s->cap;
 		free(s->v);
 		free(s);
 	}
@@ -75,7 +79,7 @@ struct space *seam_space_get(struct space *s)
 }
 
 /* Makes *ps one that nobody else sees, with room for two more areas. */
-static int own(struct space **ps)
+static int own(struct world *w, struct space **ps)
 {
 	struct space *old = *ps, *s;
 	size_t n = old ? old->n : 0;
@@ -86,11 +90,14 @@ static int own(struct space **ps)
 	if (!s)
 		return -ENOMEM;
 	s->cap = n + n / 2 + 16;
-	s->v = malloc(s->cap * sizeof(*s->v));
+	if (s->cap <= w->max_areas - w->n_areas)
+		s->v = malloc(s->cap * sizeof(*s->v));
 	if (!s->v) {
 		free(s);
 		return -ENOMEM;
 	}
+	s->live = &w->n_areas;
+	w->n_areas += s->cap;
 	if (n)
 		memcpy(s->v, old->v, n * sizeof(*s->v));
 	s->n = n;
@@ -128,13 +135,14 @@ const struct seam_map *seam_space_find(const struct space *s, uint64_t ip)
 
 /* A new mapping takes the place of what was there; an area that it splits
  * keeps both its ends. */
-static int insert(struct space **ps, const struct seam_map *map)
+static int insert(struct world *w, struct space **ps,
+		  const struct seam_map *map)
 {
 	struct area add = {map->start, map->end, map}, right = {0};
 	size_t from, to;
 	struct space *s;
 
-	if (own(ps))
+	if (own(w, ps))
 		return -ENOMEM;
 	s = *ps;
 	from = first_behind(s, add.start);
@@ -243,10 +251,10 @@ static int apply_map(struct world *w, const struct seam_pd_reader *r,
 	if (rec->pid == KERNEL_PID ||
 	    (rec->misc & MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL) {
 		m->kernel = true;
-		return insert(&w->kernel, m);
+		return insert(w, &w->kernel, m);
 	}
 	p = seam_world_process(w, rec->pid);
-	return p ? insert(&p->space, m) : -ENOMEM;
+	return p ? insert(w, &p->space, m) : -ENOMEM;
 }
 
 /* At an exec the old mappings go, but stacks taken just before it are still
@@ -320,6 +328,12 @@ static void free_table(struct table *t)
 	for (size_t i = 0; i < t->cap; i++)
 		free(t->slots[i]);
 	free(t->slots);
+}
+
+void seam_world_init(struct world *w, size_t n_records)
+{
+	*w = (struct world){0};
+	w->max_areas = AREAS_MIN + AREAS_PER_RECORD * n_records;
 }
 
 void seam_world_fini(struct world *w)

@@ -16,6 +16,7 @@ struct area {
 
 struct space {
 	unsigned refs;
+	size_t *live; /* the world's count, which this one's cap is in */
 	size_t n, cap;
 	struct area *v; /* sorted, not overlapping */
 };
@@ -42,10 +43,14 @@ struct table {
 struct world {
 	struct table processes, threads;
 	struct space *kernel;
+	/* Areas in all spaces. A file can ask for many copies of a large one,
+	 * so there is a limit that grows with what it has records. */
+	size_t n_areas, max_areas;
 	struct seam_map **maps;
 	size_t n_maps, cap_maps;
 };
 
+void seam_world_init(struct world *w, size_t n_records);
 void seam_world_fini(struct world *w);
 /* Takes in MMAP, MMAP2, COMM, FORK and EXIT; passes over all others. */
 int seam_world_apply(struct world *w, const struct seam_pd_reader *r,

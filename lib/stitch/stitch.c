@@ -30,6 +30,8 @@ int seam_stitch_new(const struct seam_pd_reader *r, struct seam_stitch **ret)
 	if (!s)
 		return -ENOMEM;
 	s->r = r;
+	seam_world_init(&s->world, seam_pd_n_records(r));
+	seam_world_init(&s->ahead, seam_pd_n_records(r));
 	rc = seam_cookie_index(&s->cookies, r, &s->ahead, &s->stats);
 	if (rc)
 		seam_stitch_free(s);

@@ -99,13 +99,16 @@ def check(seam_exe, folder, name, problems):
 def main():
     seam_exe, folder = sys.argv[1:]
     names = sorted(f[:-5] for f in os.listdir(folder) if f.endswith(".data"))
-    problems = []
-    for name in names:
-        print(name, check(seam_exe, folder, name, problems), "samples")
-    for problem in problems[:20]:
-        print(problem[:2000])
-    if not names or problems:
-        sys.exit(f"{len(problems)} problems")
+    failed = 0
+    for i, name in enumerate(names):
+        problems = []
+        n = check(seam_exe, folder, name, problems)
+        failed += bool(problems)
+        print(f"{'not ' if problems else ''}ok {i + 1} - {name}, {n} samples")
+        for problem in problems[:20]:
+            print("#", problem[:2000])
+    print(f"1..{len(names)}")
+    sys.exit(1 if failed or not names else 0)
 
 
 main()

@@ -1,0 +1,164 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# views.sh SEAM
+# Description: script and report on a recording of the kernel's own deferral:
+# the formats agree with each other, are what their man pages say, and every
+# wrong use has one line of reason and the right status.
+. "$(dirname "$0")/../../tools/tap.sh"
+seam=$1
+golden=$(dirname "$0")/../golden/deferred
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+unset NO_COLOR
+
+# fails STATUS WORDS COMMAND...: nothing on stdout, one line on stderr.
+fails() {
+	wanted=$1 words=$2
+	shift 2
+	"$@" >"$dir/out" 2>"$dir/err"
+	status=$?
+	[ "$status" = "$wanted" ] && [ ! -s "$dir/out" ] &&
+		[ "$(wc -l <"$dir/err")" = 1 ] &&
+		grep -q -- "$words" "$dir/err" && return
+	echo "exit status $status, wanted $wanted and '$words'"
+	cat "$dir/out" "$dir/err"
+	return 1
+}
+
+bad_usage() {
+	fails 2 "'--bogus'" "$seam" script --bogus &&
+		fails 2 "'-i'" "$seam" report -i &&
+		fails 2 'named with -i' "$seam" script perf.data &&
+		fails 2 'is not a format' "$seam" script --format xml &&
+		fails 2 'max-stack' "$seam" script --max-stack 0 &&
+		fails 2 'percent-limit' "$seam" report --percent-limit x
+}
+
+bad_files() {
+	head -c 50 "$golden/sig.data" >"$dir/short"
+	: >"$dir/empty"
+	fails 1 'No such file.*seam record' "$seam" script -i "$dir/none" &&
+		fails 1 'offset 50: the file ends inside' \
+			"$seam" report -i "$dir/short" &&
+		fails 1 'the file is empty' "$seam" report -i "$dir/empty" &&
+		fails 1 'no perf.data file' "$seam" script -i "$0" &&
+		fails 1 'folders' "$seam" script -i "$dir" &&
+		fails 1 "no event 'x'; it has cpu-clock" \
+			"$seam" script -i "$golden/sig.data" --event x
+}
+
+help_texts() {
+	"$seam" script --help | grep -q '^usage: seam script' &&
+		"$seam" report -h | grep -q '^usage: seam report'
+}
+
+# A recording that was cut off is used as far as it goes.
+cut_off() {
+	head -c 20000 "$golden/sig.data" >"$dir/cut"
+	"$seam" script -i "$dir/cut" >"$dir/out" 2>"$dir/err" || return
+	grep -q "cut: offset 20000: the file ends [0-9]* bytes before" \
+		"$dir/err" && grep -q cpu-clock "$dir/out"
+}
+
+standard_input() {
+	"$seam" script -i - <"$golden/pipe.data" >"$dir/a" 2>/dev/null &&
+		cat "$golden/pipe.data" | "$seam" script -i - >"$dir/b" \
+			2>/dev/null &&
+		[ -s "$dir/a" ] && cmp "$dir/a" "$dir/b"
+}
+
+full_disk() {
+	[ -w /dev/full ] || return 0
+	"$seam" script -i "$golden/sig.data" >/dev/full 2>"$dir/err"
+	[ $? = 1 ] && grep -q 'writing the output: No space' "$dir/err"
+}
+
+formats_agree() {
+	for format in perf folded json; do
+		"$seam" script -i "$golden/$1.data" --format $format \
+			>"$dir/$format" 2>/dev/null || return
+	done
+	"$seam" report -i "$golden/$1.data" --json >"$dir/report" \
+		2>/dev/null || return
+	python3 - "$dir" <<'END'
+import collections, json, sys
+d = sys.argv[1]
+samples = [json.loads(line) for line in open(d + "/json")]
+heads = [l for l in open(d + "/perf") if l[0] not in "\t\n"]
+assert len(heads) == len(samples) > 0
+for head, s in zip(heads, samples):
+    assert head.startswith(f"{s['comm']} {s['tid']:7} "), head
+    ns = s["time_ns"]
+    assert f" {ns // 10**9}.{ns // 1000 % 10**6:06}: " in head, head
+    assert f"{s['period']:10} " in head and head.endswith(": \n"), head
+frames = [l.split()[0] for l in open(d + "/perf") if l[0] == "\t"
+          and not l.endswith("([seam])\n")]
+assert frames == [f["ip"][2:] for s in samples for f in s["frames"]]
+count, lines = 0, []
+for line in open(d + "/folded"):
+    stack, n = line.rsplit(" ", 1)
+    lines.append(stack)
+    count += int(n)
+assert count == len(samples) and lines == sorted(set(lines))
+depths = collections.Counter(
+    len(s["frames"]) + 1 + (s.get("end") in ("lost", "pending"))
+    for s in samples)
+folded = collections.Counter()
+for line in open(d + "/folded"):
+    stack, n = line.rsplit(" ", 1)
+    folded[stack.count(";") + 1] += int(n)
+assert depths == folded, (depths, folded)
+report = json.load(open(d + "/report"))
+ends = collections.Counter(s.get("end", "not said") for s in samples)
+assert report["samples"] == len(samples)
+assert report["wanted"] == len(samples) - ends["no-user"]
+assert report["not_said"] == ends["not said"]
+for name, n in report["end"].items():
+    assert n == ends[name], (name, n)
+for e in report["events"]:
+    mine = [s for s in samples if s["event"] == e["event"]]
+    nodes = e["nodes"]
+    assert e["samples"] == len(mine)
+    assert e["weight"] == nodes[0]["total"] == sum(s["period"] for s in mine)
+    below = collections.Counter()
+    for i, n in enumerate(nodes):
+        if "parent" in n:
+            assert n["parent"] < i
+            below[n["parent"]] += n["total"]
+    for i, n in enumerate(nodes):
+        assert n["total"] == n["self"] + below[i], n
+    assert sum(n["self"] for n in nodes) == e["weight"]
+    for f in e["functions"]:
+        assert f["self"] <= f["total"] <= e["weight"], f
+END
+}
+
+# ASCII where the locale is not UTF-8; no colours where there is no terminal.
+plain_text() {
+	LC_ALL=C "$seam" report -i "$golden/sig.data" >"$dir/c" 2>/dev/null &&
+		LC_ALL=C.UTF-8 "$seam" report --stdio -i "$golden/sig.data" \
+			>"$dir/utf8" 2>/dev/null || return
+	! LC_ALL=C grep -q '[^ -~]' "$dir/c" && grep -q '|- ' "$dir/c" &&
+		grep -q '├─ ' "$dir/utf8" &&
+		! grep -q "$(printf '\033')" "$dir/utf8" &&
+		grep -q '^Samples: 218, of which 21[0-9] want' "$dir/c"
+}
+
+depth() {
+	"$seam" script -i "$golden/threads-fp.data" --max-stack 2 2>/dev/null |
+		awk '/^\t/ { if (++n > 2) exit 1; next } { n = 0 }'
+}
+
+check 'bad usage is refused' bad_usage
+check 'bad files are refused' bad_files
+check 'help is given' help_texts
+check 'a cut recording is used' cut_off
+check 'standard input is read' standard_input
+check 'a full disk is told' full_disk
+for name in sig two-events pending lost-m1-pf threads-fp; do
+	check "formats agree on $name" formats_agree $name
+done
+check 'text is plain where it must be' plain_text
+check '--max-stack cuts' depth
+tap_done
