@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "cli/record-options.h"
 
-#include "core/wire.h"
-
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -141,7 +139,7 @@ static int on_number(struct record_options *o, int c, const char *value)
 		return err || v > 19 ? bad("-z", value, "want 0 to 19") : -1;
 	case OPT_MAX_STACK:
 		o->max_stack = (uint32_t)v;
-		return err || !v || v > SEAM_MAX_FRAMES ?
+		return err || !v || v > SEAM_CLIENT_MAX_FRAMES ?
 			       bad("--max-stack", value, "want 1 to 4096") :
 			       -1;
 	case OPT_STACK_COPY:
@@ -278,7 +276,7 @@ int record_options_parse(struct record_options *o, int argc, char **argv)
 	*o = (struct record_options){
 		.tasks = SEAM_TASKS_PROCESSES,
 		.output = "perf.data",
-		.max_stack = SEAM_MAX_FRAMES,
+		.max_stack = SEAM_CLIENT_MAX_FRAMES,
 		.stack_copy = 65536,
 		.table_memory = 512ULL << 20,
 		.zstd_level = 1,

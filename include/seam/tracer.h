@@ -32,6 +32,8 @@
 
 #include "seam/error.h"
 
+#define SEAM_CLIENT_MAX_FRAMES 4096 /* of a user stack */
+
 struct seam_session;
 struct perf_event_header;
 
@@ -90,7 +92,7 @@ struct seam_client_opts {
 	 * have its tables ready; may be NULL. */
 	uint32_t child;
 	const char *path;
-	uint32_t max_frames; /* 1 to 4096 */
+	uint32_t max_frames; /* 1 to SEAM_CLIENT_MAX_FRAMES */
 	void (*on_sample)(void *ctx, const struct seam_sample *sample);
 	void (*on_stack)(void *ctx, const struct seam_user_stack *stack);
 	/* What followed processes do, as perf records it (mmap, comm, fork,

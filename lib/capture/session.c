@@ -12,6 +12,8 @@
 #include "capture/session-priv.h"
 #include "capture/synth.h"
 
+_Static_assert(SEAM_CLIENT_MAX_FRAMES == SEAM_MAX_FRAMES, "one limit");
+
 uint64_t seam_now_ns(void)
 {
 	struct timespec ts;
