@@ -10,9 +10,9 @@
 
 static __always_inline uint64_t ring_flags(void *map)
 {
-	return bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) >= RING_WAKE ?
-		       BPF_RB_FORCE_WAKEUP :
-		       BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) >= RING_WAKE
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline struct scratch *scratch_take(void)
@@ -154,7 +154,7 @@ static __always_inline void take_stack(struct task_struct *task,
 				       uint64_t cookie, uint32_t flags,
 				       enum how how)
 {
-	struct seam_env env = { .state = state, .task = task, .how = how };
+	struct seam_env env = {.state = state, .task = task, .how = how};
 	uint64_t began = bpf_ktime_get_ns();
 	int end;
 
@@ -163,8 +163,7 @@ static __always_inline void take_stack(struct task_struct *task,
 		return;
 	count(SEAM_COUNT_UNWINDS);
 	end = unwind(&env);
-	if (end == SEAM_NO_RULE ||
-	    (end == SEAM_NO_TABLE && env.scratch->asked))
+	if (end == SEAM_NO_RULE || (end == SEAM_NO_TABLE && env.scratch->asked))
 		emit_copy(&env, cookie, flags, end, began);
 	else
 		emit_frames(&env, cookie, flags, end, began);

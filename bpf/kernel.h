@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), \
+#pragma clang attribute push(__attribute__((preserve_access_index)),           \
 			     apply_to = record)
 
 struct super_block {

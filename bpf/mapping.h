@@ -29,54 +29,57 @@ static __always_inline void *untrusted(uint64_t addr, uint32_t btf_id)
 {
 	return bpf_rdonly_cast((const void *)addr, btf_id);
 }
-#define VIEW(type, addr) \
+#define VIEW(type, addr)                                                       \
 	((type *)untrusted((uint64_t)(addr), bpf_core_type_id_kernel(type)))
 
 /* A pointer member, as a number: the verifier tracks typed ones. */
-#define ADDRESS(type, addr, field)        \
-	(*(const uint64_t *)untrusted(    \
-		(uint64_t)(addr) +        \
-			bpf_core_field_offset(type, field), 0))
+#define ADDRESS(type, addr, field)                                             \
+	(*(const uint64_t *)untrusted(                                         \
+		(uint64_t)(addr) + bpf_core_field_offset(type, field), 0))
 
 /* 0: the task has none (any more). */
 static __always_inline uint64_t mm_of(struct task_struct *task)
 {
 	return *(const uint64_t *)bpf_rdonly_cast(
 		(const char *)bpf_rdonly_cast(task, 0) +
-			bpf_core_field_offset(struct task_struct, mm), 0);
+			bpf_core_field_offset(struct task_struct, mm),
+		0);
 }
 
 /* The slot for index in an internal or leaf node of the tree. */
-static __always_inline uint64_t maple_slot(uint64_t node, uint32_t type, uint64_t index)
+static __always_inline uint64_t maple_slot(uint64_t node, uint32_t type,
+					   uint64_t index)
 {
 	const uint64_t *pivots, *slots;
 	uint32_t end, i;
 
 	if (type == MAPLE_ARANGE) {
-		pivots = untrusted(
-			node + bpf_core_field_offset(struct maple_arange_64,
-						     pivot), 0);
-		slots = untrusted(
-			node + bpf_core_field_offset(struct maple_arange_64,
-						     slot), 0);
+		pivots =
+			untrusted(node + bpf_core_field_offset(
+						 struct maple_arange_64, pivot),
+				  0);
+		slots = untrusted(node + bpf_core_field_offset(
+						 struct maple_arange_64, slot),
+				  0);
 		end = *(uint8_t *)untrusted(
 			node + bpf_core_field_offset(struct maple_arange_64,
-						     meta.end), 0);
+						     meta.end),
+			0);
 		if (end > 9)
 			return 0;
 	} else {
-		pivots = untrusted(
-			node + bpf_core_field_offset(struct maple_range_64,
-						     pivot), 0);
-		slots = untrusted(
-			node + bpf_core_field_offset(struct maple_range_64,
-						     slot), 0);
+		pivots = untrusted(node + bpf_core_field_offset(
+						  struct maple_range_64, pivot),
+				   0);
+		slots = untrusted(node + bpf_core_field_offset(
+						 struct maple_range_64, slot),
+				  0);
 		end = 15;
 		if (!pivots[14])
 			end = *(uint8_t *)untrusted(
 				node + bpf_core_field_offset(
-					       struct maple_range_64,
-					       meta.end), 0);
+					       struct maple_range_64, meta.end),
+				0);
 		if (end > 15)
 			return 0;
 	}
@@ -132,7 +135,8 @@ static __always_inline int vma_view(uint64_t mm, uint64_t addr,
 {
 	uint32_t seq = mm_seq(mm);
 	struct vm_area_struct *vma;
-	uint64_t found = seam_maple_find(ADDRESS(struct mm_struct, mm, mm_mt.ma_root), addr);
+	uint64_t found = seam_maple_find(
+		ADDRESS(struct mm_struct, mm, mm_mt.ma_root), addr);
 
 	if (!found)
 		return seq & 1 || seq != mm_seq(mm) ? -2 : -1;
@@ -149,8 +153,11 @@ static __always_inline int vma_view(uint64_t mm, uint64_t addr,
 		return -2;
 	if (!(seq & 1) && seq == mm_seq(mm))
 		return 0;
-	/* A writer is at work, perhaps elsewhere: believe what two walks say. */
-	if (seam_maple_find(ADDRESS(struct mm_struct, mm, mm_mt.ma_root), addr) != found || ADDRESS(struct vm_area_struct, found, vm_mm) != mm ||
+	/* A writer is at work, perhaps elsewhere: believe what two walks say.
+	 */
+	if (seam_maple_find(ADDRESS(struct mm_struct, mm, mm_mt.ma_root),
+			    addr) != found ||
+	    ADDRESS(struct vm_area_struct, found, vm_mm) != mm ||
 	    vma->vm_start != ret->start || vma->vm_end != ret->end ||
 	    ADDRESS(struct vm_area_struct, found, vm_file) != ret->file)
 		return -2;
@@ -176,7 +183,8 @@ __noinline int seam_vma_find(uint64_t mm, uint64_t addr,
 	return err;
 }
 
-static __always_inline void key_of_inode(uint64_t addr, struct seam_file_key *ret)
+static __always_inline void key_of_inode(uint64_t addr,
+					 struct seam_file_key *ret)
 {
 	struct inode *inode = VIEW(struct inode, addr);
 
@@ -191,8 +199,7 @@ static __always_inline void key_of_inode(uint64_t addr, struct seam_file_key *re
 }
 
 /* Return: false if the mapping can have no table by its nature. */
-static __always_inline bool key_of_vma(uint64_t mm,
-				       const struct vma_view *vma,
+static __always_inline bool key_of_vma(uint64_t mm, const struct vma_view *vma,
 				       struct seam_file_key *ret)
 {
 	__builtin_memset(ret, 0, sizeof(*ret));

@@ -54,14 +54,14 @@ struct bpf_task_work {
 
 enum element_flags {
 	ELEMENT_RUNNING = 1, /* the unwind is under way */
-	ELEMENT_TAKEN = 2,   /* the stack was taken eagerly: exec or exit */
-	ELEMENT_EXIT = 4,    /* past sched_process_exit: nothing comes after */
+	ELEMENT_TAKEN = 2, /* the stack was taken eagerly: exec or exit */
+	ELEMENT_EXIT = 4, /* past sched_process_exit: nothing comes after */
 };
 
 /* The per-task state. Only the task itself writes it, in its own context,
  * interrupted at worst by an event on its own CPU. */
 struct task_state {
-	uint64_t start;  /* start_boottime of the task it belongs to */
+	uint64_t start; /* start_boottime of the task it belongs to */
 	uint64_t cookie; /* of the open entry; 0: none */
 	uint64_t closed; /* the last cookie whose stack was written */
 	uint32_t flags;
@@ -126,7 +126,7 @@ struct scratch {
 	struct vma_view vma;
 	struct seam_wire_miss miss;
 	struct seam_cursor cursor;
-	uint32_t nr;   /* frames found */
+	uint32_t nr; /* frames found */
 	uint32_t asked; /* a table was missing that may come */
 	uint32_t other; /* the task is not current: its memory is read by the
 			 * sleepable caller only */
@@ -134,7 +134,7 @@ struct scratch {
 	uint64_t faults; /* of the frame at hand */
 	uint64_t busy;
 	uint64_t base; /* address of window[0] */
-	uint64_t len;  /* of it that was read */
+	uint64_t len; /* of it that was read */
 	uint8_t window[SEAM_WINDOW];
 	union {
 		struct {
@@ -197,7 +197,8 @@ struct rule_slot {
 	uint64_t key_xor_rule, rule;
 };
 _Static_assert(SEAM_RULES_OFFSET + SEAM_RULE_SLOTS * sizeof(struct rule_slot) ==
-		       SEAM_TABLES_OFFSET, "the parts of the arena");
+		       SEAM_TABLES_OFFSET,
+	       "the parts of the arena");
 
 /* Arguments of global functions, as the verifier is to take them. */
 #define ARG_NONNULL __attribute__((btf_decl_tag("arg:nonnull")))

@@ -22,18 +22,18 @@ extern int bpf_task_work_schedule_resume_impl(struct task_struct *task,
 					      void *map__map,
 					      bpf_task_work_callback_t callback,
 					      void *aux__prog) __ksym __weak;
-extern int bpf_task_work_schedule_resume(struct task_struct *task,
-					 struct bpf_task_work *tw,
-					 void *map__map,
-					 bpf_task_work_callback_t callback)
-	__ksym __weak;
+extern int
+bpf_task_work_schedule_resume(struct task_struct *task,
+			      struct bpf_task_work *tw, void *map__map,
+			      bpf_task_work_callback_t callback) __ksym __weak;
 
 #define EBUSY 16
 
 static int on_return_to_user(struct bpf_map *map, void *key, void *value);
 
 /* user regs, or those saved at entry: bpf_task_pt_regs of current. */
-static __always_inline void regs_save(uint64_t *to, const struct pt_regs___kernel *regs)
+static __always_inline void regs_save(uint64_t *to,
+				      const struct pt_regs___kernel *regs)
 {
 	to[0] = regs->ax;
 	to[1] = regs->dx;
@@ -69,8 +69,8 @@ static __always_inline uint64_t cookie_next(void)
 
 	if (!cpu)
 		return 0;
-	cookie = seam_cookie_make(
-		__sync_fetch_and_add(&cpu->cookies, 1) + 1, nr);
+	cookie = seam_cookie_make(__sync_fetch_and_add(&cpu->cookies, 1) + 1,
+				  nr);
 	if (!cookie) /* the counter wrapped to 0 */
 		cookie = seam_cookie_make(
 			__sync_fetch_and_add(&cpu->cookies, 1) + 1, nr);
@@ -122,8 +122,8 @@ static __always_inline int schedule(struct task_struct *task,
 
 /* Opens an entry, or finds that another request of it was first. */
 static __always_inline uint64_t entry_open(struct element *el,
-					const struct pt_regs___kernel *regs,
-					bool *ret_first)
+					   const struct pt_regs___kernel *regs,
+					   bool *ret_first)
 {
 	uint64_t cookie = cookie_next(), had;
 
@@ -142,7 +142,8 @@ static __always_inline uint64_t entry_open(struct element *el,
  * will come, and *ret_end says why.
  */
 static __always_inline uint64_t request(struct task_struct *task, bool in_user,
-				     struct element **ret_el, uint32_t *ret_end)
+					struct element **ret_el,
+					uint32_t *ret_end)
 {
 	struct pt_regs___kernel *regs =
 		(struct pt_regs___kernel *)bpf_task_pt_regs(task);
@@ -206,7 +207,8 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 		el->state.flags &= ~ELEMENT_TAKEN;
 	} else if (cookie) {
 		if (regs_moved(el->state.regs,
-			       (struct pt_regs___kernel *)bpf_task_pt_regs(task))) {
+			       (struct pt_regs___kernel *)bpf_task_pt_regs(
+				       task))) {
 			count(SEAM_COUNT_MOVED);
 			flags |= SEAM_STACK_MOVED;
 		}
@@ -229,8 +231,8 @@ static __always_inline struct element *take_now(struct task_struct *task,
 
 	if (!el || (el->state.flags & (ELEMENT_TAKEN | ELEMENT_EXIT)))
 		return NULL;
-	cookie = entry_open(el, (struct pt_regs___kernel *)bpf_task_pt_regs(task),
-			    &first);
+	cookie = entry_open(
+		el, (struct pt_regs___kernel *)bpf_task_pt_regs(task), &first);
 	el->state.flags |= ELEMENT_RUNNING;
 	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER | flags,
 		   HOW_NOFAULT);

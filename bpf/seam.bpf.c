@@ -24,8 +24,8 @@ static __always_inline bool is_watched(struct task_struct *task)
 /* Kernel threads, idle and io workers have no user half. */
 static __always_inline bool has_user(struct task_struct *task)
 {
-	return task->pid && !(task->flags & (PF_KTHREAD | PF_IO_WORKER |
-					     PF_USER_WORKER));
+	return task->pid &&
+	       !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
 }
 
 static __always_inline void count_event(uint32_t event)
@@ -50,11 +50,12 @@ int BPF_PROG(seam_expiry, struct hrtimer *timer)
 {
 	/* The timer lies in its event; of another kind's timer this reads
 	 * something else, which is not our tag. */
-	const char *event = (const char *)bpf_rdonly_cast(timer, 0) -
-			    bpf_core_field_offset(struct perf_event,
-						  hw.hrtimer);
-	uint64_t cookie = *(const uint64_t *)(event +
-		bpf_core_field_offset(struct perf_event, bpf_cookie));
+	const char *event =
+		(const char *)bpf_rdonly_cast(timer, 0) -
+		bpf_core_field_offset(struct perf_event, hw.hrtimer);
+	uint64_t cookie = *(const uint64_t *)(event + bpf_core_field_offset(
+							      struct perf_event,
+							      bpf_cookie));
 
 	if ((cookie & SEAM_EVENT_TAG_MASK) == seam_event_tag)
 		count(SEAM_COUNT_EXPIRIES);

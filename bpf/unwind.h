@@ -15,8 +15,8 @@ extern void bpf_rcu_read_unlock(void) __ksym;
  * the verifier refuses a sleeping helper where it could be reached. */
 enum how {
 	HOW_NOFAULT, /* current, pages that are there */
-	HOW_FAULT,   /* current, in its own context, pages are faulted in */
-	HOW_OTHER,   /* another task, from a sleepable iterator */
+	HOW_FAULT, /* current, in its own context, pages are faulted in */
+	HOW_OTHER, /* another task, from a sleepable iterator */
 };
 
 struct seam_env {
@@ -163,8 +163,8 @@ static __always_inline uint64_t rule_pack(const struct seam_rule *rule)
 	if (rule->fp.kind == SEAM_CFA_DEREF) {
 		if (rule->fp.off < -32768 || rule->fp.off > 32767)
 			return 0;
-		packed |= PACKED_FP_SAVED |
-			  (uint64_t)(uint16_t)rule->fp.off << 32;
+		packed |= PACKED_FP_SAVED | (uint64_t)(uint16_t)rule->fp.off
+						    << 32;
 	} else if (rule->fp.kind != SEAM_SAME) {
 		return 0;
 	}
@@ -180,8 +180,8 @@ static __always_inline void rule_unpack(uint64_t packed, struct seam_rule *ret)
 	}
 	ret->cfa.kind = SEAM_REG_OFF;
 	ret->cfa.off = (int32_t)packed;
-	ret->cfa.reg = packed & PACKED_SP ? SEAM_AMD64_REG_SP :
-					    SEAM_AMD64_REG_FP;
+	ret->cfa.reg =
+		packed & PACKED_SP ? SEAM_AMD64_REG_SP : SEAM_AMD64_REG_FP;
 	if (packed & PACKED_FP_SAVED) {
 		ret->fp.kind = SEAM_CFA_DEREF;
 		ret->fp.off = (int16_t)(packed >> 32);
@@ -204,8 +204,7 @@ static __always_inline void arena_use(void)
 
 /* Global, so that the verifier walks it once. */
 __noinline int seam_rule_search(const struct mapping *map ARG_NONNULL,
-				uint64_t pc,
-				struct seam_rule *ret ARG_NONNULL)
+				uint64_t pc, struct seam_rule *ret ARG_NONNULL)
 {
 	struct seam_sframe sf = {
 		.base = (const uint8_t SEAM_TABLE *)(uint64_t)map->offset,
@@ -253,7 +252,7 @@ static __always_inline int rule_find(const struct mapping *map, uint64_t pc,
 static __always_inline void table_ask(struct scratch *s,
 				      struct task_struct *task)
 {
-	struct seam_table_ref asked = { .state = SEAM_TABLE_ASKED };
+	struct seam_table_ref asked = {.state = SEAM_TABLE_ASKED};
 	struct seam_wire_miss *miss = &s->miss;
 
 	if (bpf_map_update_elem(&tables, &miss->key, &asked, BPF_NOEXIST))
@@ -274,11 +273,9 @@ static __always_inline void table_ask(struct scratch *s,
 
 /* Binds a mapping to the table of its file, as far as there is one. */
 static __always_inline void mapping_bind(struct task_struct *task,
-					 struct scratch *s,
-					 struct mapping *ret)
+					 struct scratch *s, struct mapping *ret)
 {
-	struct seam_table_ref *ref =
-		bpf_map_lookup_elem(&tables, &s->miss.key);
+	struct seam_table_ref *ref = bpf_map_lookup_elem(&tables, &s->miss.key);
 
 	/* The vDSO's table knows the image's own offsets. */
 	if (s->miss.key.kind == SEAM_KEY_VDSO)
@@ -328,8 +325,8 @@ static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
 }
 
 /* The cached mapping of pc, or a fresh one. NULL: *ret_err says why. */
-static __always_inline struct mapping *
-mapping_find(struct seam_env *env, uint64_t pc, int *ret_err)
+static __always_inline struct mapping *mapping_find(struct seam_env *env,
+						    uint64_t pc, int *ret_err)
 {
 	struct task_state *state = env->state;
 	struct mapping *map;
@@ -406,7 +403,7 @@ __noinline int seam_frame(struct scratch *s ARG_NONNULL,
 			  struct task_state *state ARG_NONNULL,
 			  struct task_struct *task ARG_TRUSTED)
 {
-	struct seam_env env = { s, state, task, HOW_NOFAULT };
+	struct seam_env env = {s, state, task, HOW_NOFAULT};
 
 	return frame_step(&env);
 }
@@ -450,7 +447,8 @@ static __always_inline int unwind_once(struct seam_env *env)
 		s->ips[s->nr & (SEAM_MAX_FRAMES - 1)] = s->cursor.ip;
 		err = seam_frame(s, env->state, env->task);
 		if (err == SEAM_UNREADABLE && env->how != HOW_NOFAULT &&
-		    s->faults < FAULTS_PER_FRAME && window_fault(env, s->fault)) {
+		    s->faults < FAULTS_PER_FRAME &&
+		    window_fault(env, s->fault)) {
 			s->faults++;
 			continue;
 		}

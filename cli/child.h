@@ -7,7 +7,7 @@
 
 struct child {
 	pid_t pid;
-	int go;	     /* a byte here lets it exec */
+	int go; /* a byte here lets it exec */
 	int failure; /* an errno comes here if its exec fails */
 	char path[4096]; /* what will run, as PATH has it; "" if not found */
 };

@@ -92,8 +92,8 @@ static bool targets_gone(const struct record_options *opts)
 static int loop(struct recording *rec)
 {
 	struct pollfd fds[2] = {
-		{ .fd = rec->signals, .events = POLLIN },
-		{ .fd = seam_recorder_fd(rec->recorder), .events = POLLIN },
+		{.fd = rec->signals, .events = POLLIN},
+		{.fd = seam_recorder_fd(rec->recorder), .events = POLLIN},
 	};
 
 	for (;;) {
@@ -133,25 +133,25 @@ static int open_recorder(struct recording *rec)
 	const struct record_options *o = rec->opts;
 	struct seam_recorder_opts opts = {
 		.sz = sizeof(opts),
-		.session = { .sz = sizeof(opts.session),
-			     .table_memory = o->table_memory,
-			     .stack_copy = o->stack_copy },
-		.client = { .sz = sizeof(opts.client),
-			    .name = "record",
-			    .events = o->events,
-			    .n_events = o->n_events,
-			    .tasks = o->tasks,
-			    .ids = o->ids,
-			    .n_ids = o->n_ids,
-			    .child = (uint32_t)rec->child.pid,
-			    .path = o->command ? rec->child.path : NULL,
-			    .max_frames = o->max_stack },
+		.session = {.sz = sizeof(opts.session),
+			    .table_memory = o->table_memory,
+			    .stack_copy = o->stack_copy},
+		.client = {.sz = sizeof(opts.client),
+			   .name = "record",
+			   .events = o->events,
+			   .n_events = o->n_events,
+			   .tasks = o->tasks,
+			   .ids = o->ids,
+			   .n_ids = o->n_ids,
+			   .child = (uint32_t)rec->child.pid,
+			   .path = o->command ? rec->child.path : NULL,
+			   .max_frames = o->max_stack},
 		.output = o->output,
 		.argv = o->argv,
 		.argc = o->argc,
 		.zstd_level = o->zstd_level,
 	};
-	struct seam_errinfo why = { 0 };
+	struct seam_errinfo why = {0};
 	int err = seam_recorder_open(&opts, &rec->recorder, &why);
 
 	if (!err)
@@ -169,8 +169,7 @@ static int let_go(struct recording *rec)
 
 	if (rec->opts->duration_s)
 		rec->deadline_ns =
-			now_ns() +
-			(uint64_t)(rec->opts->duration_s * 1e9);
+			now_ns() + (uint64_t)(rec->opts->duration_s * 1e9);
 	if (!rec->opts->command)
 		return 0;
 	err = child_exec(&rec->child);
@@ -207,8 +206,7 @@ static int finish(struct recording *rec, int err)
 		int json_err = summary_write_json(o->json_summary, &sum);
 
 		if (json_err)
-			status = complain(o->json_summary,
-					  strerror(-json_err));
+			status = complain(o->json_summary, strerror(-json_err));
 	}
 	if (err) {
 		fprintf(stderr,
@@ -222,7 +220,7 @@ static int finish(struct recording *rec, int err)
 int cmd_record(int argc, char **argv)
 {
 	struct record_options opts;
-	struct recording rec = { .opts = &opts };
+	struct recording rec = {.opts = &opts};
 	int status = record_options_parse(&opts, argc, argv), err;
 
 	if (status >= 0)

@@ -14,20 +14,24 @@ static const char usage_text[] =
 	"Records whole call stacks of tasks to perf.data.\n"
 	"\n"
 	"  -e, --event EVENT     cpu-clock, cycles, instructions, branches,\n"
-	"                        branch-misses, cache-references, cache-misses,\n"
+	"                        branch-misses, cache-references, "
+	"cache-misses,\n"
 	"                        page-faults, minor-faults, major-faults,\n"
 	"                        context-switches, cpu-migrations; may be\n"
-	"                        repeated (default: cycles, or cpu-clock where\n"
+	"                        repeated (default: cycles, or cpu-clock "
+	"where\n"
 	"                        there is no PMU)\n"
 	"  -F, --freq HZ         samples a second (default 999)\n"
 	"  -c, --count N         a sample every N events instead\n"
 	"  -p, --pid PID[,PID]   running processes, and their children\n"
 	"  -t, --tid TID[,TID]   running threads, and what they start\n"
 	"  -a, --all             every task of the machine\n"
-	"  -o, --output FILE     default perf.data; an old one is kept as .old\n"
+	"  -o, --output FILE     default perf.data; an old one is kept as "
+	".old\n"
 	"  -g                    stacks; always on, for perf's users\n"
 	"      --max-stack N     frames of a user stack, 1 to 4096 (4096)\n"
-	"      --stack-copy B    bytes of stack to copy where there is no table\n"
+	"      --stack-copy B    bytes of stack to copy where there is no "
+	"table\n"
 	"                        yet, at most 65536 (65536)\n"
 	"      --table-memory B  for tables in the kernel; K, M, G (512M)\n"
 	"      --duration S      seconds to record\n"
@@ -89,32 +93,32 @@ static int parse_ids(struct record_options *o, const char *list)
 }
 
 enum { /* options without a letter */
-	OPT_MAX_STACK = 256,
-	OPT_STACK_COPY,
-	OPT_TABLE_MEMORY,
-	OPT_DURATION,
-	OPT_ENGINE,
-	OPT_JSON,
+       OPT_MAX_STACK = 256,
+       OPT_STACK_COPY,
+       OPT_TABLE_MEMORY,
+       OPT_DURATION,
+       OPT_ENGINE,
+       OPT_JSON,
 };
 
 static const struct option long_options[] = {
-	{ "event", required_argument, NULL, 'e' },
-	{ "freq", required_argument, NULL, 'F' },
-	{ "count", required_argument, NULL, 'c' },
-	{ "pid", required_argument, NULL, 'p' },
-	{ "tid", required_argument, NULL, 't' },
-	{ "all", no_argument, NULL, 'a' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
-	{ "stack-copy", required_argument, NULL, OPT_STACK_COPY },
-	{ "table-memory", required_argument, NULL, OPT_TABLE_MEMORY },
-	{ "duration", required_argument, NULL, OPT_DURATION },
-	{ "engine", required_argument, NULL, OPT_ENGINE },
-	{ "compress", required_argument, NULL, 'z' },
-	{ "json-summary", required_argument, NULL, OPT_JSON },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+	{"event", required_argument, NULL, 'e'},
+	{"freq", required_argument, NULL, 'F'},
+	{"count", required_argument, NULL, 'c'},
+	{"pid", required_argument, NULL, 'p'},
+	{"tid", required_argument, NULL, 't'},
+	{"all", no_argument, NULL, 'a'},
+	{"output", required_argument, NULL, 'o'},
+	{"max-stack", required_argument, NULL, OPT_MAX_STACK},
+	{"stack-copy", required_argument, NULL, OPT_STACK_COPY},
+	{"table-memory", required_argument, NULL, OPT_TABLE_MEMORY},
+	{"duration", required_argument, NULL, OPT_DURATION},
+	{"engine", required_argument, NULL, OPT_ENGINE},
+	{"compress", required_argument, NULL, 'z'},
+	{"json-summary", required_argument, NULL, OPT_JSON},
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
 };
 
 /* Options whose value is a number in a range. */
@@ -127,41 +131,41 @@ static int on_number(struct record_options *o, int c, const char *value)
 	switch (c) {
 	case 'F':
 		o->freq = v;
-		return err || !v || v > 100000 ?
-			       bad("-F", value, "want 1 to 100000 Hz") :
-			       -1;
+		return err || !v || v > 100000
+			       ? bad("-F", value, "want 1 to 100000 Hz")
+			       : -1;
 	case 'c':
 		o->period = v;
-		return err || !v ? bad("-c", value, "want 1 or more events") :
-				   -1;
+		return err || !v ? bad("-c", value, "want 1 or more events")
+				 : -1;
 	case 'z':
 		o->zstd_level = (int)v;
 		return err || v > 19 ? bad("-z", value, "want 0 to 19") : -1;
 	case OPT_MAX_STACK:
 		o->max_stack = (uint32_t)v;
-		return err || !v || v > SEAM_CLIENT_MAX_FRAMES ?
-			       bad("--max-stack", value, "want 1 to 4096") :
-			       -1;
+		return err || !v || v > SEAM_CLIENT_MAX_FRAMES
+			       ? bad("--max-stack", value, "want 1 to 4096")
+			       : -1;
 	case OPT_STACK_COPY:
 		o->stack_copy = (uint32_t)v;
-		return err || v < 256 || v > 65536 ?
-			       bad("--stack-copy", value, "want 256 to 65536") :
-			       -1;
+		return err || v < 256 || v > 65536
+			       ? bad("--stack-copy", value, "want 256 to 65536")
+			       : -1;
 	case OPT_TABLE_MEMORY:
 		o->table_memory = v;
-		return err || !v || v > 1ULL << 30 ?
-			       bad("--table-memory", value,
-				   "want at most 1G, as in 512M") :
-			       -1;
+		return err || !v || v > 1ULL << 30
+			       ? bad("--table-memory", value,
+				     "want at most 1G, as in 512M")
+			       : -1;
 	}
 	return 2;
 }
 
 static int on_target(struct record_options *o, int c, const char *value)
 {
-	enum seam_tasks tasks = c == 'a' ? SEAM_TASKS_ALL :
-				c == 'p' ? SEAM_TASKS_PROCESSES :
-					   SEAM_TASKS_THREADS;
+	enum seam_tasks tasks = c == 'a'   ? SEAM_TASKS_ALL
+				: c == 'p' ? SEAM_TASKS_PROCESSES
+					   : SEAM_TASKS_THREADS;
 
 	if (o->tasks != tasks && (o->n_ids || o->tasks == SEAM_TASKS_ALL)) {
 		fputs("seam: record: -a, -p and -t exclude each other\n",
@@ -188,8 +192,7 @@ static int on_duration(struct record_options *o, const char *value)
 	char *end;
 
 	o->duration_s = strtod(value, &end);
-	if (end == value || *end || !(o->duration_s > 0) ||
-	    o->duration_s > 1e9)
+	if (end == value || *end || !(o->duration_s > 0) || o->duration_s > 1e9)
 		return bad("--duration", value, "want seconds, as in 2.5");
 	return -1;
 }
@@ -230,8 +233,7 @@ static int on_option(struct record_options *o, int c)
 		fputs(usage_text, stdout);
 		return 0;
 	case '?':
-		fputs("seam: 'seam record --help' lists the options\n",
-		      stderr);
+		fputs("seam: 'seam record --help' lists the options\n", stderr);
 		return 2;
 	}
 	return on_number(o, c, optarg);

@@ -11,8 +11,10 @@ static const struct place {
 	size_t offset;
 	const char *text;
 } places[] = {
-#define PLACE(field, name, text) \
-	{ name, offsetof(struct seam_counts, field), text }
+#define PLACE(field, name, text)                                               \
+	{                                                                      \
+		name, offsetof(struct seam_counts, field), text                \
+	}
 	PLACE(lost_samples, "samples", "samples, buffer full"),
 	PLACE(lost_stacks, "stacks", "user stacks, buffer full"),
 	PLACE(lost_copies, "copies", "stack copies, buffer full"),
@@ -93,8 +95,7 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 		" served samples: %.2f each, %" PRIu64 " at most; %" PRIu64
 		" by the library from %.1f MiB of copies\n",
 		c->unwinds, sum->stacks, ratio(served(sum), sum->stacks),
-		sum->max_served, c->copies,
-		(double)c->copy_bytes / (1 << 20));
+		sum->max_served, c->copies, (double)c->copy_bytes / (1 << 20));
 	print_lost(to, sum);
 	fprintf(to,
 		"seam: engine deferred, %.0f ns a frame, %.1f frames a stack; "
@@ -126,8 +127,7 @@ static json_t *json_lost(const struct seam_summary *sum)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		json_object_set_new(
 			lost, places[i].name,
-			json_integer(
-				(json_int_t)place_count(&sum->counts, i)));
+			json_integer((json_int_t)place_count(&sum->counts, i)));
 	return lost;
 }
 

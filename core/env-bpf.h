@@ -11,24 +11,20 @@
 #define SEAM_TABLE __attribute__((address_space(1)))
 
 /* may_goto: clang 19, Linux 6.9. The verifier ends the loop if it must. */
-#define SEAM_LOOP_GUARD                                           \
-	({                                                        \
-		__label__ seam_out, seam_on;                      \
-		asm volatile goto("may_goto %l[seam_out]"         \
-				  :                               \
-				  :                               \
-				  :                               \
-				  : seam_out);                    \
-		goto seam_on;                                     \
-	seam_out:                                                 \
-		break;                                            \
-	seam_on:;                                                 \
+#define SEAM_LOOP_GUARD                                                        \
+	({                                                                     \
+		__label__ seam_out, seam_on;                                   \
+		asm volatile goto("may_goto %l[seam_out]" : : : : seam_out);   \
+		goto seam_on;                                                  \
+	seam_out:                                                              \
+		break;                                                         \
+	seam_on:;                                                              \
 	})
 
-#define SEAM_DEFINE_LOAD(type, name)                              \
-	SEAM_INLINE type name(const void SEAM_TABLE *p)           \
-	{                                                         \
-		return *(const volatile type SEAM_TABLE *)p;      \
+#define SEAM_DEFINE_LOAD(type, name)                                           \
+	SEAM_INLINE type name(const void SEAM_TABLE *p)                        \
+	{                                                                      \
+		return *(const volatile type SEAM_TABLE *)p;                   \
 	}
 SEAM_DEFINE_LOAD(uint8_t, seam_load_u8)
 SEAM_DEFINE_LOAD(uint16_t, seam_load_u16)

@@ -4,16 +4,16 @@
 #define SEAM_CORE_ENV_USER_H
 
 #define SEAM_TABLE
-#define SEAM_LOOP_GUARD \
-	do {            \
+#define SEAM_LOOP_GUARD                                                        \
+	do {                                                                   \
 	} while (0)
 
-#define SEAM_DEFINE_LOAD(type, name)                      \
-	SEAM_INLINE type name(const void *p)              \
-	{                                                 \
-		type v;                                   \
-		__builtin_memcpy(&v, p, sizeof(v));       \
-		return v;                                 \
+#define SEAM_DEFINE_LOAD(type, name)                                           \
+	SEAM_INLINE type name(const void *p)                                   \
+	{                                                                      \
+		type v;                                                        \
+		__builtin_memcpy(&v, p, sizeof(v));                            \
+		return v;                                                      \
 	}
 SEAM_DEFINE_LOAD(uint8_t, seam_load_u8)
 SEAM_DEFINE_LOAD(uint16_t, seam_load_u16)

@@ -30,20 +30,20 @@ enum seam_value_kind {
 struct seam_value {
 	int32_t off;
 	uint8_t kind; /* enum seam_value_kind */
-	uint8_t reg;  /* DWARF register number, for the REG kinds */
+	uint8_t reg; /* DWARF register number, for the REG kinds */
 	uint16_t pad;
 };
 
 enum seam_rule_flags {
 	SEAM_RULE_OUTERMOST = 1, /* RA undefined: this is the last frame */
-	SEAM_RULE_SIGNAL = 2,    /* the caller was interrupted, not calling */
-	SEAM_RULE_MANGLED = 4,   /* aarch64: RA carries a PAC */
+	SEAM_RULE_SIGNAL = 2, /* the caller was interrupted, not calling */
+	SEAM_RULE_MANGLED = 4, /* aarch64: RA carries a PAC */
 };
 
 struct seam_rule {
 	struct seam_value cfa, ra, fp;
 	int32_t cfa_add; /* seam's own, never in a file: see REG_DEREF */
-	uint32_t flags;  /* enum seam_rule_flags */
+	uint32_t flags; /* enum seam_rule_flags */
 };
 
 #endif

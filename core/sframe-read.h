@@ -25,10 +25,10 @@
 
 struct seam_sframe {
 	const uint8_t SEAM_TABLE *base; /* the header; borrowed */
-	uint32_t fdes;	   /* offset of the first index entry from base */
+	uint32_t fdes; /* offset of the first index entry from base */
 	uint32_t num_fdes;
-	uint32_t fres;	   /* offset of the FRE sub-section from base */
-	uint32_t end;	   /* offset of its end */
+	uint32_t fres; /* offset of the FRE sub-section from base */
+	uint32_t end; /* offset of its end */
 	int8_t fixed_fp_off;
 	int8_t fixed_ra_off;
 };
@@ -52,7 +52,7 @@ SEAM_INLINE int seam_sframe_open(struct seam_sframe *sf,
 	uint64_t fdes, fres, end;
 	uint32_t num_fdes;
 
-	*sf = (struct seam_sframe){ 0 };
+	*sf = (struct seam_sframe){0};
 	if (size < sizeof(struct seam_sframe_header))
 		return SEAM_SFRAME_SHORT;
 	if (seam_load_u16(base) != SEAM_SFRAME_MAGIC)
@@ -69,7 +69,8 @@ SEAM_INLINE int seam_sframe_open(struct seam_sframe *sf,
 	fres = fdes + seam_load_u32(base + 24);
 	fdes += seam_load_u32(base + 20);
 	end = fres + seam_load_u32(base + 16);
-	if (fdes + (uint64_t)num_fdes * sizeof(struct seam_sframe_fde3) > fres ||
+	if (fdes + (uint64_t)num_fdes * sizeof(struct seam_sframe_fde3) >
+		    fres ||
 	    end > size || end > UINT32_MAX)
 		return SEAM_SFRAME_LAYOUT;
 	sf->base = base;
@@ -83,11 +84,10 @@ SEAM_INLINE int seam_sframe_open(struct seam_sframe *sf,
 }
 
 /* The start of function i: its field holds the distance from itself. */
-SEAM_INLINE uint64_t seam_sframe_start(const struct seam_sframe *sf,
-				       uint32_t i)
+SEAM_INLINE uint64_t seam_sframe_start(const struct seam_sframe *sf, uint32_t i)
 {
-	uint64_t field = sf->fdes +
-			 (uint64_t)i * sizeof(struct seam_sframe_fde3);
+	uint64_t field =
+		sf->fdes + (uint64_t)i * sizeof(struct seam_sframe_fde3);
 
 	return field + seam_load_u64(sf->base + field);
 }
@@ -118,10 +118,10 @@ SEAM_INLINE uint32_t seam_sframe_search(const struct seam_sframe *sf,
 SEAM_INLINE int seam_sframe_func_at(const struct seam_sframe *sf, uint32_t i,
 				    struct seam_sframe_func *ret)
 {
-	uint64_t field = sf->fdes +
-			 (uint64_t)i * sizeof(struct seam_sframe_fde3);
-	uint64_t attr = (uint64_t)sf->fres +
-			seam_load_u32(sf->base + field + 12);
+	uint64_t field =
+		sf->fdes + (uint64_t)i * sizeof(struct seam_sframe_fde3);
+	uint64_t attr =
+		(uint64_t)sf->fres + seam_load_u32(sf->base + field + 12);
 
 	if (attr + SEAM_SFRAME_ATTR_SIZE > sf->end)
 		return SEAM_SFRAME_FUNC;
@@ -159,8 +159,8 @@ SEAM_INLINE int seam_sframe_default(const struct seam_sframe *sf,
 	uint32_t i = 1;
 
 	ret->cfa.kind = SEAM_REG_OFF;
-	ret->cfa.reg = info & SEAM_SFRAME_FRE_BASE_SP ? SEAM_AMD64_REG_SP :
-							SEAM_AMD64_REG_FP;
+	ret->cfa.reg = info & SEAM_SFRAME_FRE_BASE_SP ? SEAM_AMD64_REG_SP
+						      : SEAM_AMD64_REG_FP;
 	ret->cfa.off = seam_sframe_word(words, size, 0);
 	if (!sf->fixed_ra_off && i < n) {
 		ret->ra.off = seam_sframe_word(words, size, i++);
@@ -203,11 +203,11 @@ SEAM_INLINE int seam_sframe_flex_value(const uint8_t SEAM_TABLE *words,
 	ret->off = seam_sframe_word(words, size, (*i)++);
 	ret->reg = (uint8_t)regnum;
 	if (control & SEAM_SFRAME_FLEX_REG)
-		ret->kind = control & SEAM_SFRAME_FLEX_DEREF ? SEAM_REG_DEREF :
-							       SEAM_REG_OFF;
+		ret->kind = control & SEAM_SFRAME_FLEX_DEREF ? SEAM_REG_DEREF
+							     : SEAM_REG_OFF;
 	else
-		ret->kind = control & SEAM_SFRAME_FLEX_DEREF ? SEAM_CFA_DEREF :
-							       SEAM_CFA_OFF;
+		ret->kind = control & SEAM_SFRAME_FLEX_DEREF ? SEAM_CFA_DEREF
+							     : SEAM_CFA_OFF;
 	return SEAM_OK;
 }
 
@@ -245,7 +245,7 @@ SEAM_INLINE int seam_sframe_row(const struct seam_sframe *sf,
 	uint8_t info = seam_load_u8(sf->base + at);
 	uint8_t type = func->info2 & SEAM_SFRAME_FDE_TYPE;
 
-	*ret = (struct seam_rule){ 0 };
+	*ret = (struct seam_rule){0};
 	if (func->info & SEAM_SFRAME_INFO_SIGNAL)
 		ret->flags |= SEAM_RULE_SIGNAL;
 	if (!SEAM_SFRAME_FRE_COUNT(info)) {
@@ -283,9 +283,9 @@ SEAM_INLINE uint32_t seam_sframe_scan(const struct seam_sframe *sf,
 		SEAM_LOOP_GUARD;
 		if (sf->end - at < width + 1)
 			return 0;
-		start = type == 0 ? seam_load_u8(p) :
-			type == 1 ? seam_load_u16(p) :
-				    seam_load_u32(p);
+		start = type == 0   ? seam_load_u8(p)
+			: type == 1 ? seam_load_u16(p)
+				    : seam_load_u32(p);
 		if (start > off)
 			break;
 		info = seam_load_u8(p + width);

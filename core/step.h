@@ -22,8 +22,9 @@
 
 struct seam_cursor {
 	uint64_t ip, sp, fp;
-	bool leaf;  /* no step yet: all registers are known */
-	bool exact; /* ip is an instruction about to run, not a return address */
+	bool leaf; /* no step yet: all registers are known */
+	bool exact; /* ip is an instruction about to run, not a return address
+		     */
 };
 
 /*
@@ -91,9 +92,9 @@ SEAM_INLINE int seam_step(struct seam_cursor *c, const struct seam_rule *rule,
 		return SEAM_BAD_CFA;
 	/* A leaf may have taken its return address off the stack, as vfork
 	 * does: then the CFA may be sp itself. */
-	if (!signal && (cfa < c->sp || (cfa == c->sp &&
-					(!c->leaf ||
-					 rule->ra.kind != SEAM_REG_OFF))))
+	if (!signal &&
+	    (cfa < c->sp ||
+	     (cfa == c->sp && (!c->leaf || rule->ra.kind != SEAM_REG_OFF))))
 		return SEAM_BAD_CFA;
 	if (rule->ra.kind == SEAM_SAME) {
 		if (!seam_env_word(env, cfa + SEAM_AMD64_RA_OFF, &ra))

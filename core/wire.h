@@ -10,10 +10,10 @@
 
 #include "core/err.h"
 
-#define SEAM_MAX_FRAMES 4096	/* of a user stack */
-#define SEAM_MAX_KERNEL 127	/* frames of a kernel stack */
-#define SEAM_MAX_COPY 65536	/* bytes of a stack copy */
-#define SEAM_WIRE_REGS 17	/* by DWARF number; [16] is the ip */
+#define SEAM_MAX_FRAMES 4096 /* of a user stack */
+#define SEAM_MAX_KERNEL 127 /* frames of a kernel stack */
+#define SEAM_MAX_COPY 65536 /* bytes of a stack copy */
+#define SEAM_WIRE_REGS 17 /* by DWARF number; [16] is the ip */
 
 enum seam_wire_type {
 	SEAM_WIRE_SAMPLE = 1,
@@ -32,7 +32,7 @@ struct seam_wire {
 
 enum seam_sample_flags {
 	SEAM_SAMPLE_USER = 1, /* taken in user mode: .ip is the user's */
-	SEAM_SAMPLE_OWN = 2,  /* taken inside seam's own unwind */
+	SEAM_SAMPLE_OWN = 2, /* taken inside seam's own unwind */
 };
 
 struct seam_wire_sample {
@@ -40,25 +40,25 @@ struct seam_wire_sample {
 	uint64_t ip, period;
 	uint32_t event;
 	uint32_t flags; /* enum seam_sample_flags */
-	uint32_t end;	/* 0, or the end code of a stack that never comes */
-	uint32_t nr;	/* kernel frames that follow, leaf first */
+	uint32_t end; /* 0, or the end code of a stack that never comes */
+	uint32_t nr; /* kernel frames that follow, leaf first */
 	uint64_t ips[];
 };
 
 enum seam_stack_flags {
-	SEAM_STACK_EAGER = 1,	/* at exec, exit or the event, not deferred */
-	SEAM_STACK_MOVED = 2,	/* registers changed between event and unwind */
+	SEAM_STACK_EAGER = 1, /* at exec, exit or the event, not deferred */
+	SEAM_STACK_MOVED = 2, /* registers changed between event and unwind */
 	SEAM_STACK_OUTSIDE = 4, /* taken from a sleeping task, from outside */
-	SEAM_STACK_AGAIN = 8,	/* a second unwind of the same entry */
-	SEAM_STACK_EXEC = 16,	/* of the program that an exec replaces */
-	SEAM_STACK_EXIT = 32,	/* the task's last */
+	SEAM_STACK_AGAIN = 8, /* a second unwind of the same entry */
+	SEAM_STACK_EXEC = 16, /* of the program that an exec replaces */
+	SEAM_STACK_EXIT = 32, /* the task's last */
 };
 
 struct seam_wire_stack {
 	struct seam_wire head;
 	uint64_t took_ns;
 	uint32_t flags; /* enum seam_stack_flags */
-	uint32_t end;	/* enum seam_err */
+	uint32_t end; /* enum seam_err */
 	uint32_t nr;
 	uint32_t pad;
 	uint64_t ips[]; /* leaf first */
@@ -101,15 +101,15 @@ struct seam_wire_miss {
 };
 
 enum seam_table_state {
-	SEAM_TABLE_ASKED = 1,	/* a miss was sent, no answer yet */
+	SEAM_TABLE_ASKED = 1, /* a miss was sent, no answer yet */
 	SEAM_TABLE_LOADED = 2,
-	SEAM_TABLE_NONE = 3,	/* the file has no CFI, or cannot be had */
+	SEAM_TABLE_NONE = 3, /* the file has no CFI, or cannot be had */
 };
 
 /* Value of the tables map. */
 struct seam_table_ref {
-	uint32_t state;	 /* enum seam_table_state */
-	uint32_t id;	 /* never reused: names the content */
+	uint32_t state; /* enum seam_table_state */
+	uint32_t id; /* never reused: names the content */
 	uint32_t offset; /* in the arena */
 	uint32_t fdes, num_fdes, fres, end; /* struct seam_sframe */
 	uint32_t pad;
@@ -118,36 +118,36 @@ struct seam_table_ref {
 
 /* Where something can be lost, or is worth counting, on the kernel side. */
 enum seam_count {
-	SEAM_COUNT_EVENTS,	  /* every run of an event program */
-	SEAM_COUNT_EXPIRIES,	  /* of our clocks' timers */
-	SEAM_COUNT_FILTERED,	  /* not a watched task */
-	SEAM_COUNT_SAMPLES,	  /* of watched tasks */
-	SEAM_COUNT_WANTED,	  /* of those, that want a user half */
-	SEAM_COUNT_OWN,		  /* inside seam's own unwind */
-	SEAM_COUNT_LOST_SAMPLE,	  /* ring full: sample */
-	SEAM_COUNT_LOST_STACK,	  /* ring full: user stack */
-	SEAM_COUNT_LOST_COPY,	  /* ring full: stack copy */
-	SEAM_COUNT_LOST_MISS,	  /* ring full: table request */
-	SEAM_COUNT_NO_ELEMENT,	  /* no task element to be had */
-	SEAM_COUNT_NO_SCRATCH,	  /* every scratch buffer in use */
-	SEAM_COUNT_REFUSED,	  /* the kernel refused the task work */
-	SEAM_COUNT_CLOSED,	  /* joined a stack that was just written */
-	SEAM_COUNT_AGAIN,	  /* a second unwind of one entry */
-	SEAM_COUNT_STALE,	  /* element of a dead task met under its tid */
-	SEAM_COUNT_SKIPPED,	  /* callback found its stack taken eagerly */
-	SEAM_COUNT_MOVED,	  /* registers changed before the unwind */
-	SEAM_COUNT_WATCH_FULL,	  /* a child could not be watched */
+	SEAM_COUNT_EVENTS, /* every run of an event program */
+	SEAM_COUNT_EXPIRIES, /* of our clocks' timers */
+	SEAM_COUNT_FILTERED, /* not a watched task */
+	SEAM_COUNT_SAMPLES, /* of watched tasks */
+	SEAM_COUNT_WANTED, /* of those, that want a user half */
+	SEAM_COUNT_OWN, /* inside seam's own unwind */
+	SEAM_COUNT_LOST_SAMPLE, /* ring full: sample */
+	SEAM_COUNT_LOST_STACK, /* ring full: user stack */
+	SEAM_COUNT_LOST_COPY, /* ring full: stack copy */
+	SEAM_COUNT_LOST_MISS, /* ring full: table request */
+	SEAM_COUNT_NO_ELEMENT, /* no task element to be had */
+	SEAM_COUNT_NO_SCRATCH, /* every scratch buffer in use */
+	SEAM_COUNT_REFUSED, /* the kernel refused the task work */
+	SEAM_COUNT_CLOSED, /* joined a stack that was just written */
+	SEAM_COUNT_AGAIN, /* a second unwind of one entry */
+	SEAM_COUNT_STALE, /* element of a dead task met under its tid */
+	SEAM_COUNT_SKIPPED, /* callback found its stack taken eagerly */
+	SEAM_COUNT_MOVED, /* registers changed before the unwind */
+	SEAM_COUNT_WATCH_FULL, /* a child could not be watched */
 	SEAM_COUNT_UNWINDS,
 	SEAM_COUNT_FRAMES,
 	SEAM_COUNT_UNWIND_NS,
 	SEAM_COUNT_COPIES,
 	SEAM_COUNT_COPY_BYTES,
-	SEAM_COUNT_WINDOWS,	  /* reads of stack memory */
-	SEAM_COUNT_FAULTED,	  /* of those, that had to fault pages in */
-	SEAM_COUNT_RULE_HITS,	  /* rules found in the rule cache */
-	SEAM_COUNT_MAP_WALKS,	  /* mappings looked up in the mm */
-	SEAM_COUNT_MAP_RETRIES,	  /* look-ups repeated since the mm changed */
-	SEAM_COUNT_REDO,	  /* unwinds repeated since a table went */
+	SEAM_COUNT_WINDOWS, /* reads of stack memory */
+	SEAM_COUNT_FAULTED, /* of those, that had to fault pages in */
+	SEAM_COUNT_RULE_HITS, /* rules found in the rule cache */
+	SEAM_COUNT_MAP_WALKS, /* mappings looked up in the mm */
+	SEAM_COUNT_MAP_RETRIES, /* look-ups repeated since the mm changed */
+	SEAM_COUNT_REDO, /* unwinds repeated since a table went */
 	SEAM_COUNT_MAX
 };
 

@@ -6,8 +6,8 @@
 const char *seam_err_name(int code)
 {
 	switch (code) {
-#define X(name, num, text, why) \
-	case num:               \
+#define X(name, num, text, why)                                                \
+	case num:                                                              \
 		return text;
 #include "core/err.def"
 #undef X
@@ -18,8 +18,8 @@ const char *seam_err_name(int code)
 const char *seam_err_text(int code)
 {
 	switch (code) {
-#define X(name, num, text, why) \
-	case num:               \
+#define X(name, num, text, why)                                                \
+	case num:                                                              \
 		return why;
 #include "core/err.def"
 #undef X

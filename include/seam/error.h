@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 struct seam_errinfo {
-	int code;	 /* enum seam_err, 0 if errno says it all */
+	int code; /* enum seam_err, 0 if errno says it all */
 	uint64_t offset; /* bytes from the start of what .where names */
-	char where[48];	 /* a section, a file part; may be empty */
+	char where[48]; /* a section, a file part; may be empty */
 	char reason[160]; /* one sentence without a full stop */
 };
 

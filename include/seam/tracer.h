@@ -40,30 +40,30 @@ struct perf_event_header;
 enum seam_tasks {
 	SEAM_TASKS_ALL,
 	SEAM_TASKS_PROCESSES, /* ids are pids; children are followed */
-	SEAM_TASKS_THREADS,   /* ids are tids; what they start is followed */
+	SEAM_TASKS_THREADS, /* ids are tids; what they start is followed */
 };
 
 struct seam_session_opts {
-	size_t sz;		/* sizeof(struct seam_session_opts) */
-	uint64_t table_memory;	/* bytes for tables in the kernel */
-	uint32_t stack_copy;	/* bytes, at most 65536 */
-	const char *cache_dir;	/* NULL: the user's; see seam-record(1) */
+	size_t sz; /* sizeof(struct seam_session_opts) */
+	uint64_t table_memory; /* bytes for tables in the kernel */
+	uint32_t stack_copy; /* bytes, at most 65536 */
+	const char *cache_dir; /* NULL: the user's; see seam-record(1) */
 };
 
 struct seam_client_event {
 	const char *name; /* as perf names it; NULL: cycles or cpu-clock */
-	uint64_t freq;	  /* samples a second; or, if 0: */
-	uint64_t period;  /* events a sample */
+	uint64_t freq; /* samples a second; or, if 0: */
+	uint64_t period; /* events a sample */
 };
 
 struct seam_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t cookie;  /* 0: no user half will come, .end says why */
+	uint64_t cookie; /* 0: no user half will come, .end says why */
 	uint64_t ip, period;
 	uint32_t pid, tid, cpu;
 	uint32_t event; /* its place in the client's events */
-	bool user;	/* taken in user mode: ip is the user's */
-	int end;	/* with cookie 0: an end code */
+	bool user; /* taken in user mode: ip is the user's */
+	int end; /* with cookie 0: an end code */
 	const uint64_t *kernel_ips; /* leaf first; NULL if n_kernel is 0 */
 	size_t n_kernel;
 };
@@ -72,11 +72,11 @@ struct seam_user_stack {
 	uint64_t time_ns, cookie;
 	uint64_t took_ns; /* in the kernel */
 	uint32_t pid, tid, cpu;
-	int end;		/* end code; SEAM_OUTERMOST: whole */
-	bool before_exec;	/* of the program that an exec replaced */
-	bool at_exit;		/* the task's last */
-	const uint64_t *ips;	/* leaf first, return addresses as they are */
-	size_t n_ips;		/* at least 1 */
+	int end; /* end code; SEAM_OUTERMOST: whole */
+	bool before_exec; /* of the program that an exec replaced */
+	bool at_exit; /* the task's last */
+	const uint64_t *ips; /* leaf first, return addresses as they are */
+	size_t n_ips; /* at least 1 */
 };
 
 struct seam_client_opts {
@@ -104,19 +104,19 @@ struct seam_client_opts {
 
 /* What a session has seen and lost, so far. */
 struct seam_counts {
-	uint64_t events;     /* overflows that the event program saw */
-	uint64_t expected;   /* by a count of their own; 0: unknown */
-	uint64_t samples;    /* of the client's tasks */
-	uint64_t wanted;     /* of those, that want a user half */
-	uint64_t own;	     /* taken inside seam's own unwind: not given */
-	uint64_t unwinds;    /* user stacks taken */
-	uint64_t again;	     /* second stacks of one entry */
-	uint64_t moved;	     /* registers changed between event and unwind */
+	uint64_t events; /* overflows that the event program saw */
+	uint64_t expected; /* by a count of their own; 0: unknown */
+	uint64_t samples; /* of the client's tasks */
+	uint64_t wanted; /* of those, that want a user half */
+	uint64_t own; /* taken inside seam's own unwind: not given */
+	uint64_t unwinds; /* user stacks taken */
+	uint64_t again; /* second stacks of one entry */
+	uint64_t moved; /* registers changed between event and unwind */
 	uint64_t copies, copy_bytes; /* stacks unwound by the library */
 	uint64_t frames, unwind_ns; /* of what the kernel side unwound */
 	uint64_t lost_samples, lost_stacks, lost_copies, lost_sideband;
 	uint64_t no_element, no_scratch, refused, watch_full;
-	uint64_t windows, faulted;  /* reads of stacks; that faulted pages in */
+	uint64_t windows, faulted; /* reads of stacks; that faulted pages in */
 	uint64_t rule_hits, map_walks, map_retries;
 	uint64_t tables, table_bytes, table_bytes_max, tables_evicted;
 	uint64_t tables_asked, tables_gone, tables_none;
@@ -125,8 +125,7 @@ struct seam_counts {
 /* All below return 0 or -errno; reterr may be NULL. */
 int seam_session_open(const struct seam_session_opts *opts,
 		      struct seam_session **ret, struct seam_errinfo *reterr);
-int seam_client_add(struct seam_session *s,
-		    const struct seam_client_opts *opts,
+int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		    struct seam_errinfo *reterr);
 int seam_session_start(struct seam_session *s);
 /* Readable when something waits; borrowed. Read every 100 ms at least. */

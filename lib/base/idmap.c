@@ -96,8 +96,7 @@ void *seam_idmap_remove(struct seam_idmap *map, uint64_t id)
 }
 
 void seam_idmap_each(const struct seam_idmap *map,
-		     void (*fn)(void *ctx, uint64_t id, void *value),
-		     void *ctx)
+		     void (*fn)(void *ctx, uint64_t id, void *value), void *ctx)
 {
 	for (size_t i = 0; i < map->n_slots; i++)
 		if (map->slots[i].value)
@@ -110,5 +109,5 @@ void seam_idmap_fini(struct seam_idmap *map, void (*release)(void *value))
 		if (map->slots[i].value)
 			release(map->slots[i].value);
 	free(map->slots);
-	*map = (struct seam_idmap){ 0 };
+	*map = (struct seam_idmap){0};
 }

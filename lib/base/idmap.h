@@ -13,7 +13,7 @@ struct seam_idmap {
 	struct seam_idmap_slot {
 		uint64_t id;
 		void *value; /* NULL: free */
-	} *slots;
+	} * slots;
 	size_t n_slots, used; /* n_slots: 0 or a power of two */
 };
 

@@ -55,5 +55,5 @@ void seam_batch_clear(struct seam_batch *b)
 void seam_batch_fini(struct seam_batch *b)
 {
 	free(b->bytes);
-	*b = (struct seam_batch){ 0 };
+	*b = (struct seam_batch){0};
 }

@@ -17,17 +17,17 @@
 
 struct seam_event_spec { /* what the user asked for */
 	const char *name; /* NULL: cycles if there is a PMU, else cpu-clock */
-	uint64_t freq;	  /* Hz; or */
-	uint64_t period;  /* events */
+	uint64_t freq; /* Hz; or */
+	uint64_t period; /* events */
 };
 
 struct seam_event {
 	char name[64];
 	struct perf_event_attr attr;
-	bool is_clock;		/* counts ns */
-	uint64_t period_ns;	/* of a clock */
-	int *fds;		/* one for each online CPU */
-	uint64_t *ids;		/* sample ids, in the same order */
+	bool is_clock; /* counts ns */
+	uint64_t period_ns; /* of a clock */
+	int *fds; /* one for each online CPU */
+	uint64_t *ids; /* sample ids, in the same order */
 	int *cpus;
 	size_t n;
 };

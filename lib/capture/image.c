@@ -82,7 +82,8 @@ struct seam_image *seam_image_of_fd(struct seam_images *images, int fd)
 /* The end of the last section header, where images end as they lie. */
 static size_t vdso_size(const Elf64_Ehdr *ehdr)
 {
-	size_t size = ehdr->e_shoff + (size_t)ehdr->e_shnum * sizeof(Elf64_Shdr);
+	size_t size =
+		ehdr->e_shoff + (size_t)ehdr->e_shnum * sizeof(Elf64_Shdr);
 
 	return size < VDSO_MAX ? size : 0;
 }
@@ -109,8 +110,7 @@ struct seam_cfi *seam_image_cfi(struct seam_image *image)
 {
 	if (!image->cfi_tried) {
 		image->cfi_tried = 1;
-		if (image->elf &&
-		    seam_cfi_open(image->elf, &image->cfi, NULL))
+		if (image->elf && seam_cfi_open(image->elf, &image->cfi, NULL))
 			image->cfi = NULL;
 	}
 	return image->cfi;

@@ -43,16 +43,18 @@ static int find_kfunc(bool *ret_impl, struct seam_errinfo *reterr)
 	int impl, plain;
 
 	if (!btf)
-		return seam_fail(reterr, -ENOTSUP,
-			    "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
-	impl = btf__find_by_name_kind(
-		btf, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC);
+		return seam_fail(
+			reterr, -ENOTSUP,
+			"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
+	impl = btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume_impl",
+				      BTF_KIND_FUNC);
 	plain = btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume",
 				       BTF_KIND_FUNC);
 	btf__free(btf);
 	if (impl < 0 && plain < 0)
-		return seam_fail(reterr, -ENOTSUP,
-			    "this kernel has no BPF task work (Linux 6.18 has)");
+		return seam_fail(
+			reterr, -ENOTSUP,
+			"this kernel has no BPF task work (Linux 6.18 has)");
 	*ret_impl = plain < 0;
 	return 0;
 }
@@ -109,7 +111,7 @@ static int on_record(void *ctx, void *data, size_t size)
 
 static int open_rings(struct seam_kernel *k)
 {
-	struct epoll_event ev = { .events = EPOLLIN };
+	struct epoll_event ev = {.events = EPOLLIN};
 
 	k->samples = ring_buffer__new(bpf_map__fd(k->skel->maps.ring),
 				      on_record, k, NULL);
@@ -151,9 +153,9 @@ static int map_arena(struct seam_kernel *k)
 static int attach_tasks(struct seam_kernel *k)
 {
 	struct bpf_program *const progs[] = {
-		k->skel->progs.seam_exec,      k->skel->progs.seam_exit,
-		k->skel->progs.seam_fork,      k->skel->progs.seam_exec_done,
-		k->skel->progs.seam_free,      k->skel->progs.seam_expiry,
+		k->skel->progs.seam_exec, k->skel->progs.seam_exit,
+		k->skel->progs.seam_fork, k->skel->progs.seam_exec_done,
+		k->skel->progs.seam_free, k->skel->progs.seam_expiry,
 	};
 
 	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
@@ -176,18 +178,20 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		return err;
 	k->skel = seam_bpf__open();
 	if (!k->skel)
-		return seam_fail(reterr, -errno, "the BPF object cannot be opened");
+		return seam_fail(reterr, -errno,
+				 "the BPF object cannot be opened");
 	err = configure(k, opts, impl);
 	if (!err)
 		err = seam_bpf__load(k->skel);
 	if (err == -EPERM)
-		return seam_fail(reterr, err,
-			    "loading BPF is not permitted: run as root, or "
-			    "with CAP_BPF and CAP_PERFMON");
+		return seam_fail(
+			reterr, err,
+			"loading BPF is not permitted: run as root, or "
+			"with CAP_BPF and CAP_PERFMON");
 	if (err)
 		return seam_fail(reterr, err,
-			    "the kernel refuses seam's BPF programs (%s)",
-			    strerror(-err));
+				 "the kernel refuses seam's BPF programs (%s)",
+				 strerror(-err));
 	err = map_arena(k);
 	if (!err)
 		err = open_rings(k);
@@ -195,7 +199,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		err = attach_tasks(k);
 	if (err)
 		return seam_fail(reterr, err, "setting up BPF failed (%s)",
-			    strerror(-err));
+				 strerror(-err));
 	return 0;
 }
 
@@ -250,7 +254,8 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 
 int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event)
 {
-	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = k->event_tag | event);
+	LIBBPF_OPTS(bpf_perf_event_opts, opts,
+		    .bpf_cookie = k->event_tag | event);
 	struct bpf_link *link;
 
 	if (k->n_links >= MAX_LINKS)
@@ -280,7 +285,7 @@ int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid)
 int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
 			  struct seam_file_key *ret)
 {
-	struct seam_key_args args = { 0 };
+	struct seam_key_args args = {0};
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &args,
 		    .ctx_size_in = sizeof(args));
 	void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -289,8 +294,8 @@ int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
 	if (at == MAP_FAILED)
 		return -errno;
 	args.addr = (uint64_t)(uintptr_t)at;
-	err = bpf_prog_test_run_opts(
-		bpf_program__fd(k->skel->progs.seam_key), &run);
+	err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.seam_key),
+				     &run);
 	munmap(at, 4096);
 	if (err)
 		return err;
@@ -327,8 +332,7 @@ int seam_kernel_table_get(struct seam_kernel *k,
 int seam_kernel_table_drop(struct seam_kernel *k,
 			   const struct seam_file_key *key)
 {
-	return bpf_map__delete_elem(k->skel->maps.tables, key, sizeof(*key),
-				    0);
+	return bpf_map__delete_elem(k->skel->maps.tables, key, sizeof(*key), 0);
 }
 
 void seam_kernel_tables_changed(struct seam_kernel *k)

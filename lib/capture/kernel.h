@@ -17,7 +17,7 @@ struct seam_kernel;
 
 struct seam_kernel_opts {
 	enum seam_watch watch;
-	uint32_t max_stack;  /* frames, 1 to SEAM_MAX_FRAMES */
+	uint32_t max_stack; /* frames, 1 to SEAM_MAX_FRAMES */
 	uint32_t stack_copy; /* bytes, at most SEAM_MAX_COPY */
 };
 

@@ -132,7 +132,7 @@ static int insert_map(struct seam_process *p, const struct seam_map *map)
 static int on_mmap2(struct seam_processes *ps, const struct mmap2 *rec)
 {
 	struct seam_process *p;
-	struct seam_map map = { 0 };
+	struct seam_map map = {0};
 	size_t room;
 	int err;
 
@@ -232,14 +232,13 @@ static void collect_dead(void *ctx, uint64_t id, void *value)
 
 void seam_processes_forget(struct seam_processes *ps, uint64_t before_ns)
 {
-	struct forget f = { .ps = ps, .before_ns = before_ns };
+	struct forget f = {.ps = ps, .before_ns = before_ns};
 
 	do {
 		f.n = 0;
 		seam_idmap_each(&ps->by_pid, collect_dead, &f);
 		for (size_t i = 0; i < f.n; i++)
-			process_free(
-				seam_idmap_remove(&ps->by_pid, f.pids[i]));
+			process_free(seam_idmap_remove(&ps->by_pid, f.pids[i]));
 	} while (f.n);
 }
 
@@ -253,8 +252,8 @@ int seam_open_mapped(uint32_t pid, uint64_t start, uint64_t end)
 	char path[96];
 	int fd;
 
-	snprintf(path, sizeof(path),
-		 "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64,
+		 pid, start, end);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -274,13 +273,12 @@ int seam_open_path(uint32_t pid, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-static bool right_image(const struct seam_map *map,
-			const struct seam_image *im)
+static bool right_image(const struct seam_map *map, const struct seam_image *im)
 {
-	return im && (!map->build_id_len ||
-		      (im->build_id_len == map->build_id_len &&
-		       !memcmp(im->build_id, map->build_id,
-			       map->build_id_len)));
+	return im &&
+	       (!map->build_id_len ||
+		(im->build_id_len == map->build_id_len &&
+		 !memcmp(im->build_id, map->build_id, map->build_id_len)));
 }
 
 static void open_image(struct seam_processes *ps, const struct seam_process *p,
@@ -293,8 +291,8 @@ static void open_image(struct seam_processes *ps, const struct seam_process *p,
 		map->image = seam_image_vdso(ps->images);
 		return;
 	}
-	map->image = seam_image_by_id(ps->images, map->build_id,
-				      map->build_id_len);
+	map->image =
+		seam_image_by_id(ps->images, map->build_id, map->build_id_len);
 	if (map->image)
 		return;
 	fds[0] = seam_open_mapped(p->pid, map->start, map->end);

@@ -28,16 +28,16 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	struct seam_map *map;
 	uint64_t svma;
 
-	map = f->process ? seam_process_map(&f->s->processes, f->process, avma) :
-			   NULL;
+	map = f->process ? seam_process_map(&f->s->processes, f->process, avma)
+			 : NULL;
 	if (!map)
 		return -ENOENT;
 	memset(ret, 0, sizeof(*ret));
 	ret->start = map->start;
 	ret->end = map->end;
 	if (!map->image || !map->image->elf ||
-	    !seam_elf_off_to_svma(map->image->elf,
-				  avma - map->start + map->off, &svma))
+	    !seam_elf_off_to_svma(map->image->elf, avma - map->start + map->off,
+				  &svma))
 		return 0;
 	ret->bias = avma - svma;
 	ret->elf = map->image->elf;
@@ -100,8 +100,7 @@ static int unwind_copy(struct seam_session *s,
 		       const struct seam_wire_copy *copy, size_t size)
 {
 	struct find_ctx ctx = {
-		s, seam_process_find(&s->processes, copy->head.pid)
-	};
+		s, seam_process_find(&s->processes, copy->head.pid)};
 	struct seam_dump dump;
 	size_t n;
 	int end;
@@ -152,11 +151,9 @@ static int on_side_record(struct seam_session *s,
 
 	if (!is_followed(s, side->header))
 		return 0;
-	err = seam_processes_follow(&s->processes, side->time_ns,
-				    side->header);
+	err = seam_processes_follow(&s->processes, side->time_ns, side->header);
 	if (!err && s->client.on_record)
-		s->client.on_record(s->client.ctx, side->time_ns,
-				    side->header);
+		s->client.on_record(s->client.ctx, side->time_ns, side->header);
 	return err;
 }
 
@@ -170,8 +167,7 @@ static int read_copies(struct seam_session *s)
 	int err = n < 0 ? (int)n : 0;
 
 	while (!err && (rec = seam_batch_next(&s->copies, &at, &size))) {
-		for (; !err && i < (size_t)n &&
-		       side[i].time_ns <= rec->time_ns;
+		for (; !err && i < (size_t)n && side[i].time_ns <= rec->time_ns;
 		     i++)
 			err = on_side_record(s, &side[i]);
 		if (!err)
@@ -318,11 +314,10 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->copy_bytes = k.count[SEAM_COUNT_COPY_BYTES];
 	ret->frames = k.count[SEAM_COUNT_FRAMES];
 	ret->unwind_ns = k.count[SEAM_COUNT_UNWIND_NS];
-	ret->lost_samples = k.count[SEAM_COUNT_LOST_SAMPLE] +
-			    s->samples.n_dropped;
+	ret->lost_samples =
+		k.count[SEAM_COUNT_LOST_SAMPLE] + s->samples.n_dropped;
 	ret->lost_stacks = k.count[SEAM_COUNT_LOST_STACK];
-	ret->lost_copies = k.count[SEAM_COUNT_LOST_COPY] +
-			   s->copies.n_dropped;
+	ret->lost_copies = k.count[SEAM_COUNT_LOST_COPY] + s->copies.n_dropped;
 	ret->lost_sideband = s->lost_sideband;
 	ret->no_element = k.count[SEAM_COUNT_NO_ELEMENT];
 	ret->no_scratch = k.count[SEAM_COUNT_NO_SCRATCH];

@@ -32,10 +32,10 @@ struct orphan {
 struct entry {
 	uint32_t pid, tid, cpu;
 	uint64_t cookie;
-	uint64_t last_ns;  /* of the last sample, or stack */
-	uint64_t waiting;  /* samples without a stack yet */
-	uint64_t served;   /* samples that have one */
-	uint64_t tail_ns;  /* of the last sample of an exec or exit */
+	uint64_t last_ns; /* of the last sample, or stack */
+	uint64_t waiting; /* samples without a stack yet */
+	uint64_t served; /* samples that have one */
+	uint64_t tail_ns; /* of the last sample of an exec or exit */
 	bool has_stack, written;
 	bool tail; /* the stack was taken at exec or exit */
 	struct seam_pd_stack stack;
@@ -101,10 +101,9 @@ static void orphan_add(struct seam_recorder *r, const struct entry *e,
 	struct orphan *o = malloc(sizeof(*o));
 
 	if (o) {
-		*o = (struct orphan){ e->cookie, e->waiting, before_ns,
-				      before_ns > e->last_ns + 1 ?
-					      before_ns - 1 :
-					      e->last_ns };
+		*o = (struct orphan){e->cookie, e->waiting, before_ns,
+				     before_ns > e->last_ns + 1 ? before_ns - 1
+								: e->last_ns};
 		if (!seam_idmap_put(&r->orphans, e->cookie, o))
 			return;
 		free(o);
@@ -118,7 +117,7 @@ static bool orphan_claim(struct seam_recorder *r,
 {
 	struct orphan *o = seam_idmap_remove(&r->orphans, stack->cookie);
 	struct seam_pd_stack pd = {
-		.id = { stack->pid, stack->tid, 0, stack->cpu, r->id },
+		.id = {stack->pid, stack->tid, 0, stack->cpu, r->id},
 		.cookie = stack->cookie,
 		.ips = stack->ips,
 		.n_ips = stack->n_ips,
@@ -155,7 +154,7 @@ static void collect_orphan(void *ctx, uint64_t cookie, void *value)
 /* Stacks that did not come in all that time were dropped. */
 static void orphans_expire(struct seam_recorder *r)
 {
-	struct orphan_walk w = { .r = r };
+	struct orphan_walk w = {.r = r};
 
 	do {
 		w.n = 0;
@@ -178,9 +177,10 @@ static void entry_end(struct seam_recorder *r, struct entry *e,
 	if (!e->cookie)
 		return;
 	if (e->has_stack && e->served && !e->written)
-		write_stack(r, e, e->tail || before_ns <= e->last_ns + 1 ?
-					  e->last_ns + 1 :
-					  before_ns - 1);
+		write_stack(r, e,
+			    e->tail || before_ns <= e->last_ns + 1
+				    ? e->last_ns + 1
+				    : before_ns - 1);
 	if (e->has_stack && !e->served)
 		r->sum.unused++;
 	if (e->has_stack && e->served) {
@@ -214,10 +214,10 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 	struct seam_recorder *r = ctx;
 	const struct seam_event *events[17];
 	struct seam_pd_sample pd = {
-		.id = { sample->pid, sample->tid, sample->time_ns, sample->cpu,
-			0 },
-		.misc = sample->user ? PERF_RECORD_MISC_USER :
-				       PERF_RECORD_MISC_KERNEL,
+		.id = {sample->pid, sample->tid, sample->time_ns, sample->cpu,
+		       0},
+		.misc = sample->user ? PERF_RECORD_MISC_USER
+				     : PERF_RECORD_MISC_KERNEL,
 		.ip = sample->ip,
 		.period = sample->period,
 		.cookie = sample->cookie,
@@ -282,7 +282,7 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 	if (!e->served)
 		e->last_ns = stack->time_ns;
 	e->stack = (struct seam_pd_stack){
-		.id = { stack->pid, stack->tid, 0, stack->cpu, r->id },
+		.id = {stack->pid, stack->tid, 0, stack->cpu, r->id},
 		.cookie = stack->cookie,
 		.ips = ips,
 		.n_ips = stack->n_ips,
@@ -317,7 +317,7 @@ static int write_side(void *ctx, const struct perf_event_header *record)
 
 static void turn_side(struct seam_recorder *r, int all)
 {
-	struct seam_sidequeue_ops ops = { tail_of, write_side, r };
+	struct seam_sidequeue_ops ops = {tail_of, write_side, r};
 
 	note(r, seam_sidequeue_turn(&r->side, all, &ops));
 }
@@ -353,7 +353,7 @@ static void collect_stale(void *ctx, uint64_t id, void *value)
 
 static void forget_stale(struct seam_recorder *r)
 {
-	struct stale st = { .r = r };
+	struct stale st = {.r = r};
 
 	seam_idmap_each(&r->entries, collect_stale, &st);
 	for (size_t i = 0; i < st.n; i++) {
@@ -381,17 +381,15 @@ static int open_writer(struct seam_recorder *r,
 	};
 
 	for (size_t i = 0; i < n; i++)
-		pd[i] = (struct seam_pd_event){ events[i]->attr,
-						events[i]->name,
-						events[i]->ids, events[i]->n };
+		pd[i] = (struct seam_pd_event){events[i]->attr, events[i]->name,
+					       events[i]->ids, events[i]->n};
 	r->id = events[n - 1]->ids[0];
 	strcpy(r->sum.event, events[0]->name);
 	return seam_pd_writer_open(opts->output, &pd_opts, &r->writer, reterr);
 }
 
 int seam_recorder_open(const struct seam_recorder_opts *opts,
-		       struct seam_recorder **ret,
-		       struct seam_errinfo *reterr)
+		       struct seam_recorder **ret, struct seam_errinfo *reterr)
 {
 	struct seam_recorder *r = calloc(1, sizeof(*r));
 	struct seam_client_opts client = opts->client;

@@ -30,19 +30,18 @@ struct seam_recorder_opts {
 /* What became of a recording; valid after seam_recorder_stop. */
 struct seam_summary {
 	struct seam_counts counts;
-	uint64_t samples;	  /* written */
-	uint64_t wanted;	  /* of those, that want a user half */
+	uint64_t samples; /* written */
+	uint64_t wanted; /* of those, that want a user half */
 	uint64_t end[SEAM_END_MAX]; /* of wanted, by end code */
-	uint64_t stacks;	  /* user stacks written that serve samples */
-	uint64_t unused;	  /* taken, but no sample wanted them */
-	uint64_t max_served;	  /* most samples on one stack */
-	uint64_t bytes;		  /* of the file */
-	char event[64];		  /* the first event's name */
+	uint64_t stacks; /* user stacks written that serve samples */
+	uint64_t unused; /* taken, but no sample wanted them */
+	uint64_t max_served; /* most samples on one stack */
+	uint64_t bytes; /* of the file */
+	char event[64]; /* the first event's name */
 };
 
 int seam_recorder_open(const struct seam_recorder_opts *opts,
-		       struct seam_recorder **ret,
-		       struct seam_errinfo *reterr);
+		       struct seam_recorder **ret, struct seam_errinfo *reterr);
 int seam_recorder_start(struct seam_recorder *r, struct seam_errinfo *reterr);
 int seam_recorder_fd(const struct seam_recorder *r);
 /* Reads what waits and writes it. Errors of the output are sticky. */

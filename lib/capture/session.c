@@ -84,8 +84,7 @@ static int open_events(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	for (size_t i = 0; i < s->client.n_events; i++) {
 		const struct seam_client_event *ev = &s->client.events[i];
-		struct seam_event_spec spec = { ev->name, ev->freq,
-						ev->period };
+		struct seam_event_spec spec = {ev->name, ev->freq, ev->period};
 		int err = seam_event_open(&spec, &s->events[i], reterr);
 
 		if (err)
@@ -115,9 +114,8 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	s->ips = calloc(s->client.max_frames, sizeof(*s->ips));
 	if (!s->ips)
 		return -ENOMEM;
-	return seam_tables_open(s->kernel, &s->processes,
-				s->opts.table_memory, s->opts.cache_dir,
-				&s->tables);
+	return seam_tables_open(s->kernel, &s->processes, s->opts.table_memory,
+				s->opts.cache_dir, &s->tables);
 }
 
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
@@ -189,7 +187,7 @@ static int synthesize(struct seam_session *s)
 		.fn = on_synth,
 		.ctx = s,
 	};
-	struct synth_ctx ctx = { .sy = &sy };
+	struct synth_ctx ctx = {.sy = &sy};
 	int err = seam_synth_kernel(&sy);
 
 	if (err)
@@ -242,7 +240,7 @@ int seam_session_stop(struct seam_session *s)
 	/* Deferred stacks of tasks that run are on their way: a moment. */
 	err = seam_session_read(s);
 	if (!err) {
-		struct timespec ts = { .tv_nsec = 5000000 };
+		struct timespec ts = {.tv_nsec = 5000000};
 
 		nanosleep(&ts, NULL);
 		err = seam_session_read(s);

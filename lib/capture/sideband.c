@@ -91,9 +91,9 @@ int seam_sideband_open(struct seam_sideband **ret, struct seam_errinfo *reterr)
 	sb->event.cpus = calloc((size_t)n, sizeof(int));
 	sb->event.ids = calloc((size_t)n, sizeof(uint64_t));
 	sb->rings = calloc((size_t)n, sizeof(void *));
-	err = sb->event.fds && sb->event.cpus && sb->event.ids && sb->rings ?
-		      0 :
-		      -ENOMEM;
+	err = sb->event.fds && sb->event.cpus && sb->event.ids && sb->rings
+		      ? 0
+		      : -ENOMEM;
 	for (int i = 0; !err && i < n; i++)
 		err = open_ring(sb, cpus[i], reterr);
 	free(cpus);
@@ -208,8 +208,7 @@ static int by_time(const void *a, const void *b)
 }
 
 long seam_sideband_read(struct seam_sideband *sb,
-			const struct seam_side_record **ret,
-			uint64_t *ret_lost)
+			const struct seam_side_record **ret, uint64_t *ret_lost)
 {
 	size_t *ends = calloc(sb->event.n, sizeof(*ends)), at = 0;
 	int err = ends ? 0 : -ENOMEM;
@@ -222,7 +221,8 @@ long seam_sideband_read(struct seam_sideband *sb,
 	}
 	/* Only now: the bytes may have moved while they were gathered. */
 	for (size_t i = 0; !err && i < sb->event.n; i++) {
-		while (!err && ends[i] - at >= sizeof(struct perf_event_header)) {
+		while (!err &&
+		       ends[i] - at >= sizeof(struct perf_event_header)) {
 			const struct perf_event_header *header =
 				(const void *)(sb->bytes + at);
 

@@ -85,5 +85,5 @@ int seam_sidequeue_turn(struct seam_sidequeue *q, int all,
 void seam_sidequeue_fini(struct seam_sidequeue *q)
 {
 	free(q->bytes);
-	*q = (struct seam_sidequeue){ 0 };
+	*q = (struct seam_sidequeue){0};
 }

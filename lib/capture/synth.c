@@ -84,8 +84,8 @@ static uint64_t kernel_start(char *name, size_t room, uint64_t *ret_end)
 		if (sscanf(line, "%" SCNx64 " %c %255s", &addr, &type,
 			   symbol) != 3)
 			continue;
-		if (!start && (!strcmp(symbol, "_text") ||
-			       !strcmp(symbol, "_stext"))) {
+		if (!start &&
+		    (!strcmp(symbol, "_text") || !strcmp(symbol, "_stext"))) {
 			start = addr;
 			snprintf(name, room, "%s", symbol);
 		}

@@ -119,7 +119,7 @@ static bool evict_one(struct seam_tables *t)
 
 static int note_none(struct seam_tables *t, const struct seam_file_key *key)
 {
-	struct seam_table_ref ref = { .state = SEAM_TABLE_NONE };
+	struct seam_table_ref ref = {.state = SEAM_TABLE_NONE};
 
 	t->stats.none++;
 	return seam_kernel_table_put(t->kernel, key, &ref);
@@ -129,7 +129,7 @@ static int note_none(struct seam_tables *t, const struct seam_file_key *key)
 static int load(struct seam_tables *t, const struct seam_file_key *key,
 		const uint8_t *bytes, size_t size)
 {
-	struct seam_table_ref ref = { .state = SEAM_TABLE_LOADED };
+	struct seam_table_ref ref = {.state = SEAM_TABLE_LOADED};
 	struct loaded *loaded;
 	struct seam_sframe sf;
 	uint64_t offset;
@@ -161,7 +161,7 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 		return err;
 	memmove(&t->loaded[at + 1], &t->loaded[at],
 		(t->n - at) * sizeof(*t->loaded));
-	t->loaded[at] = (struct loaded){ *key, offset, size };
+	t->loaded[at] = (struct loaded){*key, offset, size};
 	t->n++;
 	t->stats.loaded++;
 	t->stats.bytes += size;
@@ -250,8 +250,8 @@ int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss)
 	t->stats.asked++;
 	if (miss->key.kind == SEAM_KEY_VDSO) {
 		vdso = seam_image_vdso(t->processes->images);
-		err = vdso ? load_image(t, &miss->key, vdso) :
-			     note_none(t, &miss->key);
+		err = vdso ? load_image(t, &miss->key, vdso)
+			   : note_none(t, &miss->key);
 	} else {
 		err = load_mapping(t, miss);
 	}
@@ -296,8 +296,12 @@ static struct seam_image *preload_file(struct seam_tables *t, const char *path)
 /* Where ld.so finds libraries that no cache or RUNPATH places elsewhere;
  * what lies elsewhere is loaded when it is first met. */
 static const char *const library_dirs[] = {
-	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64",
-	"/usr/lib64", "/lib", "/usr/lib",
+	"/lib/x86_64-linux-gnu",
+	"/usr/lib/x86_64-linux-gnu",
+	"/lib64",
+	"/usr/lib64",
+	"/lib",
+	"/usr/lib",
 };
 
 #define PRELOAD_DEPTH 8
@@ -309,8 +313,8 @@ static void preload_library(struct seam_tables *t, const char *name, int depth)
 {
 	char path[4200];
 
-	for (size_t i = 0;
-	     i < sizeof(library_dirs) / sizeof(library_dirs[0]); i++) {
+	for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]);
+	     i++) {
 		snprintf(path, sizeof(path), "%s/%s", library_dirs[i], name);
 		if (access(path, R_OK))
 			continue;
@@ -359,7 +363,7 @@ static void preload_interp(struct seam_tables *t, struct seam_image *image)
 
 void seam_tables_preload(struct seam_tables *t, const char *path)
 {
-	struct seam_wire_miss vdso = { .key.kind = SEAM_KEY_VDSO };
+	struct seam_wire_miss vdso = {.key.kind = SEAM_KEY_VDSO};
 	struct seam_image *image = preload_file(t, path);
 
 	if (image && image->elf) {

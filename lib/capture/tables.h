@@ -15,8 +15,8 @@ struct seam_tables;
 
 struct seam_tables_stats {
 	uint64_t loaded, bytes, bytes_max; /* now; the most at a time */
-	uint64_t asked, preloaded, none;   /* none: files without CFI */
-	uint64_t gone;	  /* the file could not be had */
+	uint64_t asked, preloaded, none; /* none: files without CFI */
+	uint64_t gone; /* the file could not be had */
 	uint64_t evicted; /* for the budget */
 	uint64_t too_big; /* larger than the whole budget */
 };
@@ -28,7 +28,8 @@ int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
 struct seam_tables *seam_tables_close(struct seam_tables *t);
 
 /* Answers a request. */
-int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss);
+int seam_tables_answer(struct seam_tables *t,
+		       const struct seam_wire_miss *miss);
 /* Loads a program's table, its interpreter's and its libraries', as far as
  * they are found, before it runs. Best effort. */
 void seam_tables_preload(struct seam_tables *t, const char *path);
