@@ -239,6 +239,18 @@ static bool parse_map(struct span *s, struct seam_pd_rec *rec)
 	return take_path(s, &m->path);
 }
 
+static bool parse_ksymbol(struct span *s, struct seam_pd_rec *rec)
+{
+	struct seam_pd_rec_ksymbol *k = &rec->ksymbol;
+	uint32_t type_flags;
+
+	if (!span_u64(s, &k->start) || !span_u32(s, &k->len) ||
+	    !span_u32(s, &type_flags))
+		return false;
+	k->gone = type_flags >> 16 & 1;
+	return take_path(s, &k->name);
+}
+
 /* The record's own time is that of its tail, where it has one. */
 static bool parse_task(struct span *s, struct seam_pd_rec *rec)
 {
@@ -270,6 +282,8 @@ static bool parse_body(struct span *s, struct seam_pd_rec *rec)
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		return parse_map(s, rec);
+	case PERF_RECORD_KSYMBOL:
+		return parse_ksymbol(s, rec);
 	case PERF_RECORD_COMM:
 		return take_pair(s, &rec->pid, &rec->tid) &&
 		       take_path(s, &rec->comm);

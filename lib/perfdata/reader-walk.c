@@ -47,6 +47,7 @@ static bool wanted(uint32_t type)
 	case PERF_RECORD_SAMPLE:
 	case PERF_RECORD_MMAP2:
 	case PERF_RECORD_LOST_SAMPLES:
+	case PERF_RECORD_KSYMBOL:
 	case SEAM_RECORD_CALLCHAIN_DEFERRED:
 		return true;
 	}

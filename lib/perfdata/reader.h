@@ -74,6 +74,13 @@ struct seam_pd_rec_map {
 	uint64_t ino, ino_gen;
 };
 
+struct seam_pd_rec_ksymbol { /* a BPF program, or the like */
+	uint64_t start;
+	uint32_t len;
+	bool gone;
+	const char *name;
+};
+
 struct seam_pd_rec_task { /* FORK, EXIT */
 	uint32_t ppid, ptid;
 };
@@ -97,6 +104,7 @@ struct seam_pd_rec {
 	union {
 		struct seam_pd_rec_sample sample;
 		struct seam_pd_rec_map map; /* MMAP and MMAP2 */
+		struct seam_pd_rec_ksymbol ksymbol;
 		struct seam_pd_rec_task task;
 		struct seam_pd_rec_stack stack;
 		const char *comm;
@@ -136,8 +144,8 @@ const struct seam_pd_damage *seam_pd_damage(const struct seam_pd_reader *r);
 /* Records of this type in the file, left out ones not among them. */
 uint64_t seam_pd_count(const struct seam_pd_reader *r, uint32_t type);
 
-/* Records that seam uses: SAMPLE, MMAP, MMAP2, COMM, FORK, EXIT, LOST,
- * LOST_SAMPLES and CALLCHAIN_DEFERRED, in the order of time. */
+/* Records that seam uses: SAMPLE, MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL,
+ * LOST, LOST_SAMPLES and CALLCHAIN_DEFERRED, in the order of time. */
 size_t seam_pd_n_records(const struct seam_pd_reader *r);
 void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 		    struct seam_pd_rec *ret);

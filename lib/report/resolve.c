@@ -250,6 +250,16 @@ static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
 	*ret_running = false;
 	if (rc)
 		return rc;
+	if (f->map && f->map->symbol) {
+		*ret = (struct seam_name){
+			.sym = f->map->path,
+			.off = f->ip - f->map->start,
+			.dso = f->map->path,
+			.dso_off = f->ip,
+			.kernel = true,
+		};
+		return 0;
+	}
 	key.exact = 1;
 	rc = cached(r, key, ret);
 	if (rc)

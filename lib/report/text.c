@@ -18,22 +18,42 @@ static size_t shown(const struct seam_text *t)
 	return n < t->opts.max_stack ? n : t->opts.max_stack;
 }
 
+/* Without call chains a sample is one line. */
+static bool has_chain(const struct seam_text *t)
+{
+	return t->attr->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
+}
+
 static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 {
 	const struct seam_pd_rec *rec = t->sample->rec;
 	uint64_t type = t->attr->attr.sample_type;
 	uint64_t us = rec->time_ns / 1000;
 
-	seam_strbuf_printf(b, "%s %7d ", t->sample->comm, (int)rec->tid);
+	seam_strbuf_printf(b, "%*s %7d ", has_chain(t) ? 0 : 16,
+			   t->sample->comm, (int)rec->tid);
 	if (type & PERF_SAMPLE_CPU)
 		seam_strbuf_printf(b, "[%03u] ", rec->cpu);
 	if (type & PERF_SAMPLE_TIME)
 		seam_strbuf_printf(
 			b, "%5llu.%06llu: ", (unsigned long long)(us / 1000000),
 			(unsigned long long)(us % 1000000));
-	seam_strbuf_printf(b, "%10llu %*s: \n",
-			   (unsigned long long)rec->sample.period,
-			   (int)t->opts.event_width, t->sample->event);
+	seam_strbuf_printf(
+		b, "%10llu %*s: ", (unsigned long long)rec->sample.period,
+		(int)t->opts.event_width, t->sample->event);
+}
+
+static void perf_frame(struct seam_strbuf *b, uint64_t ip,
+		       const struct seam_name *name)
+{
+	const char *dso = name->dso ? name->dso : "[unknown]";
+
+	seam_strbuf_printf(b, "%16llx ", (unsigned long long)ip);
+	if (name->sym)
+		seam_strbuf_printf(b, "%s+0x%llx (%s)\n", name->sym,
+				   (unsigned long long)name->off, dso);
+	else
+		seam_strbuf_printf(b, "[unknown] (%s)\n", dso);
 }
 
 void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t)
@@ -42,18 +62,15 @@ void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t)
 	size_t n = shown(t);
 
 	perf_head(b, t);
+	if (!has_chain(t) && n == 1) {
+		seam_strbuf_puts(b, " ");
+		perf_frame(b, t->sample->frames[0].ip, &t->names[0]);
+		return;
+	}
+	seam_strbuf_puts(b, "\n");
 	for (size_t i = 0; i < n; i++) {
-		const struct seam_name *name = &t->names[i];
-		const char *dso = name->dso ? name->dso : "[unknown]";
-		unsigned long long ip = t->sample->frames[i].ip;
-
-		if (name->sym)
-			seam_strbuf_printf(b, "\t%16llx %s+0x%llx (%s)\n", ip,
-					   name->sym,
-					   (unsigned long long)name->off, dso);
-		else
-			seam_strbuf_printf(b, "\t%16llx [unknown] (%s)\n", ip,
-					   dso);
+		seam_strbuf_puts(b, "\t");
+		perf_frame(b, t->sample->frames[i].ip, &t->names[i]);
 	}
 	if (missing)
 		seam_strbuf_printf(b, "\t%16x [%s] ([seam])\n", 0, missing);

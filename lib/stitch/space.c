@@ -257,6 +257,26 @@ static int apply_map(struct world *w, const struct seam_pd_reader *r,
 	return p ? insert(w, &p->space, m) : -ENOMEM;
 }
 
+/* The kernel names BPF programs as they come; what was there before they
+ * come is never asked for again, so that they go needs no action. */
+static int apply_ksymbol(struct world *w, const struct seam_pd_rec *rec)
+{
+	const struct seam_pd_rec_ksymbol *k = &rec->ksymbol;
+	struct seam_map *m;
+
+	if (k->gone || !k->len || k->start > UINT64_MAX - k->len)
+		return 0;
+	m = new_map(w);
+	if (!m)
+		return -ENOMEM;
+	m->path = k->name;
+	m->start = k->start;
+	m->end = k->start + k->len;
+	m->kernel = true;
+	m->symbol = true;
+	return insert(w, &w->kernel, m);
+}
+
 /* At an exec the old mappings go, but stacks taken just before it are still
  * to come. */
 static int apply_comm(struct world *w, const struct seam_pd_rec *rec)
@@ -314,6 +334,8 @@ int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		return apply_map(w, r, rec);
+	case PERF_RECORD_KSYMBOL:
+		return apply_ksymbol(w, rec);
 	case PERF_RECORD_COMM:
 		return apply_comm(w, rec);
 	case PERF_RECORD_FORK:

@@ -52,7 +52,7 @@ struct world {
 
 void seam_world_init(struct world *w, size_t n_records);
 void seam_world_fini(struct world *w);
-/* Takes in MMAP, MMAP2, COMM, FORK and EXIT; passes over all others. */
+/* Takes in MMAP, MMAP2, KSYMBOL, COMM and FORK; passes over all others. */
 int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
 		     const struct seam_pd_rec *rec);
 struct space *seam_space_get(struct space *space);

@@ -85,6 +85,7 @@ static void add_frame(struct seam_stitch *s, uint64_t ip, bool kernel,
 struct walk {
 	struct seam_stitched *out;
 	const struct space *space; /* of the process */
+	const struct space *before; /* the same before its last exec */
 	bool user; /* the chain had a user half */
 };
 
@@ -114,6 +115,11 @@ static int own_chain(struct seam_stitch *s, struct walk *w)
 			w->out->n_kernel = s->n;
 		}
 		add_frame(s, ip, kernel, w->space);
+		/* Inside execve the new program is there before the user
+		 * registers are its own. */
+		if (!kernel && w->before && !s->frames[s->n - 1].map)
+			s->frames[s->n - 1].map =
+				seam_space_find(w->before, ip);
 	}
 	if (!w->user)
 		w->out->n_kernel = s->n;
@@ -238,6 +244,8 @@ static int deliver(struct seam_stitch *s, struct seam_stitched *ret)
 	if (!t || !p)
 		return -ENOMEM;
 	w.space = p->space;
+	if ((s->rec.misc & MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL)
+		w.before = p->before;
 	s->n = 0;
 	rc = own_chain(s, &w);
 	if (!rc)

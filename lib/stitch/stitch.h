@@ -37,6 +37,7 @@ struct seam_map {
 	const uint8_t *build_id; /* NULL: not recorded */
 	size_t build_id_len;
 	bool kernel;
+	bool symbol; /* path is the name of what is there: a BPF program */
 	uint32_t number; /* counts mappings from 0: an index for caches */
 };
 

@@ -252,6 +252,93 @@ static void test_exec(void **state)
 	exec(0, "/bin/new", 0x50000);
 }
 
+/* A sample that has its user half with it, as old recordings do. */
+static void put_whole(struct seam_pd_writer *w, uint64_t time_ns, uint64_t ip)
+{
+	struct {
+		struct perf_event_header h;
+		uint64_t id, ip;
+		uint32_t pid, tid;
+		uint64_t time_ns;
+		uint32_t cpu, reserved;
+		uint64_t period, n, chain[4];
+	} r = {
+		.h = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(r)},
+		.id = EVENT_ID,
+		.ip = kernel_ips[0],
+		.pid = 5,
+		.tid = 5,
+		.time_ns = time_ns,
+		.n = 4,
+		.chain = {(uint64_t)PERF_CONTEXT_KERNEL, kernel_ips[0],
+			  (uint64_t)PERF_CONTEXT_USER, ip},
+	};
+
+	assert_int_equal(seam_pd_write_raw(w, &r.h), 0);
+}
+
+/* In execve the user registers are still those of the old program. */
+static void test_exec_whole(void **state)
+{
+	static const char *const paths[] = {"/bin/old", "/bin/new", ""};
+	static const uint64_t ips[] = {0x10800, 0x50800, 0x90800};
+	struct seam_stitched out;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_map(t.w, 5, 10, 0x10000, 0x10000, "/bin/old");
+	put_comm(t.w, 5, 110, "new", true);
+	put_map(t.w, 5, 120, 0x50000, 0x10000, "/bin/new");
+	for (int i = 0; i < 3; i++)
+		put_whole(t.w, 130, ips[i]);
+	stitch(&t);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(seam_stitch_next(t.s, &out), 1);
+		assert_int_equal(out.half, SEAM_HALF_WITH);
+		assert_int_equal(out.end, 0);
+		assert_int_equal(out.n_frames, 2);
+		assert_int_equal(out.n_kernel, 1);
+		assert_string_equal(path_of(&out.frames[1]), paths[i]);
+	}
+	end(&t);
+}
+
+/* BPF programs have names from the time that they are loaded. */
+static void test_ksymbol(void **state)
+{
+	struct {
+		struct perf_event_header h;
+		uint64_t start;
+		uint32_t len;
+		uint16_t type, flags;
+		char name[16];
+		struct tail tail;
+	} r = {{PERF_RECORD_KSYMBOL, 0, sizeof(r)},
+	       kernel_ips[0],
+	       0x10,
+	       1,
+	       0,
+	       "bpf_prog_x",
+	       tail_of(5, 150)};
+	struct seam_stitched out;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_sample(t.w, 5, 100, 0);
+	seam_pd_write_raw(t.w, &r.h);
+	put_sample(t.w, 5, 200, 0);
+	stitch(&t);
+	assert_int_equal(seam_stitch_next(t.s, &out), 1);
+	assert_null(out.frames[0].map);
+	assert_int_equal(seam_stitch_next(t.s, &out), 1);
+	assert_string_equal(path_of(&out.frames[0]), "bpf_prog_x");
+	assert_true(out.frames[0].map->symbol);
+	assert_null(out.frames[1].map);
+	end(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +349,8 @@ int main(void)
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_missing_user),
 		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_exec_whole),
+		cmocka_unit_test(test_ksymbol),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
