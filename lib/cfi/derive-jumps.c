@@ -38,6 +38,31 @@ static size_t visits_at(const struct seam_derive *d, uint64_t svma,
 	return lo - first;
 }
 
+/* What looks like a jump may lie inside of another instruction. Where an FDE
+ * says where instructions begin, this is found out. */
+static bool is_jump(struct seam_derive *d, uint64_t from, uint64_t target)
+{
+	const struct seam_cfi_range *range =
+		d->cfi ? seam_cfi_range_find(d->cfi, from) : NULL;
+	const uint8_t *p;
+	struct seam_insn in;
+	uint64_t at;
+
+	if (!range)
+		return true;
+	p = seam_derive_bytes(d, range->start, range->end - range->start);
+	if (!p)
+		return true;
+	for (at = range->start; at <= from; at += in.len) {
+		if (!seam_decode(d->decoder, p + (at - range->start),
+				 range->end - at, at, &in))
+			return true;
+		if (from - at < in.len)
+			return in.target == target;
+	}
+	return true;
+}
+
 /* Something that may be a jump lies at from. */
 static void check(struct seam_derive *d, uint64_t from, uint64_t target)
 {
@@ -53,6 +78,8 @@ static void check(struct seam_derive *d, uint64_t from, uint64_t target)
 	if (d->visits[first].svma == target &&
 	    d->visits[first].height.height == 8 &&
 	    !d->visits[first].height.saved)
+		return;
+	if (!is_jump(d, from, target))
 		return;
 	for (size_t i = first; i < first + n; i++)
 		d->funcs[d->visits[i].func].failed = true;

@@ -124,6 +124,9 @@ struct seam_hole {
 };
 bool seam_derive_hole(struct seam_derive *d, uint64_t svma,
 		      struct seam_hole *ret);
+/* Return: NULL unless all of it lies in one executable segment. */
+const uint8_t *seam_derive_bytes(const struct seam_derive *d, uint64_t svma,
+				 uint64_t size);
 bool seam_derive_has_fde(const struct seam_derive *d, uint64_t svma);
 /* It is in a linkage table, whose entries behave as functions. */
 bool seam_derive_is_plt(const struct seam_derive *d, uint64_t svma);

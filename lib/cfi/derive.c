@@ -92,6 +92,23 @@ bool seam_derive_hole(struct seam_derive *d, uint64_t svma,
 	return true;
 }
 
+const uint8_t *seam_derive_bytes(const struct seam_derive *d, uint64_t svma,
+				 uint64_t size)
+{
+	const struct seam_elf_segment *s = only_segment(d->elf, svma);
+	size_t file_size;
+	const uint8_t *bytes = seam_elf_bytes(d->elf, &file_size);
+	uint64_t in;
+
+	if (!s || !(s->flags & PF_X))
+		return NULL;
+	in = svma - s->svma;
+	if (in > s->filesz || size > s->filesz - in || s->off > file_size ||
+	    in > file_size - s->off || size > file_size - s->off - in)
+		return NULL;
+	return bytes + s->off + in;
+}
+
 static uint32_t *entry_slot(const struct seam_derive *d, uint64_t entry)
 {
 	size_t i = (entry * 0x9e3779b97f4a7c15) >> 32;
