@@ -116,12 +116,25 @@ struct seam_cfi *seam_image_cfi(struct seam_image *image)
 	return image->cfi;
 }
 
+const struct seam_derived *seam_image_derived(struct seam_image *image)
+{
+	if (!image->derived_tried) {
+		image->derived_tried = 1;
+		if (image->elf &&
+		    seam_derived_build(image->elf, seam_image_cfi(image),
+				       &image->derived))
+			image->derived = NULL;
+	}
+	return image->derived;
+}
+
 void seam_images_fini(struct seam_images *images)
 {
 	while (images->first) {
 		struct seam_image *im = images->first;
 
 		images->first = im->next;
+		seam_derived_free(im->derived);
 		seam_cfi_close(im->cfi);
 		seam_elf_close(im->elf);
 		free(im);

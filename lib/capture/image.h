@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cfi/cfi.h"
+#include "cfi/derive.h"
 #include "elf/elf.h"
 
 struct seam_image {
@@ -20,6 +21,8 @@ struct seam_image {
 	struct seam_elf *elf; /* NULL: cannot be read as ELF */
 	struct seam_cfi *cfi; /* NULL: none; see seam_image_cfi */
 	int cfi_tried;
+	struct seam_derived *derived; /* NULL: none; see seam_image_derived */
+	int derived_tried;
 };
 
 struct seam_images {
@@ -35,6 +38,8 @@ struct seam_image *seam_image_by_id(const struct seam_images *images,
 struct seam_image *seam_image_vdso(struct seam_images *images);
 /* Its CFI, opened when first asked for; NULL if it has none. */
 struct seam_cfi *seam_image_cfi(struct seam_image *image);
+/* Its rules for code without CFI, made when first asked for. */
+const struct seam_derived *seam_image_derived(struct seam_image *image);
 void seam_images_fini(struct seam_images *images);
 
 #endif

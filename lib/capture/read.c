@@ -42,6 +42,7 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	ret->bias = avma - svma;
 	ret->elf = map->image->elf;
 	ret->cfi = seam_image_cfi(map->image);
+	ret->derived = seam_image_derived(map->image);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cfi/cfi.h"
+#include "cfi/derive.h"
 #include "sframe/encode.h"
 #include "sframe/from-cfi.h"
 #include "table/entry.h"
@@ -267,6 +268,34 @@ static void on_bad(void *ctx, uint64_t func_start, uint64_t func_end,
 	add_hole(b, SEAM_HOLE_BAD, func_end - func_start);
 }
 
+/* Rules for code without CFI are seam's own finding: not for the file form. */
+static int add_derived(struct build *b, struct seam_cfi *cfi)
+{
+	const struct seam_derived_row *rows;
+	struct seam_derived *derived;
+	size_t n;
+	int r = seam_derived_build(b->elf, cfi, &derived);
+
+	/* -EINVAL: not code that is read, which gives no rule. */
+	if (r)
+		return r == -EINVAL ? 0 : r;
+	rows = seam_derived_rows(derived, &n);
+	for (size_t i = 0; !r && i < n; i++) {
+		struct seam_cfi_row row = {
+			.start = rows[i].start,
+			.end = rows[i].end,
+			.func_start = rows[i].func_start,
+		};
+
+		if (!find_segment(b, row.start, row.end))
+			continue;
+		note_entry(b, row.start, row.end);
+		r = add_rule(b, &row, &rows[i].rule);
+	}
+	seam_derived_free(derived);
+	return r ? r : close_run(b);
+}
+
 /*
  * Code without CFI at the entry point is where the kernel, not a caller,
  * put the program: the stack ends there.
@@ -290,7 +319,7 @@ static int add_entry(struct build *b)
 
 static int convert(struct build *b, struct seam_errinfo *reterr)
 {
-	struct seam_cfi *cfi;
+	struct seam_cfi *cfi = NULL;
 	int r = seam_cfi_open(b->elf, &cfi, reterr);
 
 	if (r && (r != -ENOENT || !b->entry))
@@ -299,11 +328,15 @@ static int convert(struct build *b, struct seam_errinfo *reterr)
 		r = seam_cfi_each(cfi, on_row, on_bad, b);
 		if (!r)
 			r = close_run(b);
-		seam_cfi_close(cfi);
 		if (r)
-			return r;
+			goto out;
 	}
-	return add_entry(b);
+	r = b->is_kernel ? add_derived(b, cfi) : 0;
+	if (!r)
+		r = add_entry(b);
+out:
+	seam_cfi_close(cfi);
+	return r;
 }
 
 static void init_build(struct build *b, const struct seam_elf *elf,

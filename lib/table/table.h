@@ -4,14 +4,15 @@
  *
  * Two forms. The file form is plain SFrame V3, as a linker would write it,
  * addresses as if the section were loaded at svma 0. The kernel form is what
- * the stepper in BPF reads; it differs in four ways, all made by
+ * the stepper in BPF reads; it differs in five ways, all made by
  * seam_table_build_kernel:
  *  - addresses are file offsets (of the mapping: ip - vm_start + pgoff), so
  *    that a mapping alone locates a row; section address 0 as well;
  *  - an FDE has at most SEAM_TABLE_MAX_ROWS rows (rows are scanned);
  *  - rules CFA = *(reg + off) + add use SEAM_SFRAME_FDE_FLEX_ADD;
  *  - code without CFI at the ELF entry point gets an outermost row: from
- *    e_entry to the next FDE or symbol, at most SEAM_TABLE_ENTRY_MAX bytes.
+ *    e_entry to the next FDE or symbol, at most SEAM_TABLE_ENTRY_MAX bytes;
+ *  - other code without CFI gets the rows that cfi/derive.h finds for it.
  */
 #ifndef SEAM_LIB_TABLE_H
 #define SEAM_LIB_TABLE_H

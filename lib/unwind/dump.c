@@ -9,6 +9,9 @@
 #include "table/entry.h"
 #include "table/table.h"
 
+#define REG_CX 2
+#define REG_FP 6
+#define REG_SP 7
 #define REG_IP 16
 
 struct reader {
@@ -51,6 +54,37 @@ static bool at_entry(const struct seam_mapping *map, uint64_t svma)
 	return seam_entry_next_symbol(map->elf, entry, svma + 1) > svma;
 }
 
+/* A derived rule as CFI would say it. It tells nothing of the registers that
+ * the code may have saved and changed. */
+static bool derived_row(const struct seam_mapping *map, uint64_t svma,
+			struct seam_cfi_row *row)
+{
+	static const uint8_t unknown[] = {3, 12, 13, 14, 15};
+	struct seam_rule rule;
+
+	if (!seam_derived_find(map->derived, svma, &rule))
+		return false;
+	*row = (struct seam_cfi_row){
+		.cfa_reg = REG_SP,
+		.cfa_off = rule.cfa.off,
+		.regs[REG_IP] = {.how = SEAM_CFI_OFFSET, .off = -8},
+	};
+	for (size_t i = 0; i < sizeof(unknown); i++)
+		row->regs[unknown[i]].how = SEAM_CFI_UNDEFINED;
+	if (rule.fp.kind == SEAM_CFA_DEREF) {
+		row->regs[REG_FP].how = SEAM_CFI_OFFSET;
+		row->regs[REG_FP].off = rule.fp.off;
+	}
+	return true;
+}
+
+/* The instruction leaves its return address in rcx. */
+static bool in_system_call(const struct seam_regs *regs)
+{
+	return (regs->valid >> REG_CX & 1) &&
+	       regs->r[REG_CX] == regs->r[REG_IP];
+}
+
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */
 static int step(struct reader *r, struct seam_regs *regs, bool *exact)
 {
@@ -67,6 +101,8 @@ static int step(struct reader *r, struct seam_regs *regs, bool *exact)
 		return SEAM_NO_TABLE;
 	svma = pc - map.bias;
 	rc = map.cfi ? seam_cfi_find(map.cfi, svma, &row, NULL) : -ENOENT;
+	if (rc == -ENOENT && derived_row(&map, svma, &row))
+		rc = 0;
 	if (rc == -ENOENT)
 		return at_entry(&map, svma) ? SEAM_OUTERMOST : SEAM_NO_TABLE;
 	if (rc)
@@ -84,7 +120,7 @@ size_t seam_dump_unwind(const struct seam_dump *dump, uint64_t *ret_ips,
 {
 	struct reader r = {.dump = dump};
 	struct seam_regs regs = dump->regs;
-	bool exact = true;
+	bool exact = !in_system_call(&regs);
 	size_t n = 0;
 	int end;
 

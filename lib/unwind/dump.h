@@ -7,6 +7,7 @@
 #define SEAM_LIB_UNWIND_DUMP_H
 
 #include "cfi/cfi.h"
+#include "cfi/derive.h"
 
 /* Where an address of the target lies. */
 struct seam_mapping {
@@ -14,6 +15,8 @@ struct seam_mapping {
 	uint64_t bias; /* avma - svma */
 	struct seam_elf *elf; /* NULL: mapped, but not an ELF file we have */
 	struct seam_cfi *cfi; /* NULL: no CFI */
+	/* Asked where there is no FDE; NULL: not known. */
+	const struct seam_derived *derived;
 };
 
 struct seam_dump {
@@ -32,7 +35,9 @@ struct seam_dump {
  * *ret_end: SEAM_OUTERMOST, or why it stopped: SEAM_MAX_STACK, SEAM_NO_TABLE
  * (not mapped or no CFI there), SEAM_NO_RULE, SEAM_BAD_CFA, SEAM_COPY_SHORT
  * (a word beyond the end of a cut copy), SEAM_UNREADABLE (any other word).
- * A return address is looked up at ip - 1 unless the frame was interrupted.
+ * A return address is looked up at ip - 1 unless the frame was interrupted;
+ * so is the leaf's ip in a system call, which may be its function's last
+ * instruction.
  * ips are return addresses as they stand, not minus one. Outermost is also:
  * RA 0, or an ip without CFI at the ELF entry point (see table.h).
  */

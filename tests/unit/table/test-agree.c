@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cfi/cfi.h"
+#include "cfi/derive.h"
 #include "core/sframe-read.h"
 #include "elf/elf.h"
 #include "sframe/from-cfi.h"
@@ -69,6 +70,7 @@ struct check {
 	const char *path;
 	const struct seam_elf *elf;
 	struct seam_cfi *cfi, *finder; /* one walks while the other finds */
+	struct seam_derived *derived;
 	struct seam_sframe sf;
 	bool is_kernel;
 	uint64_t section_rows; /* rows of the file seen so far */
@@ -192,16 +194,22 @@ static bool is_code(const struct check *c, uint64_t svma)
 	return false;
 }
 
-/* Behind a function: no CFI, no rule, unless the entry point is near. */
+/* Behind a function: no CFI, no rule, unless one was derived or the entry
+ * point is near. */
 static void check_gap(struct check *c, uint64_t svma)
 {
 	struct seam_cfi_row row;
-	struct seam_rule rule;
+	struct seam_rule rule, derived;
 	uint64_t pc, entry = seam_elf_entry(c->elf);
 
 	if (seam_cfi_find(c->finder, svma, &row, NULL) != -ENOENT ||
 	    !in_table_space(c, svma, &pc) ||
 	    seam_sframe_find(&c->sf, pc, &rule))
+		return;
+	if (c->is_kernel && seam_derived_find(c->derived, svma, &derived) &&
+	    derived.cfa.off == rule.cfa.off &&
+	    derived.cfa.reg == rule.cfa.reg && derived.fp.off == rule.fp.off &&
+	    derived.fp.kind == rule.fp.kind)
 		return;
 	if (!c->is_kernel || svma < entry ||
 	    svma - entry >= SEAM_TABLE_ENTRY_MAX ||
@@ -288,10 +296,12 @@ static int check_elf(const char *path, const struct seam_elf *elf)
 		if (r)
 			return bad;
 		if (!seam_cfi_open(elf, &c.cfi, NULL) &&
-		    !seam_cfi_open(elf, &c.finder, NULL))
+		    !seam_cfi_open(elf, &c.finder, NULL) &&
+		    !seam_derived_build(elf, c.finder, &c.derived))
 			bad |= check_form(&c, bytes, size, &stats);
 		seam_cfi_close(c.cfi);
 		seam_cfi_close(c.finder);
+		seam_derived_free(c.derived);
 		free(bytes);
 	}
 	return bad;
