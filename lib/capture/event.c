@@ -140,6 +140,9 @@ static void set_period(const struct seam_event_spec *spec,
 	attr->sample_type = SEAM_PD_SAMPLE_TYPE;
 	/* BPF takes the stacks itself; with this the kernel would first. */
 	attr->sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
+	/* With this a software event would fire at each, whatever -c says;
+	 * BPF knows the period. */
+	attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
 	attr->read_format = PERF_FORMAT_ID;
 	attr->sample_id_all = 1;
 	attr->use_clockid = 1;
@@ -235,6 +238,11 @@ int seam_event_enable(struct seam_event *ev, bool on)
 			  0))
 			return -errno;
 	return 0;
+}
+
+bool seam_event_can_expect(const struct seam_event *ev)
+{
+	return ev->is_clock || !ev->attr.freq;
 }
 
 uint64_t seam_event_expected(const struct seam_event *ev)
