@@ -292,6 +292,20 @@ int seam_session_read(struct seam_session *s)
 	return err;
 }
 
+/* Of all events together, as that is what is counted; 0: cannot be told. */
+static uint64_t expected(const struct seam_session *s,
+			 const struct seam_kernel_counts *k)
+{
+	uint64_t total = k->count[SEAM_COUNT_EXPIRIES];
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		if (!seam_event_can_expect(&s->events[i]))
+			return 0;
+		total += seam_event_expected(&s->events[i]);
+	}
+	return total;
+}
+
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 {
 	const struct seam_tables_stats *t = seam_tables_stats(s->tables);
@@ -302,9 +316,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 		return err;
 	memset(ret, 0, sizeof(*ret));
 	ret->events = k.count[SEAM_COUNT_EVENTS];
-	for (size_t i = 0; i < s->n_events; i++)
-		ret->expected += seam_event_expected(&s->events[i]);
-	ret->expected += k.count[SEAM_COUNT_EXPIRIES];
+	ret->expected = expected(s, &k);
 	ret->samples = k.count[SEAM_COUNT_SAMPLES];
 	ret->wanted = k.count[SEAM_COUNT_WANTED];
 	ret->own = s->own;
