@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""What the live tests share: TAP, a recorder to start and end, its samples.
+
+A test is a function that takes a Bench and calls its test(); main() gives it
+a private folder and table cache, and skips all where recording cannot be.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Bench:
+    """One run of a test file: its options, its folder, its TAP lines."""
+
+    def __init__(self, args, folder):
+        self.args = args
+        self.seam = os.path.abspath(args.seam)
+        self.folder = folder
+        self.results = []
+        self.running = []
+        self.env = dict(os.environ,
+                        XDG_CACHE_HOME=os.path.join(folder, "cache"))
+        os.mkdir(os.path.join(folder, "cache"))
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def test(self, what, good, why=""):
+        self.results.append(bool(good))
+        print("%sok %d - %s" % ("" if good else "not ",
+                                len(self.results), what))
+        if not good:
+            for line in str(why).splitlines()[:40]:
+                print("#   " + line[:1000])
+        sys.stdout.flush()
+        return good
+
+    def skip(self, what, why):
+        self.results.append(True)
+        print("ok %d - %s # SKIP %s" % (len(self.results), what, why))
+
+    def note(self, text):
+        for line in str(text).splitlines():
+            print("# " + line[:1000])
+
+    # --- programs ---
+
+    def compile(self, source, name, *flags, compiler="cc"):
+        """Builds C text without frame pointers; returns the path."""
+        out = self.path(name)
+        subprocess.run([compiler, "-x", "c", "-", "-o", out, "-O1", "-g0",
+                        "-fomit-frame-pointer", "-fno-inline", *flags],
+                       input=source, encoding="utf-8", check=True)
+        return out
+
+    def start(self, command, **options):
+        process = subprocess.Popen(command, **options)
+        self.running.append(process)
+        return process
+
+    def end(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    # --- recordings ---
+
+    def record(self, *options, name="perf.data", **popen):
+        """A whole recording. Returns a Recording."""
+        return self.recorder(*options, name=name, **popen).wait()
+
+    def recorder(self, *options, name="perf.data", **popen):
+        return Recorder(self, options, name, popen)
+
+
+class Recording:
+    def __init__(self, bench, data, status, log, summary):
+        self.bench = bench
+        self.data = data
+        self.status = status
+        self.log = log
+        self.summary = summary
+
+    def samples(self, *options):
+        """Every sample as `seam script` gives it. Raises if it fails."""
+        done = subprocess.run(
+            [self.bench.seam, "script", "-i", self.data, "--format", "json",
+             *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            encoding="utf-8", errors="replace", env=self.bench.env)
+        self.complaint = done.stderr
+        if done.returncode:
+            raise RuntimeError("seam script: status %d: %s" % (
+                done.returncode, done.stderr))
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Recorder:
+    """A `seam record` that runs, and has begun to record."""
+
+    def __init__(self, bench, options, name, popen):
+        self.bench = bench
+        self.data = bench.path(name)
+        self.json = self.data + ".json"
+        self.log = open(self.data + ".log", "w+")
+        if os.path.exists(self.json):
+            os.unlink(self.json)
+        popen.setdefault("stdout", subprocess.DEVNULL)
+        popen.setdefault("env", bench.env)
+        self.process = bench.start(
+            [bench.seam, "record", "-o", self.data, "--json-summary",
+             self.json, *options], stderr=self.log, **popen)
+
+    def ready(self):
+        """Waits until it records: the events are on, the file has a header.
+
+        The file alone is too early by the start of the events. A recorder
+        that reads its rings sleeps in poll."""
+        while self.process.poll() is None:
+            if os.path.exists(self.data) and self.polls():
+                return self
+            time.sleep(0.01)
+        return self
+
+    def polls(self):
+        try:
+            with open("/proc/%d/syscall" % self.process.pid) as f:
+                return f.read().split()[0] in ("7", "271")
+        except OSError:
+            return False
+
+    def interrupt(self, signum=signal.SIGINT):
+        if self.process.poll() is None:
+            self.process.send_signal(signum)
+        return self.wait()
+
+    def wait(self):
+        status = self.process.wait()
+        self.log.seek(0)
+        text = self.log.read()
+        self.log.close()
+        summary = None
+        if os.path.exists(self.json):
+            with open(self.json) as f:
+                summary = json.load(f)
+        return Recording(self.bench, self.data, status, text, summary)
+
+
+def user_frames(sample):
+    """Root first."""
+    return [f for f in reversed(sample["frames"]) if not f.get("kernel")
+            and not f.get("inlined")]
+
+
+def kernel_frames(sample):
+    return [f for f in sample["frames"] if f.get("kernel")]
+
+
+def user_path(sample):
+    return [f.get("sym", "?").split("@")[0] for f in user_frames(sample)]
+
+
+def show(sample):
+    return "%s %s tid %d end %s: %s" % (
+        sample.get("comm"), sample["time_ns"], sample["tid"],
+        sample.get("end"), " ".join(
+            "%s:%s+%d" % (f["ip"], f.get("sym", "?"), f.get("off", 0))
+            for f in sample["frames"]))
+
+
+def why_not(args):
+    """Why nothing can be recorded here, or None."""
+    if os.geteuid() != 0:
+        return "recording with BPF needs root here"
+    if not os.path.exists(args.seam):
+        return "%s is not built" % args.seam
+    doctor = subprocess.run([args.seam, "doctor"], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, encoding="utf-8")
+    for line in doctor.stdout.splitlines():
+        if line.split()[:2] == ["no", "task-work"]:
+            return "this kernel has no task work for BPF"
+    return None
+
+
+def main(*tests, options=()):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seam", default="build/seam")
+    parser.add_argument("--progs", default="build/tests/progs")
+    parser.add_argument("--only", help="name of one of the functions")
+    parser.add_argument("--keep", help="a folder to work in and leave")
+    for name, value in options:
+        parser.add_argument(name, default=value)
+    args = parser.parse_args()
+    reason = why_not(args)
+    if reason:
+        print("1..0 # SKIP " + reason)
+        return 0
+    folder = args.keep or tempfile.mkdtemp(prefix="seam-live-")
+    os.makedirs(folder, exist_ok=True)
+    bench = Bench(args, folder)
+    try:
+        for function in tests:
+            if not args.only or function.__name__ == args.only:
+                run_one(bench, function)
+    finally:
+        bench.end()
+        if not args.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    print("1..%d" % len(bench.results))
+    return 0 if bench.results and all(bench.results) else 1
+
+
+def run_one(bench, function):
+    began = time.monotonic()
+    try:
+        function(bench)
+    except Exception:
+        bench.test(function.__name__ + " ran to its end", False,
+                   traceback.format_exc())
+    bench.note("%s took %.1f s" % (function.__name__,
+                                   time.monotonic() - began))

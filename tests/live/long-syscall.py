@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: the samples of one long system call share one unwind, and
+each shows the kernel's frames above the program's, down to the entry point.
+
+The program reads 64 MiB of random numbers at a time, 40 frames deep, and
+writes much in one call.
+"""
+
+import collections
+import sys
+
+import livetest
+
+DEPTH = 40
+SOURCE = r"""
+#include <stdlib.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static char *big;
+static const long size = 64 << 20;
+static int fd;
+
+void one_write(void) { if (write(fd, big, size) < size) exit(3);
+	__asm__ volatile(""); }
+void one_read(void) { if (read(fd, big, size) < 0) exit(4);
+	__asm__ volatile(""); }
+void down(int n, void (*last)(void))
+{
+	if (n > 1)
+		down(n - 1, last);
+	else
+		last();
+	__asm__ volatile("");
+}
+int main(void)
+{
+	big = mmap(0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		   -1, 0);
+	fd = memfd_create("x", 0);
+	for (int i = 0; i < 6; i++) {
+		lseek(fd, 0, SEEK_SET);
+		down(%d, one_write);
+		lseek(fd, 0, SEEK_SET);
+		down(%d, one_read);
+	}
+	return 0;
+}
+""" % (DEPTH, DEPTH)
+START = ["_start", "__libc_start_main", "__libc_start_call_main", "main"]
+
+
+def long_calls(bench):
+    exe = bench.compile("#define _GNU_SOURCE\n" + SOURCE, "long-syscall")
+    recording = bench.record("-e", "cpu-clock", "-F", "4999", "--", exe)
+    summary = recording.summary
+    if not bench.test("recorded", recording.status == 0 and summary,
+                      recording.log):
+        return
+    bench.note("%(samples)d samples, %(unwinds)d unwinds, served most "
+               "%(served_most)d" % summary)
+    bench.test("many samples share an unwind", summary["served_most"] > 5,
+               summary["served_most"])
+    bench.test("there are fewer unwinds than samples",
+               summary["stacks"] * 3 < summary["samples"],
+               "%(stacks)d stacks, %(samples)d samples" % summary)
+    calls = {"one_write": "write", "one_read": "read"}
+    groups, wrong, count = collections.defaultdict(list), [], 0
+    for sample in recording.samples():
+        path = livetest.user_path(sample)
+        kernel = livetest.kernel_frames(sample)
+        last = next((name for name in calls if name in path), None)
+        if not kernel or not last or path[-1] == last:
+            continue
+        count += 1
+        groups[sample["cookie"]].append(path)
+        if not right(path, last, calls[last]) or \
+                sample["end"] != "outermost" or \
+                not any(calls[last] in f.get("sym", "") for f in kernel):
+            wrong.append(sample)
+    bench.test("samples inside both calls", count > 50 and
+               len({tuple(p[0]) for p in groups.values()}) >= 2, count)
+    bench.test("each is kernel, then libc's call, then all %d frames" % DEPTH,
+               not wrong, "\n".join(map(livetest.show, wrong[:3])))
+    bench.test("samples of one cookie have one user half", all(
+        all(path == paths[0] for path in paths)
+        for paths in groups.values()))
+
+
+def right(path, last, call):
+    start = [name.replace("__libc_start_main_impl", "__libc_start_main")
+             for name in path[:4]]
+    return start == START and path[4:4 + DEPTH] == ["down"] * DEPTH and \
+        path[4 + DEPTH] == last and len(path) == DEPTH + 6 and \
+        call in path[-1]
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(long_calls))
