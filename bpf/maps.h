@@ -12,6 +12,7 @@ static __always_inline bool seam_env_word(struct seam_env *env, uint64_t addr,
 					  uint64_t *ret);
 static __always_inline bool seam_env_reg(struct seam_env *env, uint32_t regnum,
 					 uint64_t *ret);
+static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
 #include "core/sframe-read.h"
 #include "core/step.h"
@@ -56,6 +57,8 @@ enum element_flags {
 	ELEMENT_RUNNING = 1, /* the unwind is under way */
 	ELEMENT_TAKEN = 2, /* the stack was taken eagerly: exec or exit */
 	ELEMENT_EXIT = 4, /* past sched_process_exit: nothing comes after */
+	ELEMENT_FLUX = 8, /* the registers were being replaced */
+	ELEMENT_CLONED = 16, /* a new thread that has not run yet */
 };
 
 /* The per-task state. Only the task itself writes it, in its own context,
@@ -132,6 +135,7 @@ struct scratch {
 			 * sleepable caller only */
 	uint64_t fault; /* the address whose read failed */
 	uint64_t faults; /* of the frame at hand */
+	uint32_t lose_fp; /* its FP cannot be had: go on without */
 	uint64_t busy;
 	uint64_t base; /* address of window[0] */
 	uint64_t len; /* of it that was read */

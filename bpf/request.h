@@ -120,9 +120,29 @@ static __always_inline int schedule(struct task_struct *task,
 					     on_return_to_user);
 }
 
+#define NR_RT_SIGRETURN 15
+#define NR_CLONE 56
+#define NR_CLONE3 435
+
+/* What the registers alone do not say. */
+static __always_inline void regs_judge(struct element *el,
+				       const struct pt_regs___kernel *regs,
+				       struct task_struct *task)
+{
+	el->state.flags &= ~(ELEMENT_FLUX | ELEMENT_CLONED);
+	/* A system call leaves the ip in rcx too. rt_sigreturn replaces rcx
+	 * before sp and ip, and the number of the call last. */
+	if (regs->orig_ax == NR_RT_SIGRETURN && regs->cx != regs->ip)
+		el->state.flags |= ELEMENT_FLUX;
+	if ((regs->orig_ax == NR_CLONE || regs->orig_ax == NR_CLONE3) &&
+	    regs->cx == regs->ip && !regs->ax && task->pid != task->tgid)
+		el->state.flags |= ELEMENT_CLONED;
+}
+
 /* Opens an entry, or finds that another request of it was first. */
 static __always_inline uint64_t entry_open(struct element *el,
 					   const struct pt_regs___kernel *regs,
+					   struct task_struct *task,
 					   bool *ret_first)
 {
 	uint64_t cookie = cookie_next(), had;
@@ -133,6 +153,7 @@ static __always_inline uint64_t entry_open(struct element *el,
 		return had;
 	*ret_first = true;
 	regs_save(el->state.regs, regs);
+	regs_judge(el, regs, task);
 	return cookie;
 }
 
@@ -162,7 +183,7 @@ static __always_inline uint64_t request(struct task_struct *task, bool in_user,
 		el->state.flags &= ~ELEMENT_TAKEN;
 		el->state.cookie = 0;
 	}
-	cookie = entry_open(el, regs, &first);
+	cookie = entry_open(el, regs, task, &first);
 	if (!first)
 		return cookie;
 	if (task->flags & PF_EXITING) {
@@ -232,7 +253,8 @@ static __always_inline struct element *take_now(struct task_struct *task,
 	if (!el || (el->state.flags & (ELEMENT_TAKEN | ELEMENT_EXIT)))
 		return NULL;
 	cookie = entry_open(
-		el, (struct pt_regs___kernel *)bpf_task_pt_regs(task), &first);
+		el, (struct pt_regs___kernel *)bpf_task_pt_regs(task), task,
+		&first);
 	el->state.flags |= ELEMENT_RUNNING;
 	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER | flags,
 		   HOW_NOFAULT);

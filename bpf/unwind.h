@@ -141,6 +141,11 @@ static __always_inline bool seam_env_reg(struct seam_env *env, uint32_t regnum,
 	return true;
 }
 
+static __always_inline bool seam_env_lose_fp(struct seam_env *env)
+{
+	return env->scratch->lose_fp;
+}
+
 /* Simple rules, by far the most, fit into one word. */
 #define PACKED_VALID (1ULL << 63)
 #define PACKED_SP (1ULL << 62)
@@ -428,6 +433,7 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->cursor.sp = regs[SEAM_AMD64_REG_SP];
 	s->cursor.fp = regs[SEAM_AMD64_REG_FP];
 	s->cursor.leaf = true;
+	s->cursor.fp_lost = false;
 	/* A system call leaves the ip behind its instruction, as a call
 	 * does, and that may be a function's last: __restore_rt. The
 	 * instruction also leaves the ip in rcx. */
@@ -435,6 +441,7 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->asked = false;
 	s->other = env->how == HOW_OTHER;
 	s->faults = 0;
+	s->lose_fp = false;
 	s->len = 0;
 	mappings_check(env->state, env->task);
 	s->nr = 0;
@@ -454,6 +461,7 @@ static __always_inline int unwind_once(struct seam_env *env)
 		}
 		s->nr++;
 		s->faults = 0;
+		s->lose_fp = false;
 		if (err) {
 			end = err;
 			break;
@@ -462,13 +470,28 @@ static __always_inline int unwind_once(struct seam_env *env)
 	return end;
 }
 
+/* A thread that has not run yet has no caller: its first frame is where
+ * clone returns to, on an empty stack. */
+static __always_inline int unwind_cloned(struct seam_env *env)
+{
+	struct scratch *s = env->scratch;
+
+	s->ips[0] = env->state->regs[SEAM_AMD64_REG_IP];
+	s->nr = 1;
+	return SEAM_OUTERMOST;
+}
+
 /* A table that went while it was read may have given wrong rules. */
 #define UNWIND_TRIES 3
 
 static __always_inline int unwind(struct seam_env *env)
 {
-	int end = unwind_once(env);
 	uint32_t i;
+	int end;
+
+	if (env->state->flags & ELEMENT_CLONED)
+		return unwind_cloned(env);
+	end = unwind_once(env);
 
 	for (i = 1; i < UNWIND_TRIES; i++) {
 		if (env->state->tables == seam_tables_generation)

@@ -10,8 +10,13 @@
  *   struct seam_env;
  *   bool seam_env_word(struct seam_env *env, uint64_t addr, uint64_t *ret);
  *   bool seam_env_reg(struct seam_env *env, uint32_t regnum, uint64_t *ret);
+ *   bool seam_env_lose_fp(struct seam_env *env);
  *
  * seam_env_reg is asked only for the leaf's registers other than SP and FP.
+ * seam_env_lose_fp is asked where the caller's FP could not be read: true
+ * goes on without it. A rule for FP may be stale, after `pop %rbp` or where
+ * FP is an ordinary register that nobody needs; the rest of the stack is
+ * none the worse for it.
  */
 #ifndef SEAM_CORE_STEP_H
 #define SEAM_CORE_STEP_H
@@ -23,8 +28,8 @@
 struct seam_cursor {
 	uint64_t ip, sp, fp;
 	bool leaf; /* no step yet: all registers are known */
-	bool exact; /* ip is an instruction about to run, not a return address
-		     */
+	bool exact; /* ip is about to run, not a return address */
+	bool fp_lost; /* fp is not known */
 };
 
 /*
@@ -42,8 +47,10 @@ SEAM_INLINE int seam_step_reg(const struct seam_cursor *c, uint32_t regnum,
 {
 	if (regnum == SEAM_AMD64_REG_SP)
 		*ret = c->sp;
-	else if (regnum == SEAM_AMD64_REG_FP)
+	else if (regnum == SEAM_AMD64_REG_FP && !c->fp_lost)
 		*ret = c->fp;
+	else if (regnum == SEAM_AMD64_REG_FP)
+		return SEAM_NO_RULE;
 	else if (!c->leaf || !seam_env_reg(env, regnum, ret))
 		return SEAM_NO_RULE;
 	return SEAM_OK;
@@ -79,6 +86,7 @@ SEAM_INLINE int seam_step(struct seam_cursor *c, const struct seam_rule *rule,
 {
 	bool signal = rule->flags & SEAM_RULE_SIGNAL;
 	uint64_t cfa, ra, fp = c->fp;
+	bool fp_lost = c->fp_lost;
 	int err;
 
 	if (rule->flags & SEAM_RULE_OUTERMOST)
@@ -106,14 +114,16 @@ SEAM_INLINE int seam_step(struct seam_cursor *c, const struct seam_rule *rule,
 	}
 	if (rule->fp.kind != SEAM_SAME) {
 		err = seam_step_value(c, &rule->fp, cfa, env, &fp);
-		if (err)
+		if (err == SEAM_UNREADABLE && !seam_env_lose_fp(env))
 			return err;
+		fp_lost = err;
 	}
 	if (!ra)
 		return SEAM_OUTERMOST;
 	c->ip = ra;
 	c->sp = cfa;
 	c->fp = fp;
+	c->fp_lost = fp_lost;
 	c->leaf = false;
 	c->exact = signal;
 	return SEAM_OK;

@@ -55,6 +55,12 @@ static bool seam_env_reg(struct seam_env *env, uint32_t regnum, uint64_t *ret)
 	return true;
 }
 
+static bool seam_env_lose_fp(struct seam_env *env)
+{
+	(void)env;
+	return false;
+}
+
 #include "core/step.h"
 
 static int read_word(void *ctx, uint64_t avma, size_t size, uint64_t *ret)
