@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Description: rules derived for code without CFI. Functions that have to be
+ * given up, by what is in them, and the exact rows of those that are not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "built.h"
+
+/* One function in assembly; what is behind the dot names its labels. */
+struct bad {
+	const char *name, *text;
+};
+
+static const struct bad bads[] = {
+	{"unbalanced", "push %rbx; ret"},
+	{"too_far", "add $8, %rsp; ret"},
+	{"ret_imm", "ret $8"},
+	{"merge", "test %edi, %edi; je 1f; push %rbx; 1: xor %eax, %eax; ret"},
+	{"table", "sub $8, %rsp; lea bads(%rip), %rax; jmp *(%rax,%rdi,8)"},
+	{"table_leaf", "lea bads(%rip), %rax; jmp *(%rax,%rdi,8)"},
+	{"table_reg", "push %rbx; lea bads(%rip), %rax; jmp *%rax"},
+	{"sp_load", "mov (%rdi), %rsp; ret"},
+	{"sp_mov", "mov %rdi, %rsp; ret"},
+	{"sp_xchg", "xchg %rsp, %rdi; xchg %rsp, %rdi; ret"},
+	{"sp_pop", "push %rsp; pop %rsp; ret"},
+	{"sp_short", "sub $8, %esp; add $8, %esp; ret"},
+	{"align", "push %rbp; mov %rsp, %rbp; and $-16, %rsp; leave; ret"},
+	{"alloca", "push %rbp; mov %rsp, %rbp; sub %rdi, %rsp; leave; ret"},
+	{"lea_index", "lea (%rsp,%rdi), %rsp; ret"},
+	{"fp_unsaved", "xor %ebp, %ebp; ret"},
+	{"fp_kept", "push %rbp; mov %rdi, %rbp; add $8, %rsp; ret"},
+	{"fp_other", "push %rbp; mov %rdi, %rbp; leave; ret"},
+	{"fp_moved", "push %rbp; mov %rsp, %rbp; add $8, %rbp; leave; ret"},
+	{"fp_wrong", "push %rbp; push %rbx; mov %rdi, %rbp; pop %rbp; "
+		     "pop %rbx; ret"},
+	{"fp_below", "push %rbp; mov %rsp, %rbp; add $8, %rsp; nop; "
+		     "sub $8, %rsp; pop %rbp; ret"},
+	{"fp_low", "push %rbp; mov $1, %bpl; add $8, %rsp; ret"},
+	{"thunk", "call 1f; 2: pause; jmp 2b; 1: mov %rdi, (%rsp); ret"},
+	{"getpc", "call 1f; 1: pop %rax; ret"},
+	{"ra_store", "mov %rdi, (%rsp); ret"},
+	{"ra_half", "movl $1, 4(%rsp); ret"},
+	{"ra_vector", "sub $8, %rsp; movups %xmm0, (%rsp); add $8, %rsp; ret"},
+	{"ra_by_fp", "push %rbp; mov %rsp, %rbp; mov %rdi, 8(%rbp); pop %rbp; "
+		     "ret"},
+	{"fp_store", "push %rbp; mov %rdi, (%rsp); pop %rbp; ret"},
+	{"index_store", "sub $24, %rsp; mov %al, (%rsp,%rdi); add $24, %rsp; "
+			"ret"},
+	{"ra_push", "push %rdi; ret"},
+	{"tail_high", "push %rbx; jmp good"},
+	{"tail_fp", "push %rbp; mov %rdi, %rbp; pop %rax; jmp good"},
+	{"system", "mov $15, %eax; syscall; ret"},
+	{"trap", "int3; ret"},
+	{"far", "lretl"},
+	{"invalid", ".byte 0x06; ret"},
+	{"endless", ".fill 5000, 1, 0x90; ret"},
+	{"short_push", "pushw $1; popw %ax; ret"},
+	{"enter", "enter $8, $0; leave; ret"},
+	{"flags", "pushf; ret"},
+	{"calls_bad", "sub $8, %rsp; call unbalanced; add $8, %rsp; ret"},
+	{"tail_bad", "jmp unbalanced"},
+	{"calls_tail", "sub $8, %rsp; call tail_bad; add $8, %rsp; ret"},
+	{"inside", "sub $8, %rsp; jmp 1f + 2; 1: mov $0xc308c483, %eax; "
+		   "add $8, %rsp; ret; jmp 1b"},
+	{"middle", "push %rbx; 1: .globl middle_in; middle_in: nop; pop %rbx; "
+		   "ret"},
+	{"near", "push %rbx; near_in: nop; pop %rbx; ret"},
+	{"overlap", "sub $8, %rsp; test %edi, %edi; je 1f; add $8, %rsp; ret; "
+		    ".globl overlap_in; .type overlap_in, @function; "
+		    "overlap_in: 1: add $8, %rsp; ret"},
+	{"loops", "1: push %rbx; jmp 1b"},
+	{"xsave", "sub $8, %rsp; xsave (%rsp); add $8, %rsp; ret"},
+};
+
+static const char goods[] =
+	"good: ret\n"
+	".globl tail, crt, frame, leaver, noreturn, args, moves, recurse\n"
+	".type tail, @function\n"
+	"tail: jmp good\n"
+	".size tail, . - tail\n"
+	".type crt, @function\n"
+	"crt: endbr64; cmpb $0, bads(%rip); jne 1f; push %rbp\n"
+	" mov %rsp, %rbp; call tail; pop %rbp; ret; 1: ret\n"
+	".size crt, . - crt\n"
+	".type leaver, @function\n"
+	"leaver: push %rbp; lea -16(%rsp), %rbp; push %rbx; sub $0x100, %rsp\n"
+	" lea 16(%rbp), %rsp; pop %rbp; ret\n"
+	".size leaver, . - leaver\n"
+	".type noreturn, @function\n"
+	"noreturn: sub $24, %rsp; call *bads(%rip)\n"
+	".size noreturn, . - noreturn\n"
+	".type args, @function\n"
+	"args: push $1; push %rsp; pushq (%rdi); call good; add $24, %rsp; "
+	"mov %rax, 8(%rsp); pushf; popf; rep ret\n"
+	".size args, . - args\n"
+	".type moves, @function\n"
+	"moves: push %rbp; push %rbx; mov %rdi, %rbp; movups %xmm0, -24(%rsp)\n"
+	" pop %rbx; pop %rbp; notrack jmp *%rax\n"
+	".size moves, . - moves\n"
+	".type recurse, @function\n"
+	"recurse: sub $8, %rsp; call recurse; add $8, %rsp; ret\n"
+	".size recurse, . - recurse\n"
+	/* Jumps from code with an FDE. */
+	".globl fde; .type fde, @function\n"
+	"fde: .cfi_startproc; test %edi, %edi; je 1f; jmp middle_in + 0\n"
+	" 1: jmp tail; .cfi_endproc\n"
+	".size fde, . - fde\n";
+
+static void write_source(const char *dir)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/code.s", dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, ".text\n.data\nbads: .quad 0\n.text\n");
+	for (size_t i = 0; i < sizeof(bads) / sizeof(bads[0]); i++)
+		fprintf(f,
+			".globl %s\n.type %s, @function\n%s: %s\n"
+			".size %s, . - %s\n",
+			bads[i].name, bads[i].name, bads[i].name, bads[i].text,
+			bads[i].name, bads[i].name);
+	fprintf(f, "%s", goods);
+	/* The last one: it runs into code with an FDE. */
+	fprintf(f, ".globl falls; .type falls, @function\nfalls: nop; nop\n"
+		   ".type after, @function\nafter: .cfi_startproc\n"
+		   " nop; ret; .cfi_endproc\n"
+		   ".globl hop; hop: .cfi_startproc; jmp hop_in; .cfi_endproc\n"
+		   ".globl hopped; .type hopped, @function\n"
+		   "hopped: push %%rbx; hop_in: pop %%rbx; ret\n");
+	assert_int_equal(fclose(f), 0);
+}
+
+static int setup(void **state)
+{
+	static struct object o;
+	char *dir = temp_dir(), path[PATH_MAX];
+	bool ok;
+
+	if (!dir)
+		return -1;
+	write_source(dir);
+	ok = run_in(dir, "cc -shared -nostdlib -Wl,-Bsymbolic -Wl,--build-id "
+			 "-o code.so code.s");
+	snprintf(path, sizeof(path), "%s/code.so", dir);
+	ok = ok && object_open(path, &o);
+	remove_dir(dir);
+	*state = &o;
+	return ok ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	object_close(*state);
+	return 0;
+}
+
+static void test_given_up(void **state)
+{
+	const struct object *o = *state;
+	struct seam_rule rule;
+	size_t wrong = 0;
+
+	for (size_t i = 0; i < sizeof(bads) / sizeof(bads[0]); i++) {
+		uint64_t at = symbol(o, bads[i].name);
+
+		assert_int_not_equal(at, 0);
+		/* "near" is the one that nothing is wrong with. */
+		if (seam_derived_find(o->derived, at, &rule) ==
+		    !strcmp(bads[i].name, "near"))
+			continue;
+		print_message("%s has %s\n", bads[i].name,
+			      strcmp(bads[i].name, "near") ? "rules"
+							   : "no rules");
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+	assert_false(seam_derived_find(o->derived, symbol(o, "falls"), &rule));
+	assert_false(seam_derived_find(o->derived, symbol(o, "hopped"), &rule));
+	assert_false(seam_derived_find(o->derived, symbol(o, "fde"), &rule));
+	assert_false(seam_derived_find(NULL, symbol(o, "tail"), &rule));
+}
+
+struct row {
+	uint32_t start, end;
+	int32_t height, fp;
+};
+
+static void expect(const struct object *o, const char *name,
+		   const struct row *want, size_t n)
+{
+	const struct seam_derived_row *rows;
+	uint64_t at = symbol(o, name);
+	size_t count, have = 0;
+
+	rows = seam_derived_rows(o->derived, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].func_start != at)
+			continue;
+		print_message("%s %#x-%#x %d %d\n", name,
+			      (unsigned int)(rows[i].start - at),
+			      (unsigned int)(rows[i].end - at),
+			      rows[i].rule.cfa.off, rows[i].rule.fp.off);
+		assert_true(have < n);
+		assert_int_equal(rows[i].start - at, want[have].start);
+		assert_int_equal(rows[i].end - at, want[have].end);
+		assert_int_equal(rows[i].rule.cfa.off, want[have].height);
+		assert_int_equal(rows[i].rule.cfa.kind, SEAM_REG_OFF);
+		assert_int_equal(rows[i].rule.cfa.reg, 7);
+		assert_int_equal(rows[i].rule.fp.off, want[have].fp);
+		assert_int_equal(rows[i].rule.fp.kind,
+				 want[have].fp ? SEAM_CFA_DEREF : SEAM_SAME);
+		assert_int_equal(rows[i].rule.ra.kind, SEAM_SAME);
+		have++;
+	}
+	assert_int_equal(have, n);
+}
+
+#define EXPECT(o, name, ...)                                                   \
+	expect(o, name, (const struct row[]){__VA_ARGS__},                     \
+	       sizeof((const struct row[]){__VA_ARGS__}) / sizeof(struct row))
+
+static void test_rows(void **state)
+{
+	const struct object *o = *state;
+
+	EXPECT(o, "tail", {0, 2, 8, 0});
+	EXPECT(o, "crt", {0, 14, 8, 0}, {14, 23, 16, -16}, {23, 25, 8, 0});
+	EXPECT(o, "leaver", {0, 1, 8, 0}, {1, 7, 16, -16}, {7, 14, 24, -16},
+	       {14, 18, 280, -16}, {18, 19, 16, -16}, {19, 20, 8, 0});
+	EXPECT(o, "noreturn", {0, 4, 8, 0}, {4, 10, 32, 0});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_rows),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
