@@ -90,13 +90,18 @@ static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
 	return 0;
 }
 
-/* Pipe mode: attributes come as records. */
+/* Pipe mode: attributes come as records, before all that they describe.
+ * Files made from a stream may still have them, where they say nothing new. */
 static int header_attr(struct seam_pd_reader *r, struct span s)
 {
 	struct span attr, ids;
 	uint32_t size;
 	int rc;
 
+	if (!r->info.pipe)
+		return 0;
+	if (r->n_index)
+		return -EBADMSG;
 	span_take(&s, 8);
 	if (s.left < 64)
 		return -EBADMSG;

@@ -281,6 +281,29 @@ static void test_malformed(void **state)
 	seam_pd_close(r);
 }
 
+/* What was read must not change its meaning by what comes later. */
+static void test_late_attr(void **state)
+{
+	struct perf_event_attr attr = {.sample_type = PERF_SAMPLE_IP};
+	struct image m = {0}, late = {0};
+	struct seam_pd_reader *r = NULL;
+	struct seam_errinfo err;
+
+	(void)state;
+	begin(&m, &attr, 1);
+	add_header(&m, PERF_RECORD_SAMPLE, 0, 2);
+	add(&m, 1);
+	attr.sample_type = PERF_SAMPLE_IDENTIFIER;
+	begin(&late, &attr, 1);
+	memcpy(&m.w[m.n], &late.w[2], 8 * (late.n - 2));
+	m.n += late.n - 2;
+	assert_int_equal(seam_pd_open_mem(m.w, 8 * m.n, &r, &err), 0);
+	assert_int_equal(seam_pd_n_events(r), 1);
+	assert_int_equal(seam_pd_n_records(r), 1);
+	assert_true(seam_pd_damage(r)->damaged);
+	seam_pd_close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_old_map),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_late_attr),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
