@@ -120,6 +120,7 @@ static __always_inline int schedule(struct task_struct *task,
 					     on_return_to_user);
 }
 
+#define NR_NONE (~0UL)
 #define NR_RT_SIGRETURN 15
 #define NR_CLONE 56
 #define NR_CLONE3 435
@@ -130,9 +131,11 @@ static __always_inline void regs_judge(struct element *el,
 				       struct task_struct *task)
 {
 	el->state.flags &= ~(ELEMENT_FLUX | ELEMENT_CLONED);
-	/* A system call leaves the ip in rcx too. rt_sigreturn replaces rcx
-	 * before sp and ip, and the number of the call last. */
-	if (regs->orig_ax == NR_RT_SIGRETURN && regs->cx != regs->ip)
+	/* A system call leaves the ip in rcx too. rt_sigreturn replaces the
+	 * registers one by one, and its own number by -1 among them; what it
+	 * makes of them is there when it returns. */
+	if (regs->orig_ax == NR_NONE ||
+	    (regs->orig_ax == NR_RT_SIGRETURN && regs->cx != regs->ip))
 		el->state.flags |= ELEMENT_FLUX;
 	if ((regs->orig_ax == NR_CLONE || regs->orig_ax == NR_CLONE3) &&
 	    regs->cx == regs->ip && !regs->ax && task->pid != task->tgid)
