@@ -8,6 +8,7 @@
  * none costs a function its rules, very rarely. Those with 8 bits would be
  * seen everywhere, so the instructions within their reach are decoded.
  */
+#include <gelf.h>
 #include <string.h>
 
 #include "cfi/derive-private.h"
@@ -162,20 +163,47 @@ static void scan_segment(struct seam_derive *d, const uint8_t *p, size_t size,
 	scan_long(d, p, size, svma);
 }
 
+/* Bytes at svma that begin at a file offset, as many as there are. */
+static void scan_file(struct seam_derive *d, uint64_t off, uint64_t n,
+		      uint64_t svma)
+{
+	size_t size;
+	const uint8_t *bytes = seam_elf_bytes(d->elf, &size);
+
+	if (off >= size || svma > UINT64_MAX - n)
+		return;
+	scan_segment(d, bytes + off, n < size - off ? n : size - off, svma);
+}
+
+/* Return: false if the file does not say which of its sections are code. */
+static bool scan_sections(struct seam_derive *d)
+{
+	Elf *elf = seam_elf_libelf(d->elf);
+	Elf_Scn *scn = NULL;
+	bool any = false;
+	GElf_Shdr sh;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_PROGBITS ||
+		    (sh.sh_flags & (SHF_EXECINSTR | SHF_COMPRESSED)) !=
+			    SHF_EXECINSTR)
+			continue;
+		any = true;
+		scan_file(d, sh.sh_offset, sh.sh_size, sh.sh_addr);
+	}
+	return any;
+}
+
 void seam_derive_jumps(struct seam_derive *d)
 {
 	const struct seam_elf_segment *s;
-	size_t count, size;
-	const uint8_t *bytes = seam_elf_bytes(d->elf, &size);
+	size_t count;
 
+	/* Some segments hold data as well, which looks like anything. */
+	if (!d->num_visits || scan_sections(d))
+		return;
 	s = seam_elf_segments(d->elf, &count);
-	for (size_t i = 0; d->num_visits && i < count; i++) {
-		size_t n = s[i].filesz;
-
-		if (!(s[i].flags & PF_X) || s[i].off >= size)
-			continue;
-		if (n > size - s[i].off)
-			n = size - s[i].off;
-		scan_segment(d, bytes + s[i].off, n, s[i].svma);
-	}
+	for (size_t i = 0; i < count; i++)
+		if (s[i].flags & PF_X)
+			scan_file(d, s[i].off, s[i].filesz, s[i].svma);
 }

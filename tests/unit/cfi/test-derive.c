@@ -60,6 +60,9 @@ static const struct bad bads[] = {
 	{"invalid", ".byte 0x06; ret"},
 	{"endless", ".fill 5000, 1, 0x90; ret"},
 	{"short_push", "pushw $1; popw %ax; ret"},
+	{"pushw", "pushw $1; 1: jmp 1b"},
+	{"fp_gone", "xor %ebp, %ebp; 1: jmp 1b"},
+	{"fp_dead", "push %rbp; mov %rdi, %rbp; pop %rax; 1: jmp 1b"},
 	{"enter", "enter $8, $0; leave; ret"},
 	{"flags", "pushf; ret"},
 	{"calls_bad", "sub $8, %rsp; call unbalanced; add $8, %rsp; ret"},
@@ -106,10 +109,12 @@ static const char goods[] =
 	"recurse: sub $8, %rsp; call recurse; add $8, %rsp; ret\n"
 	".size recurse, . - recurse\n"
 	/* Jumps from code with an FDE. */
+	".skip 400, 0x90\n"
 	".globl fde; .type fde, @function\n"
 	"fde: .cfi_startproc; test %edi, %edi; je 1f; jmp middle_in + 0\n"
 	" 1: jmp tail; .cfi_endproc\n"
-	".size fde, . - fde\n";
+	".size fde, . - fde\n"
+	".skip 400, 0x90\n";
 
 static void write_source(const char *dir)
 {
