@@ -28,6 +28,14 @@ struct orphan {
 	uint64_t since_ns, stamp_ns;
 };
 
+/* An exec or exit whose stack was taken, as far as its samples tell. */
+struct tail {
+	uint64_t from_ns, to_ns;
+};
+
+/* Of one task between two readings: more than these are forgotten. */
+#define TAILS 4
+
 /* The open or last entry of one task. */
 struct entry {
 	uint32_t pid, tid, cpu;
@@ -35,7 +43,8 @@ struct entry {
 	uint64_t last_ns; /* of the last sample, or stack */
 	uint64_t waiting; /* samples without a stack yet */
 	uint64_t served; /* samples that have one */
-	uint64_t tail_ns; /* of the last sample of an exec or exit */
+	struct tail tails[TAILS];
+	uint32_t n_tails;
 	bool has_stack, written;
 	bool tail; /* the stack was taken at exec or exit */
 	struct seam_pd_stack stack;
@@ -198,6 +207,16 @@ static void entry_end(struct seam_recorder *r, struct entry *e,
 	e->written = false;
 }
 
+static void tail_begin(struct entry *e, uint64_t time_ns)
+{
+	e->tails[e->n_tails++ % TAILS] = (struct tail){time_ns, 0};
+}
+
+static void tail_end(struct entry *e, uint64_t time_ns)
+{
+	e->tails[(e->n_tails - 1) % TAILS].to_ns = time_ns;
+}
+
 /* Makes cookie the task's entry; another that was open is over. */
 static void entry_is(struct seam_recorder *r, struct entry *e, uint64_t cookie,
 		     uint32_t pid, uint64_t time_ns)
@@ -237,7 +256,7 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		e->last_ns = sample->time_ns;
 		e->written = false; /* a late one: the stack comes again */
 		if (e->has_stack && e->tail)
-			e->tail_ns = sample->time_ns;
+			tail_end(e, sample->time_ns);
 		if (e->has_stack)
 			e->served++;
 		else
@@ -273,6 +292,8 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 	e->ips = ips;
 	e->has_stack = true;
 	e->tail = stack->before_exec || stack->at_exit;
+	if (e->tail)
+		tail_begin(e, stack->time_ns);
 	e->served += e->waiting;
 	e->waiting = 0;
 	/* Not so at exec and exit: what the kernel says of them may have
@@ -300,12 +321,16 @@ static void on_record(void *ctx, uint64_t time_ns,
 	note(r, seam_sidequeue_add(&r->side, record));
 }
 
-static uint64_t tail_of(void *ctx, uint32_t tid)
+static uint64_t tail_of(void *ctx, uint32_t tid, uint64_t time_ns)
 {
 	struct seam_recorder *r = ctx;
 	const struct entry *e = seam_idmap_get(&r->entries, tid);
 
-	return e ? e->tail_ns : 0;
+	for (int i = 0; e && i < TAILS; i++)
+		if (e->tails[i].from_ns <= time_ns &&
+		    time_ns <= e->tails[i].to_ns)
+			return e->tails[i].to_ns;
+	return 0;
 }
 
 static int write_side(void *ctx, const struct perf_event_header *record)

@@ -51,10 +51,10 @@ static void stamp(uint8_t *record, const struct seam_sidequeue_ops *ops)
 
 	if (!tid)
 		return;
-	tail = ops->tail_of(ops->ctx, tid);
 	memcpy(&time, record + h->size - TAIL_TIME, sizeof(time));
+	tail = ops->tail_of(ops->ctx, tid, time);
 	/* Behind the last sample and its stack, which has the next number. */
-	if (tail && time <= tail + 1)
+	if (tail)
 		time = tail + 2;
 	memcpy(record + h->size - TAIL_TIME, &time, sizeof(time));
 }

@@ -24,11 +24,12 @@ int seam_sidequeue_add(struct seam_sidequeue *q,
 		       const struct perf_event_header *record);
 /*
  * Gives the records of earlier readings to write, and makes those of this
- * one old; all: these too. tail_of says when a thread's last exec or exit
- * ended, as far as samples tell; 0: nothing known.
+ * one old; all: these too. tail_of says when the exec or exit that a thread
+ * was in at a time ended, as far as samples tell; 0: it was in none, or there
+ * were no samples after that time.
  */
 struct seam_sidequeue_ops {
-	uint64_t (*tail_of)(void *ctx, uint32_t tid);
+	uint64_t (*tail_of)(void *ctx, uint32_t tid, uint64_t time_ns);
 	int (*write)(void *ctx, const struct perf_event_header *record);
 	void *ctx;
 };
