@@ -163,6 +163,10 @@ static __always_inline void take_stack(struct task_struct *task,
 		return;
 	count(SEAM_COUNT_UNWINDS);
 	end = unwind(&env);
+	/* Something ran in between, and the stack is not the event's now. */
+	if ((flags & SEAM_STACK_MOVED) &&
+	    (end == SEAM_BAD_CFA || end == SEAM_UNREADABLE))
+		end = SEAM_REGS_DIFFER;
 	if (end == SEAM_NO_RULE || (end == SEAM_NO_TABLE && env.scratch->asked))
 		emit_copy(&env, cookie, flags, end, began);
 	else

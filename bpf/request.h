@@ -230,9 +230,12 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 		count(SEAM_COUNT_SKIPPED);
 		el->state.flags &= ~ELEMENT_TAKEN;
 	} else if (cookie) {
-		if (regs_moved(el->state.regs,
-			       (struct pt_regs___kernel *)bpf_task_pt_regs(
-				       task))) {
+		struct pt_regs___kernel *regs =
+			(struct pt_regs___kernel *)bpf_task_pt_regs(task);
+
+		if (el->state.flags & ELEMENT_FLUX) {
+			regs_save(el->state.regs, regs);
+		} else if (regs_moved(el->state.regs, regs)) {
 			count(SEAM_COUNT_MOVED);
 			flags |= SEAM_STACK_MOVED;
 		}
