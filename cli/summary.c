@@ -153,7 +153,6 @@ static json_t *json_summary(const struct seam_summary *sum)
 	json_object_set_new(root, "served_per_unwind",
 			    json_real(ratio(served(sum), sum->stacks)));
 	set_count(root, "served_most", sum->max_served);
-	set_count(root, "again", c->again);
 	set_count(root, "moved", c->moved);
 	set_count(root, "own", c->own);
 	set_count(root, "copies", c->copies);

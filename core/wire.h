@@ -49,7 +49,6 @@ enum seam_stack_flags {
 	SEAM_STACK_EAGER = 1, /* at exec, exit or the event, not deferred */
 	SEAM_STACK_MOVED = 2, /* registers changed between event and unwind */
 	SEAM_STACK_OUTSIDE = 4, /* taken from a sleeping task, from outside */
-	SEAM_STACK_AGAIN = 8, /* a second unwind of the same entry */
 	SEAM_STACK_EXEC = 16, /* of the program that an exec replaces */
 	SEAM_STACK_EXIT = 32, /* the task's last */
 };
@@ -132,7 +131,6 @@ enum seam_count {
 	SEAM_COUNT_NO_SCRATCH, /* every scratch buffer in use */
 	SEAM_COUNT_REFUSED, /* the kernel refused the task work */
 	SEAM_COUNT_CLOSED, /* joined a stack that was just written */
-	SEAM_COUNT_AGAIN, /* a second unwind of one entry */
 	SEAM_COUNT_STALE, /* element of a dead task met under its tid */
 	SEAM_COUNT_SKIPPED, /* callback found its stack taken eagerly */
 	SEAM_COUNT_MOVED, /* registers changed before the unwind */

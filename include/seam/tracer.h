@@ -110,7 +110,6 @@ struct seam_counts {
 	uint64_t wanted; /* of those, that want a user half */
 	uint64_t own; /* taken inside seam's own unwind: not given */
 	uint64_t unwinds; /* user stacks taken */
-	uint64_t again; /* second stacks of one entry */
 	uint64_t moved; /* registers changed between event and unwind */
 	uint64_t copies, copy_bytes; /* stacks unwound by the library */
 	uint64_t frames, unwind_ns; /* of what the kernel side unwound */

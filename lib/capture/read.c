@@ -321,7 +321,6 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->wanted = k.count[SEAM_COUNT_WANTED];
 	ret->own = s->own;
 	ret->unwinds = k.count[SEAM_COUNT_UNWINDS];
-	ret->again = k.count[SEAM_COUNT_AGAIN];
 	ret->moved = k.count[SEAM_COUNT_MOVED];
 	ret->copies = k.count[SEAM_COUNT_COPIES];
 	ret->copy_bytes = k.count[SEAM_COUNT_COPY_BYTES];
