@@ -139,8 +139,10 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 	if (seam_sframe_open(&sf, bytes, size))
 		return -EINVAL;
 	if (size > t->last - t->first) {
+		/* Asked for ever: its stacks come as copies. */
+		ref.state = SEAM_TABLE_ASKED;
 		t->stats.too_big++;
-		return note_none(t, key);
+		return seam_kernel_table_put(t->kernel, key, &ref);
 	}
 	loaded = realloc(t->loaded, (t->n + 1) * sizeof(*loaded));
 	if (!loaded)
