@@ -90,10 +90,15 @@ static __always_inline uint32_t copy_stack(struct seam_env *env, uint64_t from,
 {
 	struct scratch *s = env->scratch;
 
-	s->nr = 0;
-	while (s->nr < want) {
-		uint32_t done = s->nr & ~(COPY_CHUNK - 1);
-		uint32_t left = want - done;
+	/* Counted in memory, as in unwind_once; volatile, or the compiler
+	 * would know each round's value, and so the verifier. */
+	volatile uint32_t *nr = &s->nr;
+
+	*nr = 0;
+	s->want = want;
+	while (*nr < s->want) {
+		uint32_t done = *nr & ~(COPY_CHUNK - 1);
+		uint32_t left = s->want - done;
 
 		SEAM_LOOP_GUARD;
 		if (done > SEAM_MAX_COPY - COPY_CHUNK)
@@ -102,9 +107,9 @@ static __always_inline uint32_t copy_stack(struct seam_env *env, uint64_t from,
 			left = COPY_CHUNK;
 		if (read_user(env, s->bytes + done, left, from + done))
 			break;
-		s->nr = done + left;
+		*nr = done + left;
 	}
-	return s->nr;
+	return *nr;
 }
 
 static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,

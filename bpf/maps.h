@@ -31,6 +31,7 @@ const volatile uint32_t seam_stack_copy = 65536;
 const volatile bool seam_kfunc_impl = true; /* 6.18's spelling */
 /* The high part of our events' BPF cookies; the low is the event's number. */
 const volatile uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
+const volatile uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS];
 
 /* Moves when a table is added or taken away: cached mappings are stale. */
 uint32_t seam_tables_generation;
@@ -130,6 +131,7 @@ struct scratch {
 	struct seam_wire_miss miss;
 	struct seam_cursor cursor;
 	uint32_t nr; /* frames found */
+	uint32_t want; /* bytes of a copy */
 	uint32_t asked; /* a table was missing that may come */
 	uint32_t other; /* the task is not current: its memory is read by the
 			 * sleepable caller only */
@@ -164,9 +166,12 @@ struct sample_buffer {
 	uint64_t ips[SEAM_MAX_KERNEL];
 };
 
+/* A clock may tick while a tracepoint's sample is built. */
+enum buffer_slot { BUFFER_EVENT, BUFFER_TRACEPOINT, BUFFER_SLOTS };
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, BUFFER_SLOTS);
 	__type(key, uint32_t);
 	__type(value, struct sample_buffer);
 } sample_buffers SEC(".maps");

@@ -258,9 +258,9 @@ static __always_inline struct element *take_now(struct task_struct *task,
 
 	if (!el || (el->state.flags & (ELEMENT_TAKEN | ELEMENT_EXIT)))
 		return NULL;
-	cookie = entry_open(
-		el, (struct pt_regs___kernel *)bpf_task_pt_regs(task), task,
-		&first);
+	cookie = entry_open(el,
+			    (struct pt_regs___kernel *)bpf_task_pt_regs(task),
+			    task, &first);
 	el->state.flags |= ELEMENT_RUNNING;
 	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER | flags,
 		   HOW_NOFAULT);

@@ -82,31 +82,15 @@ static __always_inline int sample_emit(void *ctx, struct sample_buffer *buf,
 	return 0;
 }
 
-SEC("perf_event")
-int seam_event(struct bpf_perf_event_data *ctx)
+/* What an event and a tracepoint have in common: one sample. */
+static __always_inline int take_sample(void *ctx, struct sample_buffer *buf,
+				       struct task_struct *task, uint32_t event,
+				       bool in_user)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t event = bpf_get_attach_cookie(ctx) & ~SEAM_EVENT_TAG_MASK;
-	uint32_t zero = 0;
-	uint64_t now = bpf_ktime_get_ns();
-	volatile uint64_t *cs = (volatile uint64_t *)&ctx->regs.cs;
-	bool in_user = *cs & 3;
-	struct sample_buffer *buf;
 	struct element *el = NULL;
 
-	count_event(event);
-	if (!is_watched(task)) {
-		count(SEAM_COUNT_FILTERED);
-		return 0;
-	}
-	buf = bpf_map_lookup_elem(&sample_buffers, &zero);
-	if (!buf)
-		return 0;
 	count(SEAM_COUNT_SAMPLES);
 	head_fill(&buf->sample.head, SEAM_WIRE_SAMPLE, task, 0);
-	buf->sample.head.time_ns = now;
-	buf->sample.ip = ctx->regs.rip;
-	buf->sample.period = ctx->sample_period;
 	buf->sample.event = event;
 	buf->sample.flags = in_user ? SEAM_SAMPLE_USER : 0;
 	buf->sample.end = SEAM_NO_USER;
@@ -119,7 +103,61 @@ int seam_event(struct bpf_perf_event_data *ctx)
 			buf->sample.flags |= SEAM_SAMPLE_OWN;
 		}
 	}
-	sample_emit(ctx, buf, !in_user);
+	return sample_emit(ctx, buf, !in_user);
+}
+
+SEC("perf_event")
+int seam_event(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t event = bpf_get_attach_cookie(ctx) & ~SEAM_EVENT_TAG_MASK;
+	volatile uint64_t *cs = (volatile uint64_t *)&ctx->regs.cs;
+	uint32_t slot = BUFFER_EVENT;
+	struct sample_buffer *buf;
+
+	count_event(event);
+	if (!is_watched(task)) {
+		count(SEAM_COUNT_FILTERED);
+		return 0;
+	}
+	buf = bpf_map_lookup_elem(&sample_buffers, &slot);
+	if (!buf)
+		return 0;
+	buf->sample.ip = ctx->regs.rip;
+	buf->sample.period = ctx->sample_period;
+	take_sample(ctx, buf, task, event, *cs & 3);
+	return 0;
+}
+
+/*
+ * Any tracepoint, raw: the kernel would run a classic one through an event
+ * that filters no task. So tasks and periods are counted here. The stack
+ * begins with our own frames; the library takes them off.
+ */
+SEC("raw_tp")
+int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t event = bpf_get_attach_cookie(ctx) & ~SEAM_EVENT_TAG_MASK;
+	struct seam_cpu_state *cpu = cpu_state();
+	uint32_t slot = BUFFER_TRACEPOINT;
+	struct sample_buffer *buf;
+
+	count_event(event);
+	if (!is_watched(task)) {
+		count(SEAM_COUNT_FILTERED);
+		return 0;
+	}
+	if (!cpu || event >= SEAM_MAX_EVENTS ||
+	    ++cpu->since_sample[event] < seam_tracepoint_period[event])
+		return 0;
+	cpu->since_sample[event] = 0;
+	buf = bpf_map_lookup_elem(&sample_buffers, &slot);
+	if (!buf)
+		return 0;
+	buf->sample.ip = 0;
+	buf->sample.period = seam_tracepoint_period[event];
+	take_sample(ctx, buf, task, event, false);
 	return 0;
 }
 

@@ -158,6 +158,7 @@ struct seam_cpu_state {
 	uint64_t counts[SEAM_COUNT_MAX];
 	uint64_t ends[SEAM_END_MAX]; /* user stacks written, by end code */
 	uint64_t event_runs[SEAM_MAX_EVENTS];
+	uint64_t since_sample[SEAM_MAX_EVENTS]; /* of tracepoints */
 };
 
 /* Which tasks are sampled: the watched map holds tgids or tids. */

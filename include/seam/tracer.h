@@ -11,7 +11,7 @@
  *
  *	seam_session_open(&session_opts, &session, &err);
  *	seam_client_add(session, &client_opts, &err);
- *	seam_session_start(session);
+ *	seam_session_start(session, &err);
  *	while (going) {
  *		poll(seam_session_fd(session), 100 ms);
  *		seam_session_read(session);
@@ -126,7 +126,7 @@ int seam_session_open(const struct seam_session_opts *opts,
 		      struct seam_session **ret, struct seam_errinfo *reterr);
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		    struct seam_errinfo *reterr);
-int seam_session_start(struct seam_session *s);
+int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr);
 /* Readable when something waits; borrowed. Read every 100 ms at least. */
 int seam_session_fd(const struct seam_session *s);
 int seam_session_read(struct seam_session *s);

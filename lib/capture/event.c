@@ -124,6 +124,14 @@ static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
 			       ev->attr.config == PERF_COUNT_SW_CPU_CLOCK;
 		return 0;
 	}
+	/* SUBSYSTEM:NAME. An event that counts nothing lends it its ids. */
+	if (strchr(name, ':') && strlen(name) < sizeof(ev->name)) {
+		strcpy(ev->name, name);
+		ev->is_tracepoint = true;
+		ev->attr.type = PERF_TYPE_SOFTWARE;
+		ev->attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+		return 0;
+	}
 	return seam_fail(reterr, -EINVAL,
 			 "'%.40s' is no event that seam knows; 'seam record "
 			 "--help' lists them",
@@ -153,6 +161,8 @@ static void set_period(const struct seam_event_spec *spec,
 		ev->period_ns =
 			spec->freq ? 1000000000 / spec->freq : spec->period;
 		attr->sample_period = ev->period_ns;
+	} else if (ev->is_tracepoint) {
+		attr->sample_period = spec->period ? spec->period : 1;
 	} else if (spec->freq) {
 		attr->freq = 1;
 		attr->sample_freq = spec->freq;
@@ -232,7 +242,7 @@ void seam_event_close(struct seam_event *ev)
 
 int seam_event_enable(struct seam_event *ev, bool on)
 {
-	for (size_t i = 0; i < ev->n; i++)
+	for (size_t i = 0; !ev->is_tracepoint && i < ev->n; i++)
 		if (ioctl(ev->fds[i],
 			  on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
 			  0))
@@ -249,7 +259,7 @@ uint64_t seam_event_expected(const struct seam_event *ev)
 {
 	uint64_t total = 0, value[2];
 
-	if (ev->attr.freq || ev->is_clock)
+	if (ev->attr.freq || ev->is_clock || ev->is_tracepoint)
 		return 0;
 	for (size_t i = 0; i < ev->n; i++)
 		if (read(ev->fds[i], value, sizeof(value)) == sizeof(value))

@@ -24,6 +24,7 @@ struct seam_event_spec { /* what the user asked for */
 struct seam_event {
 	char name[64];
 	struct perf_event_attr attr;
+	bool is_tracepoint; /* SUBSYSTEM:NAME */
 	bool is_clock; /* counts ns */
 	uint64_t period_ns; /* of a clock */
 	int *fds; /* one for each online CPU */

@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/fail.h"
@@ -32,6 +33,8 @@ struct seam_kernel {
 	size_t arena_size;
 	int poll_fd;
 	uint64_t event_tag;
+	int tracepoints[SEAM_MAX_EVENTS]; /* attached ones */
+	size_t n_tracepoints;
 	seam_record_fn *fn;
 	void *fn_ctx;
 };
@@ -90,6 +93,9 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	skel->rodata->seam_max_stack = opts->max_stack;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
 	skel->rodata->seam_kfunc_impl = impl;
+	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
+		skel->rodata->seam_tracepoint_period[i] =
+			opts->tracepoint_period[i];
 	if (!impl)
 		hide_impl(skel);
 	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
@@ -240,6 +246,8 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 		return NULL;
 	for (size_t i = 0; i < k->n_links; i++)
 		bpf_link__destroy(k->links[i]);
+	for (size_t i = 0; i < k->n_tracepoints; i++)
+		close(k->tracepoints[i]);
 	ring_buffer__free(k->samples);
 	ring_buffer__free(k->copies);
 	if (k->poll_fd >= 0)
@@ -265,6 +273,43 @@ int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event)
 	if (!link)
 		return -errno;
 	k->links[k->n_links++] = link;
+	return 0;
+}
+
+/*
+ * By hand, since libbpf 1.1 gives raw tracepoints no cookie. The layout of
+ * the kernel's union bpf_attr for BPF_RAW_TRACEPOINT_OPEN, Linux 6.10.
+ */
+static int raw_tracepoint_open(const char *name, int prog_fd, uint64_t cookie)
+{
+	struct {
+		uint64_t name;
+		uint32_t prog_fd, pad;
+		uint64_t cookie;
+	} attr = {
+		.name = (uint64_t)(uintptr_t)name,
+		.prog_fd = (uint32_t)prog_fd,
+		.cookie = cookie,
+	};
+	long fd =
+		syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
+				  uint32_t event)
+{
+	int fd;
+
+	if (k->n_tracepoints >= SEAM_MAX_EVENTS)
+		return -E2BIG;
+	fd = raw_tracepoint_open(
+		name, bpf_program__fd(k->skel->progs.seam_tracepoint),
+		k->event_tag | event);
+	if (fd < 0)
+		return fd;
+	k->tracepoints[k->n_tracepoints++] = fd;
 	return 0;
 }
 
@@ -389,6 +434,19 @@ int seam_kernel_take_sleepers(struct seam_kernel *k)
 	return err;
 }
 
+/* Hits that came while the program was at work on the same CPU. */
+static uint64_t tracepoint_misses(struct seam_kernel *k)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(
+		    bpf_program__fd(k->skel->progs.seam_tracepoint), &info,
+		    &size))
+		return 0;
+	return info.recursion_misses;
+}
+
 int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
 {
 	struct seam_cpu_state *cpus;
@@ -413,6 +471,7 @@ int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
 		for (int i = 0; i < SEAM_MAX_EVENTS; i++)
 			ret->event_runs[i] += cpus[c].event_runs[i];
 	}
+	ret->tracepoint_misses = tracepoint_misses(k);
 	free(cpus);
 	return err;
 }

@@ -19,6 +19,7 @@ struct seam_kernel_opts {
 	enum seam_watch watch;
 	uint32_t max_stack; /* frames, 1 to SEAM_MAX_FRAMES */
 	uint32_t stack_copy; /* bytes, at most SEAM_MAX_COPY */
+	uint64_t tracepoint_period[SEAM_MAX_EVENTS];
 };
 
 /* Loads and attaches what follows tasks; no event yet. */
@@ -29,6 +30,10 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k);
 /* Runs the sampler at each overflow of a perf event, which stays the
  * caller's and must outlive k. event: its number in the records. */
 int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event);
+
+/* At each hit of a tracepoint. -ENOENT: there is none of that name. */
+int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
+				  uint32_t event);
 
 int seam_kernel_watch(struct seam_kernel *k, uint32_t id);
 /* Watches the process from the end of its next exec on. */
@@ -68,6 +73,7 @@ struct seam_kernel_counts {
 	uint64_t count[SEAM_COUNT_MAX];
 	uint64_t end[SEAM_END_MAX];
 	uint64_t event_runs[SEAM_MAX_EVENTS];
+	uint64_t tracepoint_misses; /* the kernel's count of runs it skipped */
 };
 int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret);
 

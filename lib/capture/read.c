@@ -179,6 +179,17 @@ static int read_copies(struct seam_session *s)
 	return err;
 }
 
+static void strip_tracepoint(struct seam_session *s, struct seam_sample *sample)
+{
+	size_t n = seam_strip_count(&s->strip, sample->kernel_ips,
+				    sample->n_kernel);
+
+	sample->kernel_ips += n;
+	sample->n_kernel -= n;
+	if (sample->n_kernel)
+		sample->ip = sample->kernel_ips[0];
+}
+
 static void give_sample(struct seam_session *s,
 			const struct seam_wire_sample *rec, size_t size)
 {
@@ -195,15 +206,19 @@ static void give_sample(struct seam_session *s,
 		.end = rec->head.cookie ? 0 : (int)rec->end,
 	};
 
-	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < rec->nr)
+	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < rec->nr ||
+	    rec->event >= s->n_events)
 		return;
 	if (rec->flags & SEAM_SAMPLE_OWN) {
 		s->own++;
 		return;
 	}
 	sample.n_kernel = rec->nr;
-	if (rec->nr)
-		sample.kernel_ips = rec->ips;
+	sample.kernel_ips = rec->ips;
+	if (s->events[rec->event].is_tracepoint)
+		strip_tracepoint(s, &sample);
+	if (!sample.n_kernel)
+		sample.kernel_ips = NULL;
 	s->client.on_sample(s->client.ctx, &sample);
 }
 

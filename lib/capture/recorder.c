@@ -441,12 +441,15 @@ int seam_recorder_open(const struct seam_recorder_opts *opts,
 
 int seam_recorder_start(struct seam_recorder *r, struct seam_errinfo *reterr)
 {
-	int err = seam_session_start(r->session);
+	int err;
 
-	if (err)
+	if (reterr)
+		reterr->reason[0] = 0;
+	err = seam_session_start(r->session, reterr);
+	if (err && !(reterr && reterr->reason[0]))
 		return seam_fail(reterr, err, "starting the events failed (%s)",
 				 strerror(-err));
-	return r->err;
+	return err ? err : r->err;
 }
 
 int seam_recorder_fd(const struct seam_recorder *r)

@@ -9,6 +9,7 @@
 #include "capture/process.h"
 #include "capture/session.h"
 #include "capture/sideband.h"
+#include "capture/strip.h"
 #include "capture/tables.h"
 
 /* A stack copy that the library has unwound, until its turn comes. */
@@ -28,6 +29,7 @@ struct seam_session {
 	struct seam_processes processes;
 	struct seam_tables *tables;
 	struct seam_idmap followed; /* pids whose records are delivered */
+	struct seam_strip strip; /* for tracepoints */
 	uint64_t start_ns;
 	bool running;
 

@@ -108,6 +108,11 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	};
 	int err;
 
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].is_tracepoint)
+			opts.tracepoint_period[i] =
+				s->events[i].attr.sample_period;
+
 	err = seam_kernel_open(&opts, &s->kernel, reterr);
 	if (err)
 		return err;
@@ -141,17 +146,41 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 	return err;
 }
 
-static int attach_events(struct seam_session *s)
+static int attach_tracepoint(struct seam_session *s, size_t i,
+			     struct seam_errinfo *reterr)
 {
-	for (size_t i = 0; i < s->n_events; i++)
-		for (size_t j = 0; j < s->events[i].n; j++) {
-			int err = seam_kernel_attach(
-				s->kernel, s->events[i].fds[j], (uint32_t)i);
+	const char *name = s->events[i].name;
+	int err = s->strip.n ? 0 : seam_strip_open(&s->strip);
 
-			if (err)
-				return err;
+	if (!err)
+		err = seam_kernel_attach_tracepoint(
+			s->kernel, strchr(name, ':') + 1, (uint32_t)i);
+	if (err == -ENOENT)
+		return seam_fail(
+			reterr, err,
+			"this kernel has no tracepoint %s (those of "
+			"single system calls are raw_syscalls:sys_enter "
+			"and sys_exit)",
+			name);
+	return err;
+}
+
+static int attach_events(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < s->n_events; i++) {
+		struct seam_event *ev = &s->events[i];
+
+		if (ev->is_tracepoint) {
+			err = attach_tracepoint(s, i, reterr);
+			continue;
 		}
-	return 0;
+		for (size_t j = 0; !err && j < ev->n; j++)
+			err = seam_kernel_attach(s->kernel, ev->fds[j],
+						 (uint32_t)i);
+	}
+	return err;
 }
 
 static int on_synth(void *ctx, const struct perf_event_header *record)
@@ -209,7 +238,7 @@ static int watch_targets(struct seam_session *s)
 	return err;
 }
 
-int seam_session_start(struct seam_session *s)
+int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	int err = seam_sideband_enable(s->sideband);
 
@@ -219,7 +248,7 @@ int seam_session_start(struct seam_session *s)
 	if (!err && s->client.path)
 		seam_tables_preload(s->tables, s->client.path);
 	if (!err)
-		err = attach_events(s);
+		err = attach_events(s, reterr);
 	if (!err)
 		err = watch_targets(s);
 	for (size_t i = 0; !err && i < s->n_events; i++)
@@ -286,6 +315,7 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	seam_processes_fini(&s->processes);
 	seam_images_fini(&s->images);
 	seam_idmap_fini(&s->followed, NULL);
+	seam_strip_fini(&s->strip);
 	seam_batch_fini(&s->samples);
 	seam_batch_fini(&s->copies);
 	for (size_t i = 0; i < s->n_unwound; i++)
