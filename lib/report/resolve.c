@@ -147,10 +147,11 @@ static void look_up(struct seam_resolver *r, const struct key *key,
 }
 
 /* The kernel returns from a signal handler into a trampoline, at its very
- * first byte: looked up one byte earlier it would be the function before. */
+ * first byte: looked up one byte earlier it would be the function before.
+ * In the system call at its end it is still the handler's frame that goes. */
 static bool is_trampoline(const struct seam_name *name)
 {
-	return name->sym && !name->off &&
+	return name->sym &&
 	       (!strcmp(name->sym, "__restore_rt") ||
 		!strcmp(name->sym, "__restore") ||
 		!strcmp(name->sym, "__kernel_rt_sigreturn"));
@@ -265,7 +266,7 @@ static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
 	if (rc)
 		return rc;
 	*ret_running = !f->kernel && is_trampoline(ret);
-	if (!exact && !*ret_running) {
+	if (!exact && (!*ret_running || ret->off)) {
 		key.exact = 0;
 		rc = cached(r, key, &before);
 		if (rc)
