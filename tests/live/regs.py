@@ -1,0 +1,269 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: a sample's stack is the one of its event, whatever happens to
+the registers on the way back to user space.
+
+Two programs make the kernel change them there: storms of signals, with
+handlers on the thread's stack and on one of their own, and restartable
+sequences that are aborted. Each stack is one of the program's own paths, and
+a sample taken in user mode has its own ip for a leaf.
+"""
+
+import re
+import struct
+import sys
+
+import livetest
+
+SIGNALS = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long sink;
+static volatile int done;
+static int main_tid;
+
+static long cpu_ms(void)
+{
+	struct timespec t;
+	long ret;
+	__asm__ volatile("syscall" : "=a"(ret) : "0"(228L), "D"(2L), "S"(&t)
+			 : "rcx", "r11", "memory");
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+void in_handler(void) { for (int i = 0; i < 3000; i++) sink += i; }
+void normal(int sig) { in_handler(); __asm__ volatile(""); }
+void alternate(int sig) { in_handler(); __asm__ volatile(""); }
+void spin_c(void) { for (int i = 0; i < 20000; i++) sink += i; }
+void spin_b(int n)
+{
+	volatile char pad[n];
+	pad[0] = 1;
+	spin_c();
+	__asm__ volatile("");
+}
+void spin_a(void) { spin_b(100 + (int)(sink & 63)); __asm__ volatile(""); }
+void *storm(void *arg)
+{
+	while (!done) {
+		syscall(SYS_tgkill, getpid(), main_tid, SIGUSR1);
+		syscall(SYS_tgkill, getpid(), main_tid, SIGUSR2);
+	}
+	return NULL;
+}
+void setup(void)
+{
+	struct itimerval it = {{0, 1000}, {0, 1000}};
+	struct sigaction sa;
+	stack_t ss;
+
+	memset(&sa, 0, sizeof(sa));
+	memset(&ss, 0, sizeof(ss));
+	ss.ss_size = 65536;
+	ss.ss_sp = malloc(ss.ss_size);
+	sigaltstack(&ss, NULL);
+	sa.sa_handler = normal;
+	sa.sa_flags = SA_RESTART;
+	sigaction(SIGUSR1, &sa, NULL);
+	sigaction(SIGALRM, &sa, NULL);
+	sa.sa_handler = alternate;
+	sa.sa_flags = SA_RESTART | SA_ONSTACK;
+	sigaction(SIGUSR2, &sa, NULL);
+	main_tid = (int)syscall(SYS_gettid);
+	setitimer(ITIMER_REAL, &it, NULL);
+}
+int main(void)
+{
+	pthread_t t;
+
+	setup();
+	pthread_create(&t, NULL, storm, NULL);
+	while (cpu_ms() < 1500)
+		spin_a();
+	done = 1;
+	_exit(0);
+}
+"""
+
+RSEQ = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/rseq.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long sink, aborts;
+
+static long cpu_ms(void)
+{
+	struct timespec t;
+	long ret;
+	__asm__ volatile("syscall" : "=a"(ret) : "0"(228L), "D"(2L), "S"(&t)
+			 : "rcx", "r11", "memory");
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+/* Other frames than the sequence's: what an abort goes to. */
+void aborted(void)
+{
+	aborts++;
+	for (int i = 0; i < 30000; i++) sink += i;
+}
+void sequence(struct rseq *rs)
+{
+	__asm__ goto volatile(
+		".pushsection .data.rseq, \"aw\"\n"
+		".balign 32\n"
+		"3: .long 0, 0\n"
+		".quad 1f, 2f - 1f, 4f\n"
+		".popsection\n"
+		"leaq 3b(%%rip), %%rax\n"
+		"movq %%rax, %c[off](%[rs])\n"
+		"1: movl $20000, %%ecx\n"
+		"5: decl %%ecx\n"
+		"jnz 5b\n"
+		"2: jmp 6f\n"
+		".byte 0x0f, 0xb9, 0x3d\n"
+		".long 0x53053053\n"
+		"4: jmp %l[abort]\n"
+		"6:\n"
+		: : [rs] "r"(rs), [off] "i"(__builtin_offsetof(struct rseq,
+								rseq_cs))
+		: "rax", "rcx", "memory", "cc" : abort);
+	return;
+abort:
+	aborted();
+	__asm__ volatile("");
+}
+void caller(struct rseq *rs) { sequence(rs); __asm__ volatile(""); }
+void on_alarm(int sig) { for (int i = 0; i < 500; i++) sink += i; }
+int main(void)
+{
+	struct itimerval it = {{0, 1000}, {0, 1000}};
+	struct rseq *rs = (struct rseq *)((char *)__builtin_thread_pointer() +
+					  __rseq_offset);
+	struct sigaction sa;
+
+	if (!__rseq_size)
+		return 77;
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_alarm;
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &it, NULL);
+	while (cpu_ms() < 1500)
+		caller(rs);
+	dprintf(1, "%lu\n", aborts);
+	_exit(0);
+}
+"""
+
+START = r"_start __libc_start_main(_impl)? __libc_start_call_main main"
+# Where a handler is entered and left; the kernel makes no other frames.
+HANDLER = r"( __restore_rt( (normal|alternate)( in_handler)?)?)?"
+# A handler of a signal may be interrupted by another before it has begun.
+MAIN_PATH = re.compile(
+    START + r"( spin_a( spin_b( spin_c)?)?| cpu_ms)?(" + HANDLER + r")*$|" + START + " (setup|_exit|pthread_create).*$")
+STORM_PATH = re.compile(
+    r"_*clone3? start_thread storm( (syscall|_*getpid))?(" + HANDLER +
+    r")*$")
+RSEQ_PATH = re.compile(
+    START + r"( caller( sequence( aborted)?)?| cpu_ms)?"
+    r"( __restore_rt( on_alarm)?)?$|" + START + r" (dprintf|_exit)\b.*$")
+
+
+def events_of(path):
+    """(time, tid) -> (ip, in user mode?) of an uncompressed recording."""
+    with open(path, "rb") as f:
+        data = f.read()
+    offset, size = struct.unpack_from("<QQ", data, 40)
+    found, at = {}, offset
+    while at < offset + size:
+        kind, misc, length = struct.unpack_from("<IHH", data, at)
+        if kind == 9:   # id, ip, pid, tid, time
+            ip, _, tid, time = struct.unpack_from("<QIIQ", data, at + 16)
+            found[time, tid] = (ip, misc & 7 == 2)
+        at += length
+    return found
+
+
+def hold(bench, what, recording, allowed):
+    if not bench.test(what + ": recorded", recording.status == 0 and
+                      recording.summary, recording.log):
+        return []
+    events, samples = events_of(recording.data), recording.samples()
+    wrong, other_ip, in_user, differ, inside = [], [], 0, 0, []
+    for sample in samples:
+        frames = livetest.user_frames(sample)
+        ip, user = events.get((sample["time_ns"], sample["tid"]), (0, False))
+        in_user += user
+        if user and (not frames or int(frames[-1]["ip"], 16) != ip):
+            other_ip.append("%x: %s" % (ip, livetest.show(sample)))
+        path = " ".join(livetest.user_path(sample))
+        if sample["end"] == "regs-differ":
+            differ += 1
+        elif "main" in path.split() or "storm" in path.split():
+            inside.append(path)
+            if sample["end"] != "outermost" or \
+                    not any(form.match(path) for form in allowed):
+                wrong.append(path + " | " + livetest.show(sample))
+    bench.note("%s: %d samples, %d in user mode, %d moved, %d regs-differ" % (
+        what, len(samples), in_user, recording.summary["moved"], differ))
+    bench.test(what + ": every stack is a path of the program", not wrong,
+               "%d wrong\n" % len(wrong) + "\n".join(wrong[:5]))
+    bench.test(what + ": the leaf is the event's own ip", not other_ip and
+               in_user > 1000, "%d of %d\n" % (len(other_ip), in_user) +
+               "\n".join(other_ip[:5]))
+    return inside
+
+
+def signals(bench):
+    exe = bench.compile(SIGNALS, "signals", "-pthread")
+    recording = bench.record("-e", "cpu-clock", "-F", "9999", "-z", "0", "--",
+                             exe)
+    inside = hold(bench, "signals", recording, [MAIN_PATH, STORM_PATH])
+    for name in ("spin_c", "normal", "alternate", "storm"):
+        bench.test("signals: there are samples in " + name, sum(
+            name in path.split() for path in inside) > 3)
+    faults = bench.record("-e", "page-faults", "-e", "context-switches", "-c",
+                          "1", "-z", "0", "--", exe)
+    bench.test("signals, at switches: recorded", faults.status == 0,
+               faults.log)
+    wrong = [sample for sample in faults.samples()
+             if "main" in livetest.user_path(sample) and
+             "spin_a" in livetest.user_path(sample) and
+             (sample["end"] != "outermost" or not MAIN_PATH.match(
+                 " ".join(livetest.user_path(sample))))]
+    bench.test("signals, at switches: every stack is a path of the program",
+               not wrong, "\n".join(map(livetest.show, wrong[:5])))
+
+
+def rseq(bench):
+    exe = bench.compile(RSEQ, "rseq")
+    with open(bench.path("aborts"), "w+") as out:
+        recording = bench.record("-e", "cpu-clock", "-F", "9999", "-z", "0",
+                                 "--", exe, stdout=out)
+        out.seek(0)
+        text = out.read()
+    if recording.status == 77:
+        return bench.skip("rseq", "the C library has registered none")
+    bench.test("rseq: sequences were aborted", int(text or 0) > 300, text)
+    inside = hold(bench, "rseq", recording, [RSEQ_PATH])
+    for name in ("sequence", "aborted"):
+        bench.test("rseq: there are samples in " + name, sum(
+            path.split()[-1] == name for path in inside) > 20)
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(signals, rseq))

@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: threads that still sleep when the recording ends get the whole
+stack they sleep with, and none is woken for it.
+
+Their samples are the context switches into that sleep, so nothing but a look
+from outside can give the user half. Sleeps of all kinds: a time, a pipe that
+stays empty, a lock, and a child.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+import livetest
+
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#define STAY() __asm__ volatile("" ::: "memory")
+
+static int empty[2], go[2], deep = 30;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static double slept;
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+void nap(void)
+{
+	struct timespec t = {2, 500000000};
+	double from = now();
+	nanosleep(&t, NULL);
+	slept = now() - from;
+}
+void wait_read(void) { char c; if (read(empty[0], &c, 1) < 0) exit(3); STAY(); }
+void wait_lock(void) { pthread_mutex_lock(&lock); STAY(); }
+void wait_child(void) { wait(NULL); STAY(); }
+void down(int n, void (*last)(void))
+{
+	volatile char pad[1000];
+	pad[0] = 1;
+	if (n > 1) down(n - 1, last); else last();
+	STAY();
+}
+void *thread(void *arg)
+{
+	char c;
+	if (read(go[0], &c, 1) != 1) exit(4);
+	down(deep, arg);
+	return NULL;
+}
+int main(void)
+{
+	void (*all[])(void) = {nap, wait_read, wait_lock, wait_child};
+	pthread_t t[4];
+
+	if (pipe(empty) || pipe(go)) return 1;
+	pthread_mutex_lock(&lock);
+	if (!fork()) { pause(); _exit(0); }
+	for (int i = 0; i < 4; i++) pthread_create(&t[i], NULL, thread, all[i]);
+	puts("ready"); fflush(stdout);
+	getchar();
+	if (write(go[1], "1234", 4) != 4) return 2;
+	pthread_join(t[0], NULL);
+	printf("%f\n", slept); fflush(stdout);
+	kill(0, 9);
+}
+"""
+CALLS = {"nap": "nanosleep", "wait_read": "read", "wait_lock": "lock",
+         "wait_child": "wait"}
+DEEP = 30
+
+
+def switches(pid):
+    """tid -> voluntary context switches."""
+    found = {}
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, tid)) as f:
+            found[int(tid)] = int(
+                f.read().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+    return found
+
+
+def sleepers(bench):
+    exe = bench.compile("#include <signal.h>\n" + SOURCE, "sleepers",
+                        "-pthread")
+    process = bench.start([exe], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, start_new_session=True)
+    process.stdout.readline()
+    recorder = bench.recorder("-p", str(process.pid), "-e",
+                              "context-switches", "-c", "1").ready()
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    time.sleep(0.7)
+    before = switches(process.pid)
+    recording = recorder.interrupt()
+    after = switches(process.pid)
+    slept = float(process.stdout.readline())
+    bench.test("recorded", recording.status == 0 and recording.summary,
+               recording.log)
+    bench.test("no thread was woken", before == after and len(before) == 5,
+               "%s, then %s" % (before, after))
+    bench.test("a sleep of 2.5 s took as long", 2.499 < slept < 2.8, slept)
+    last = {}
+    for sample in recording.samples():
+        if sample["pid"] == process.pid:
+            last[sample["tid"]] = sample
+    found = {}
+    for tid, sample in last.items():
+        path = livetest.user_path(sample)
+        name = next((n for n in path if n in CALLS), "main")
+        found[name] = (sample, path)
+    for name, call in CALLS.items():
+        sample, path = found.get(name, (None, []))
+        bench.test("%s: whole, with the kernel's half" % name,
+                   sample and sample["end"] == "outermost" and
+                   path[1:3 + DEEP + 1] == ["start_thread", "thread"] +
+                   ["down"] * DEEP + [name] and call in path[-1] and
+                   any("schedule" in f.get("sym", "")
+                       for f in livetest.kernel_frames(sample)),
+                   sample and livetest.show(sample))
+    sample, path = found.get("main", (None, []))
+    bench.test("main waits for its threads, whole", sample and
+               sample["end"] == "outermost" and "main" in path,
+               sample and livetest.show(sample))
+    bench.test("nothing is pending", recording.summary["end"]["pending"] == 0,
+               recording.summary["end"])
+    bench.note(recording.summary["end"])
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(sleepers))
