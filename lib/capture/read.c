@@ -314,11 +314,14 @@ static uint64_t expected(const struct seam_session *s,
 	uint64_t total = k->count[SEAM_COUNT_EXPIRIES];
 
 	for (size_t i = 0; i < s->n_events; i++) {
-		if (!seam_event_can_expect(&s->events[i]))
+		if (s->events[i].is_tracepoint)
+			total += k->event_runs[i];
+		else if (!seam_event_can_expect(&s->events[i]))
 			return 0;
-		total += seam_event_expected(&s->events[i]);
+		else
+			total += seam_event_expected(&s->events[i]);
 	}
-	return total;
+	return total + k->tracepoint_misses;
 }
 
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
