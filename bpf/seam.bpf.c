@@ -28,11 +28,17 @@ static __always_inline bool has_user(struct task_struct *task)
 	       !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
 }
 
-static __always_inline void count_event(uint32_t event)
+/*
+ * Counts a run. Not in the idle task: a virtual machine may let timers
+ * expire there without the interrupt that an event needs, so that expiries
+ * and runs would differ by nobody's loss.
+ */
+static __always_inline void count_event(struct task_struct *task,
+					uint32_t event)
 {
 	struct seam_cpu_state *cpu = cpu_state();
 
-	if (!cpu || event >= SEAM_MAX_EVENTS)
+	if (!cpu || event >= SEAM_MAX_EVENTS || !task->pid)
 		return;
 	cpu->counts[SEAM_COUNT_EVENTS]++;
 	cpu->event_runs[event]++;
@@ -57,7 +63,8 @@ int BPF_PROG(seam_expiry, struct hrtimer *timer)
 							      struct perf_event,
 							      bpf_cookie));
 
-	if ((cookie & SEAM_EVENT_TAG_MASK) == seam_event_tag)
+	if ((cookie & SEAM_EVENT_TAG_MASK) == seam_event_tag &&
+	    bpf_get_current_task_btf()->pid)
 		count(SEAM_COUNT_EXPIRIES);
 	return 0;
 }
@@ -115,7 +122,7 @@ int seam_event(struct bpf_perf_event_data *ctx)
 	uint32_t slot = BUFFER_EVENT;
 	struct sample_buffer *buf;
 
-	count_event(event);
+	count_event(task, event);
 	if (!is_watched(task)) {
 		count(SEAM_COUNT_FILTERED);
 		return 0;
@@ -143,7 +150,7 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	uint32_t slot = BUFFER_TRACEPOINT;
 	struct sample_buffer *buf;
 
-	count_event(event);
+	count_event(task, event);
 	if (!is_watched(task)) {
 		count(SEAM_COUNT_FILTERED);
 		return 0;
