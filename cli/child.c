@@ -26,7 +26,9 @@ static int resolve(const char *name, char *to, size_t room)
 
 	if (strchr(name, '/')) {
 		snprintf(to, room, "%s", name);
-		return access(name, F_OK) ? -errno : 0;
+		if (access(name, F_OK))
+			return -errno;
+		return executable(name) ? 0 : -EACCES;
 	}
 	if (!path)
 		path = "/bin:/usr/bin";

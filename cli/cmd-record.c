@@ -156,10 +156,14 @@ static int open_recorder(struct recording *rec)
 
 	if (!err)
 		err = seam_recorder_start(rec->recorder, &why);
-	if (err)
-		fprintf(stderr, "seam: %s%s%s\n", why.where,
-			why.where[0] ? ": " : "",
+	if (err) {
+		const char *where = why.where;
+
+		if (!strcmp(where, "output"))
+			where = o->output;
+		fprintf(stderr, "seam: %s%s%s\n", where, where[0] ? ": " : "",
 			why.reason[0] ? why.reason : strerror(-err));
+	}
 	return err;
 }
 
@@ -217,6 +221,12 @@ static int finish(struct recording *rec, int err)
 	return status;
 }
 
+/* The status that a shell gives for a command that cannot be run. */
+static int not_run(int err)
+{
+	return err == -ENOENT ? 127 : 126;
+}
+
 int cmd_record(int argc, char **argv)
 {
 	struct record_options opts;
@@ -228,14 +238,13 @@ int cmd_record(int argc, char **argv)
 	rec.signals = open_signals();
 	err = start_child(&rec);
 	if (err)
-		return err == -ENOENT ? 127 : 126; /* as a shell has it */
-	err = open_recorder(&rec);
-	if (!err)
-		err = let_go(&rec);
-	if (!err)
-		status = finish(&rec, loop(&rec));
-	else
+		return not_run(err);
+	if (open_recorder(&rec))
 		status = 1;
+	else if ((err = let_go(&rec)))
+		status = not_run(err);
+	else
+		status = finish(&rec, loop(&rec));
 	child_abandon(&rec.child);
 	seam_recorder_close(rec.recorder);
 	close(rec.signals);
