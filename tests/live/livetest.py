@@ -59,7 +59,8 @@ class Bench:
         """Builds C text without frame pointers; returns the path."""
         out = self.path(name)
         subprocess.run([compiler, "-x", "c", "-", "-o", out, "-O1", "-g0",
-                        "-fomit-frame-pointer", "-fno-inline", *flags],
+                        "-fomit-frame-pointer", "-fno-inline", "-Wl,-z,now",
+                        *flags],
                        input=source, encoding="utf-8", check=True)
         return out
 

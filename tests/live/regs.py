@@ -223,7 +223,7 @@ def hold(bench, what, recording, allowed):
     bench.test(what + ": every stack is a path of the program", not wrong,
                "%d wrong\n" % len(wrong) + "\n".join(wrong[:5]))
     bench.test(what + ": the leaf is the event's own ip", not other_ip and
-               in_user > 1000, "%d of %d\n" % (len(other_ip), in_user) +
+               in_user > 300, "%d of %d\n" % (len(other_ip), in_user) +
                "\n".join(other_ip[:5]))
     return inside
 

@@ -1,0 +1,348 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: whatever goes wrong, record says why in one line, fails, and
+keeps what was recorded before.
+
+Killed at any moment, a full disk, a file size limit, no rights, targets that
+are not there, commands that cannot run, unknown events, an ELF file whose
+CFI lies, and a table cache full of rubbish.
+"""
+
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import time
+
+import livetest
+
+KILLS = 20
+FLUSH_NS = 700000000
+CLOCK = ["-e", "cpu-clock", "-F", "1999"]
+SPIN = "int main(void) { for (volatile long i = 0;; i++); }"
+
+
+def one_line(log, *words):
+    """One line of complaint and no more, that has the words."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    return len(lines) == 1 and lines[0].startswith("seam: ") and \
+        all(word in lines[0] for word in words)
+
+
+def killed(bench):
+    rng = random.Random(6)
+    exe = bench.compile(SPIN, "spin")
+    target = bench.start([exe])
+    perf = subprocess.run([os.path.join(livetest.HERE, "..", "..", "tools",
+                                        "peers.sh"), "--where"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          encoding="utf-8").stdout.strip()
+    missing, unread, perf_fails = [], [], []
+    for i in range(KILLS):
+        recorder = bench.recorder(*CLOCK, "-p", str(target.pid),
+                                  name="killed.data").ready()
+        began = time.monotonic_ns()
+        time.sleep(rng.uniform(0, 1.2))
+        at = time.monotonic_ns()
+        recorder.process.kill()
+        recording = recorder.wait()
+        if not os.path.exists(recording.data) or \
+                not os.path.getsize(recording.data):
+            if at - began > FLUSH_NS:
+                unread.append("%d: no file after %d ms" % (
+                    i, (at - began) // 1000000))
+            continue
+        try:
+            samples = recording.samples()
+        except RuntimeError as error:
+            unread.append("%d after %d ms: %s" % (
+                i, (at - began) // 1000000, error))
+            continue
+        last = max([s["time_ns"] for s in samples] or [began])
+        whole = [s for s in samples if s["end"] == "outermost"]
+        if at - last > FLUSH_NS or len(whole) < 0.99 * len(samples) - 1:
+            missing.append("killed after %d ms, last sample %d ms before, %d "
+                           "of %d whole" % (
+                               (at - began) // 1000000,
+                               (at - last) // 1000000, len(whole),
+                               len(samples)))
+        if perf:
+            done = subprocess.run(
+                [perf, "script", "-i", recording.data, "-F", "time,ip"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                encoding="utf-8")
+            seen = sum(line.rstrip().endswith(":")
+                       for line in done.stdout.splitlines())
+            if done.returncode or seen != len(samples):
+                perf_fails.append("%d of %d: %s" % (seen, len(samples),
+                                                    done.stderr))
+    target.kill()
+    bench.test("killed %d times: every file can be read" % KILLS, not unread,
+               "\n".join(unread))
+    bench.test("killed: all but the last 0.7 s is there, and whole",
+               not missing, "\n".join(missing))
+    if perf:
+        bench.test("killed: perf reads as many samples", not perf_fails,
+                   "\n".join(perf_fails))
+    else:
+        bench.skip("killed: perf reads as many samples", "no newer perf")
+
+
+def full_disk(bench):
+    """A tmpfs of 1 MiB in a mount namespace, which ends with it: so what
+    was recorded is copied out before."""
+    folder = bench.path("tiny")
+    os.mkdir(folder)
+    out = bench.path("out")
+    os.mkdir(out)
+    spin = bench.compile(SPIN, "spin")
+    script = ("mount -t tmpfs -o size=1m tiny {0} || exit 99\n"
+              "{1} record -z 0 -q -e cpu-clock -F 3000 --duration 30 "
+              "-o {0}/perf.data -- {3} 2>{2}/log; echo $? >{2}/status\n"
+              "cp {0}/perf.data {2}/perf.data\n").format(
+                  folder, bench.seam, out, spin)
+    began = time.monotonic()
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script],
+                          env=bench.env)
+    took = time.monotonic() - began
+    if done.returncode == 99:
+        return bench.skip("a full disk", "no tmpfs can be mounted")
+    status = int(open(out + "/status").read())
+    log = open(out + "/log").read()
+    bench.test("a full disk: fails at once, with the reason in one line",
+               status == 1 and took < 20 and
+               one_line(log, "No space left on device"),
+               "status %d after %.1f s: %s" % (status, took, log))
+    readable(bench, "a full disk", out + "/perf.data")
+
+
+def readable(bench, what, path):
+    recording = livetest.Recording(bench, path, 0, "", None)
+    try:
+        samples = recording.samples()
+    except RuntimeError as error:
+        samples = []
+        recording.complaint = str(error)
+    bench.test(what + ": what was recorded before can be read",
+               len(samples) > 100, "%d samples; %s" % (
+                   len(samples), recording.complaint))
+
+
+def size_limit(bench):
+    spin = bench.compile(SPIN, "spin")
+    log = bench.path("limit.log")
+    status = subprocess.run(
+        ["sh", "-c", "ulimit -f 2000; exec %s record -z 0 -q -e cpu-clock -F "
+         "3000 --duration 30 -o %s -- %s 2>%s" % (
+             bench.seam, bench.path("limit.data"), spin, log)],
+        env=bench.env).returncode
+    text = open(log).read()
+    bench.test("a file size limit: fails with the reason in one line",
+               status == 1 and one_line(text, "File too large"),
+               "status %d: %s" % (status, text))
+    readable(bench, "a file size limit", bench.path("limit.data"))
+
+
+def old_file(bench):
+    first = bench.record(*CLOCK, "--", "true", name="same.data")
+    with open(first.data, "rb") as f:
+        before = f.read()
+    second = bench.record(*CLOCK, "--", "true", name="same.data")
+    with open(first.data + ".old", "rb") as f:
+        bench.test("a file that is there is kept as .old",
+                   second.status == 0 and f.read() == before, second.log)
+
+
+def refusals(bench):
+    """Each: what, options, the status, words in the one line."""
+    not_elf = bench.path("text")
+    with open(not_elf, "w") as f:
+        f.write("no program\n")
+    gone = bench.start(["true"])
+    gone.wait()
+    cases = [
+        ("no such process", ["-p", str(gone.pid)], 1, [str(gone.pid)]),
+        ("no such thread", ["-t", str(gone.pid)], 1, [str(gone.pid)]),
+        ("a number that is none", ["-p", "x"], 2, ["x"]),
+        ("an unknown event", ["-e", "no-such", "--", "true"], 1,
+         ["no-such"]),
+        ("no such command", ["--", "no-such-command"], 127,
+         ["no-such-command"]),
+        ("no such path", ["--", "/no/such/command"], 127,
+         ["/no/such/command"]),
+        ("a file that is no program", ["--", not_elf], 126, [not_elf]),
+        ("a folder for a command", ["--", "/"], 126, ["/"]),
+        ("nothing to record", [], 2, []),
+        ("an output that cannot be made", ["--", "true"], 1,
+         ["/no/such/folder"]),
+    ]
+    for what, options, status, words in cases:
+        output = "/no/such/folder/x" if "output" in what else \
+            bench.path("refused.data")
+        done = subprocess.run(
+            [bench.seam, "record", "-o", output, *options], env=bench.env,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+        bench.test(what + ": a reason in one line, status %d" % status,
+                   done.returncode == status and not done.stdout and
+                   one_line(done.stderr, *words),
+                   "status %d: %s" % (done.returncode, done.stderr))
+    bench.test("what is refused leaves no file behind",
+               not os.path.exists(bench.path("refused.data")))
+
+
+def no_rights(bench):
+    folder = bench.path("nobody")
+    os.mkdir(folder)
+    os.chmod(bench.folder, 0o755)
+    os.chmod(folder, 0o777)
+    seam = os.path.join(folder, "seam")
+    shutil.copy(bench.seam, seam)
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+         "--inh-caps=-all", seam, "record", "-o", folder + "/perf.data", "--",
+         "true"], env=dict(os.environ, XDG_CACHE_HOME=folder),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    bench.test("no rights: a reason in one line, and what to do",
+               done.returncode == 1 and one_line(done.stderr) and
+               ("root" in done.stderr or "CAP_" in done.stderr),
+               "status %d: %s" % (done.returncode, done.stderr))
+
+
+def dies_at_once(bench):
+    for i in range(10):
+        target = bench.start(["sleep", "0.%d" % (i % 4)])
+        recorder = bench.recorder(*CLOCK, "-p", str(target.pid),
+                                  name="dying.data")
+        target.kill()
+        target.wait()
+        recording = recorder.wait()
+        good = recording.status == 0 or recording.status == 1 and \
+            one_line(recording.log, str(target.pid))
+        if not good:
+            break
+    bench.test("targets that die as the recording starts", good,
+               "status %d: %s" % (recording.status, recording.log))
+    recording = bench.record(*CLOCK, "--", "true")
+    bench.test("a command that ends at once", recording.status == 0,
+               recording.log)
+
+
+LIAR = r"""
+#include <stdlib.h>
+static volatile unsigned long sink;
+void leaf(void) { for (int i = 0; i < 100000; i++) sink += i; }
+void middle(int n)
+{
+	volatile char pad[n];
+	pad[0] = 1;
+	leaf();
+}
+int compare(const void *a, const void *b) { middle(40); return sink & 1; }
+int main(void)
+{
+	int v[64] = {0};
+	for (int i = 0; i < 8; i++)
+		qsort(v, 64, sizeof(*v), compare);
+	_Exit(0);
+}
+"""
+
+
+def section(data, wanted):
+    """Offset and size of an ELF section."""
+    shoff, = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    headers = [struct.unpack_from("<IIQQQQ", data, shoff + i * size)
+               for i in range(count)]
+    base = headers[names][4]
+    for header in headers:
+        end = data.index(b"\0", base + header[0])
+        if data[base + header[0]:end].decode() == wanted:
+            return header[4], header[5]
+    raise KeyError(wanted)
+
+
+def liars(bench):
+    """CFI with bytes at random; the code is right and the run must not be
+    harmed, nor the tables of others."""
+    rng = random.Random(12)
+    exe = bench.compile(LIAR, "liar")
+    with open(exe, "rb") as f:
+        data = f.read()
+    at, size = section(data, ".eh_frame")
+    bad, ends, others = [], {}, 0
+    for i in range(12):
+        lie = bytearray(data)
+        for _ in range((1, 4, 30)[i % 3]):
+            lie[at + rng.randrange(size)] = rng.randrange(256)
+        if i == 10:
+            lie[at:at + size] = bytes(size)
+        if i == 11:
+            lie[at:at + 4] = b"\xff\xff\xff\x7f"
+        path = bench.path("liar%d" % i)
+        with open(path, "wb") as f:
+            f.write(lie)
+        os.chmod(path, 0o755)
+        recording = bench.record(*CLOCK, "--", path, name="liar.data")
+        if recording.status or not recording.summary:
+            bad.append("lie %d: status %d: %s" % (i, recording.status,
+                                                  recording.log))
+            continue
+        for sample in recording.samples():
+            ends[sample["end"]] = ends.get(sample["end"], 0) + 1
+            leaf = livetest.user_frames(sample)[-1:]
+            if leaf and "ld-linux" in leaf[0].get("dso", ""):
+                others += 1
+                if sample["end"] != "outermost":
+                    bad.append("lie %d: %s" % (i, livetest.show(sample)))
+    bench.note("ends: %s; %d samples in other files" % (ends, others))
+    bench.test("CFI that lies: every recording ends well, and other files "
+               "are whole", not bad and others > 3, "\n".join(bad[:5]))
+    bench.test("CFI that lies: each end is one that says so",
+               set(ends) <= {"outermost", "no-table", "no-rule", "bad-cfa",
+                             "unreadable", "copy-short", "max-stack"} and
+               len(ends) > 1, ends)
+
+
+def bad_cache(bench):
+    """Every file of the table cache is damaged in another way."""
+    rng = random.Random(3)
+    exe = bench.compile(LIAR, "liar")
+    first = bench.record(*CLOCK, "--", exe)
+    files = [os.path.join(folder, name) for folder, _, names in
+             os.walk(bench.path("cache")) for name in names]
+    good = {}
+    for path in files:
+        with open(path, "rb") as f:
+            good[path] = f.read()
+    for turn in range(5):
+        for path in files:
+            data = bytearray(good[path])
+            if turn == 0:
+                data = data[:len(data) // 2]
+            elif turn == 1:
+                data = bytearray(b"")
+            elif turn == 2:
+                data = bytearray(rng.randbytes(len(data)))
+            elif data:
+                for _ in range(turn * 3):
+                    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            with open(path, "wb") as f:
+                f.write(data)
+        recording = bench.record(*CLOCK, "--", exe)
+        samples = recording.samples() if recording.status == 0 else []
+        wrong = [s for s in samples if s["end"] != "outermost"]
+        if recording.status or wrong or not samples:
+            break
+    bench.test("a table cache of rubbish is not believed", first.status == 0
+               and files and samples and not wrong,
+               "turn %d, %d files, status %d: %s\n%s" % (
+                   turn, len(files), recording.status, recording.log,
+                   "\n".join(map(livetest.show, wrong[:3]))))
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(killed, full_disk, size_limit, old_file, refusals,
+                           no_rights, dies_at_once, liars, bad_cache))

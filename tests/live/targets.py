@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: record takes what it was told to, and nothing else.
+
+A running process (-p), a running thread (-t), the machine (-a), a command
+and its children; several events at once; counts; an end by time, by the
+command, by a signal; and the command's exit status.
+"""
+
+import collections
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import livetest
+
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+void leaf_%(name)s(void) { for (int i = 0; i < 100000; i++) sink += i; }
+void mid_%(name)s(void) { leaf_%(name)s(); __asm__ volatile(""); }
+int compare_%(name)s(const void *a, const void *b)
+{
+	mid_%(name)s();
+	return 0;
+}
+void *work(void *arg)
+{
+	int v[2] = {1, 2};
+	printf("%%ld\n", syscall(SYS_gettid));
+	fflush(stdout);
+	for (;;)
+		qsort(v, 2, sizeof(*v), compare_%(name)s);
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	if (argc > 1)
+		pthread_create(&t, NULL, work, NULL);
+	work(NULL);
+}
+"""
+CLOCK = ["-e", "cpu-clock", "-F", "1999"]
+
+
+def spinner(bench, name, *arguments):
+    """A running program; returns (process, its threads' tids)."""
+    exe = bench.path("spin-" + name)
+    if not os.path.exists(exe):
+        bench.compile(SOURCE % {"name": name}, "spin-" + name, "-pthread")
+    process = bench.start([exe, *arguments], stdout=subprocess.PIPE)
+    tids = [int(process.stdout.readline()) for _ in range(
+        2 if arguments else 1)]
+    return process, tids
+
+
+def stop(*processes):
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def ways(samples, name):
+    """How many of the samples are whole and in the program's own path."""
+    whole = [s for s in samples if s["end"] == "outermost" and
+             "libc" in " ".join(f.get("dso", "") for f in s["frames"]) and
+             "mid_" + name in livetest.user_path(s)]
+    return len(whole)
+
+
+def process(bench):
+    one, one_tids = spinner(bench, "one", "thread")
+    two, _ = spinner(bench, "two")
+    recording = bench.record(*CLOCK, "-p", str(one.pid), "--duration", "0.7")
+    samples = recording.samples()
+    tids = {s["tid"] for s in samples}
+    bench.test("-p: records that process alone, both its threads",
+               recording.status == 0 and tids == set(one_tids) and
+               {s["pid"] for s in samples} == {one.pid}, tids)
+    bench.test("-p: whole, through a library that was there before",
+               len(samples) > 300 and
+               ways(samples, "one") > 0.99 * len(samples),
+               "%d of %d" % (ways(samples, "one"), len(samples)))
+    recording = bench.record(*CLOCK, "-p", "%d,%d" % (one.pid, two.pid),
+                             "--duration", "0.5")
+    bench.test("-p: two processes", {s["pid"] for s in recording.samples()} ==
+               {one.pid, two.pid}, recording.log)
+    recording = bench.record(*CLOCK, "-t", str(one_tids[1]), "--duration",
+                             "0.5")
+    samples = recording.samples()
+    bench.test("-t: that thread alone, not its sibling",
+               {s["tid"] for s in samples} == {one_tids[1]} and
+               ways(samples, "one") > 0.99 * len(samples) > 50,
+               collections.Counter(s["tid"] for s in samples))
+    recording = bench.record(*CLOCK, "-a", "--duration", "0.7")
+    samples = recording.samples()
+    for name, pid in (("one", one.pid), ("two", two.pid)):
+        mine = [s for s in samples if s["pid"] == pid]
+        bench.test("-a: %s is among them, whole" % name, len(mine) > 50 and
+                   ways(mine, name) > 0.8 * len(mine),
+                   "%d of %d" % (ways(mine, name), len(mine)))
+    stop(one, two)
+
+
+def target_ends(bench):
+    one, _ = spinner(bench, "one")
+    recorder = bench.recorder(*CLOCK, "-p", str(one.pid)).ready()
+    time.sleep(0.3)
+    stop(one)
+    recording = recorder.wait()
+    bench.test("-p: ends with the process", recording.status == 0 and
+               len(recording.samples()) > 50, recording.log)
+
+
+def children(bench):
+    bench.compile(SOURCE % {"name": "one"}, "spin-one", "-pthread")
+    recording = bench.record(*CLOCK, "--", "sh", "-c",
+                             "sh -c 'timeout 0.3 %s; true' & timeout 0.3 %s;"
+                             "wait" % ((bench.path("spin-one"),) * 2))
+    samples = recording.samples()
+    mine = [s for s in samples if s["comm"] == "spin-one"]
+    bench.test("a command's children and theirs are recorded",
+               recording.status == 0 and len({s["pid"] for s in mine}) == 2
+               and ways(mine, "one") > 100 and
+               {"sh", "timeout"} <= {s["comm"] for s in samples},
+               collections.Counter(s["comm"] for s in samples))
+
+
+FAULTS = ("import mmap\nfor i in range(20):\n m = mmap.mmap(-1, 1 << 21)\n"
+          " for at in range(0, 1 << 21, 4096): m[at] = 1\n m.close()")
+
+
+def events(bench):
+    command = ["--", "/usr/bin/python3", "-c", FAULTS]
+    recording = bench.record("-e", "cpu-clock", "-e", "page-faults", "-F",
+                             "4999", *command)
+    samples = recording.samples()
+    by = collections.Counter(s["event"] for s in samples)
+    bench.test("two events, each under its name", set(by) == {
+        "cpu-clock", "page-faults"} and min(by.values()) > 20, by)
+    kinds = collections.defaultdict(set)
+    for sample in samples:
+        kinds[sample.get("cookie")].add(sample["event"])
+    bench.test("samples of both events share a stack",
+               sum(len(kind) == 2 for kind in kinds.values()) > 0, by)
+    recording = bench.record("-e", "page-faults", "-c", "1", *command)
+    every = len(recording.samples())
+    bench.test("-c 1: a sample for each of 10,240 page faults, or more",
+               10240 <= every <= 16000, every)
+    recording = bench.record("-e", "page-faults", "-c", "10", *command)
+    samples = recording.samples()
+    bench.test("-c 10: a tenth of them, each stands for ten",
+               abs(len(samples) - every / 10) < every / 50 and
+               {s["period"] for s in samples} == {10},
+               "%d and %d, %s" % (every, len(samples), {
+                   s["period"] for s in samples}))
+
+
+def endings(bench):
+    began = time.monotonic()
+    recording = bench.record(*CLOCK, "--duration", "0.6", "--", "sleep", "30")
+    took = time.monotonic() - began
+    bench.test("--duration: ends in time, and asks the command to end",
+               took < 10 and recording.summary and
+               recording.status == 128 + signal.SIGTERM,
+               "%d after %.1f s" % (recording.status, took))
+    for command, want in ((["sh", "-c", "exit 7"], 7), (["true"], 0),
+                          (["sh", "-c", "kill -9 $$"], 137),
+                          (["sh", "-c", "kill -SEGV $$"], 139)):
+        recording = bench.record(*CLOCK, "--", *command)
+        bench.test("exit status of '%s' is %d" % (" ".join(command), want),
+                   recording.status == want and recording.summary,
+                   "%s: %s" % (recording.status, recording.log))
+    for name in ("INT", "TERM"):
+        one, _ = spinner(bench, "one")
+        recorder = bench.recorder(*CLOCK, "-p", str(one.pid)).ready()
+        time.sleep(0.4)
+        recording = recorder.interrupt(getattr(signal, "SIG" + name))
+        stop(one)
+        bench.test("SIG%s ends it well: status 0, a summary and a whole file"
+                   % name, recording.status == 0 and
+                   "complete" in recording.log and
+                   len(recording.samples()) == recording.summary["samples"]
+                   > 50 and not recording.complaint, recording.log)
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(process, target_ends, children, events, endings))
