@@ -153,6 +153,18 @@ static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
 		count(SEAM_COUNT_LOST_COPY);
 }
 
+/* The attempt's end, made known: as frames, or as a copy where a table or a
+ * rule is missing that the library may have. */
+static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
+				     uint32_t flags, int end, uint64_t began)
+{
+	if (end == SEAM_NO_RULE ||
+	    (end == SEAM_NO_TABLE && env->scratch->asked))
+		emit_copy(env, cookie, flags, end, began);
+	else
+		emit_frames(env, cookie, flags, end, began);
+}
+
 /* Takes and sends the stack of a task whose state has regs and cookie. */
 static __always_inline void take_stack(struct task_struct *task,
 				       struct task_state *state,
@@ -172,10 +184,35 @@ static __always_inline void take_stack(struct task_struct *task,
 	if ((flags & SEAM_STACK_MOVED) &&
 	    (end == SEAM_BAD_CFA || end == SEAM_UNREADABLE))
 		end = SEAM_REGS_DIFFER;
-	if (end == SEAM_NO_RULE || (end == SEAM_NO_TABLE && env.scratch->asked))
-		emit_copy(&env, cookie, flags, end, began);
-	else
-		emit_frames(&env, cookie, flags, end, began);
+	emit_end(&env, cookie, flags, end, began);
+	scratch_give(env.scratch);
+}
+
+/*
+ * The same for a task that sleeps, from outside: with a state of our own,
+ * since the task may wake and use its own; and if it woke, what was read may
+ * be of any moment, and its own callback sends the stack.
+ */
+static __always_inline void take_sleeper(struct task_struct *task,
+					 const struct task_state *own,
+					 struct task_state *state,
+					 uint64_t cookie)
+{
+	struct seam_env env = {.state = state, .task = task, .how = HOW_OTHER};
+	uint64_t began = bpf_ktime_get_ns();
+	int end;
+
+	env.scratch = scratch_take();
+	if (!env.scratch)
+		return;
+	__builtin_memcpy(state->regs, own->regs, sizeof(state->regs));
+	state->flags = own->flags;
+	state->mm = 0; /* no mapping of another task's is believed */
+	end = unwind(&env);
+	if (*(volatile const uint64_t *)&own->cookie == cookie) {
+		count(SEAM_COUNT_UNWINDS);
+		emit_end(&env, cookie, SEAM_STACK_OUTSIDE, end, began);
+	}
 	scratch_give(env.scratch);
 }
 

@@ -102,6 +102,14 @@ struct {
 	__type(value, struct no_element);
 } fresh_elements SEC(".maps");
 
+/* For tasks that are looked at from outside, one after the other. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct task_state);
+} outside_state SEC(".maps");
+
 /* Watched tasks: tgid or tid -> start_boottime, by seam_watch_mode. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

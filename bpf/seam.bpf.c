@@ -283,7 +283,9 @@ SEC("iter.s/task")
 int seam_sleepers(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct task_state *state;
 	struct element *el;
+	uint32_t zero = 0;
 	uint64_t cookie;
 	uint32_t tid;
 
@@ -296,6 +298,8 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 	cookie = el->state.cookie;
 	if (!cookie || (el->state.flags & (ELEMENT_TAKEN | ELEMENT_RUNNING)))
 		return 0;
-	take_stack(task, &el->state, cookie, SEAM_STACK_OUTSIDE, HOW_OTHER);
+	state = bpf_map_lookup_elem(&outside_state, &zero);
+	if (state)
+		take_sleeper(task, &el->state, state, cookie);
 	return 0;
 }
