@@ -117,7 +117,8 @@ static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
 {
 	struct scratch *s = env->scratch;
 	uint64_t sp = env->state->regs[SEAM_AMD64_REG_SP];
-	uint64_t from = (sp - SEAM_AMD64_RED_ZONE) & ~7ULL;
+	/* Whole pages, so that one which is not there costs no other. */
+	uint64_t from = (sp - SEAM_AMD64_RED_ZONE) & ~(COPY_CHUNK - 1ULL);
 	uint64_t want = 0, size, end = 0;
 	uint64_t mm;
 	uint32_t done = 0;
