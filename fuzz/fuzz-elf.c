@@ -5,7 +5,7 @@
 
 #include "cfi/cfi.h"
 #include "elf/elf.h"
-#include "table/entry.h"
+#include "elf/entry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ask_sections(elf, data, size);
 	ask_segments(elf);
 	if (seam_entry_is_real(elf))
-		seam_entry_next_symbol(elf, seam_elf_entry(elf), UINT64_MAX);
+		check(seam_entry_next_symbol(elf) >= seam_elf_entry(elf));
 	if (!seam_cfi_open(elf, &cfi, NULL)) {
 		seam_cfi_each(cfi, on_row, NULL, &rows);
 		seam_cfi_find(cfi, seam_elf_entry(elf), &row, NULL);

@@ -15,7 +15,7 @@
 #include "cfi/derive-private.h"
 #include "cfi/private.h"
 #include "core/arch.h"
-#include "table/entry.h"
+#include "elf/entry.h"
 
 struct seam_derived {
 	struct seam_derived_row *rows;

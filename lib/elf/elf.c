@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "elf/entry.h"
 #include "elf/fail.h"
 #include "elf/inflate.h"
 
@@ -43,6 +44,7 @@ struct seam_elf {
 	} * notes;
 	size_t num_notes;
 	struct seam_elf_section eh_frame_hdr;
+	struct seam_entry_memo entry;
 };
 
 static bool in_file(const struct seam_elf *elf, uint64_t off, uint64_t size)
@@ -289,6 +291,12 @@ int seam_elf_open_mem(const void *data, size_t size, struct seam_elf **ret_elf,
 		      struct seam_errinfo *reterr)
 {
 	return open_bytes(data, size, BORROWED, ret_elf, reterr);
+}
+
+struct seam_entry_memo *seam_elf_entry_memo(const struct seam_elf *elf)
+{
+	/* It says nothing that the file does not. */
+	return &((struct seam_elf *)elf)->entry;
 }
 
 struct seam_elf *seam_elf_close(struct seam_elf *elf)

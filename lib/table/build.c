@@ -13,9 +13,9 @@
 
 #include "cfi/cfi.h"
 #include "cfi/derive.h"
+#include "elf/entry.h"
 #include "sframe/encode.h"
 #include "sframe/from-cfi.h"
-#include "table/entry.h"
 
 /* Real files have one executable segment, rarely a few. */
 #define MAX_SEGMENTS 64
@@ -312,7 +312,9 @@ static int add_entry(struct build *b)
 		return 0;
 	if (limit - b->segment->svma > b->segment->filesz)
 		limit = b->segment->svma + b->segment->filesz;
-	row.end = seam_entry_next_symbol(b->elf, b->entry, limit);
+	row.end = seam_entry_next_symbol(b->elf);
+	if (row.end > limit)
+		row.end = limit;
 	r = add_rule(b, &row, &outermost);
 	return r ? r : close_run(b);
 }

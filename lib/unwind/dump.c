@@ -6,7 +6,7 @@
 
 #include "cfi/private.h"
 #include "core/err.h"
-#include "table/entry.h"
+#include "elf/entry.h"
 #include "table/table.h"
 
 #define REG_CX 2
@@ -51,7 +51,7 @@ static bool at_entry(const struct seam_mapping *map, uint64_t svma)
 	limit = svma + 1;
 	if (map->cfi && seam_cfi_next(map->cfi, entry, &limit) && limit <= svma)
 		return false;
-	return seam_entry_next_symbol(map->elf, entry, svma + 1) > svma;
+	return seam_entry_next_symbol(map->elf) > svma;
 }
 
 /* A derived rule as CFI would say it. It tells nothing of the registers that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "table/entry.h"
+#include "elf/entry.h"
 
 #include <gelf.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ static bool has_interpreter(Elf *elf)
 	return false;
 }
 
-bool seam_entry_is_real(const struct seam_elf *elf)
+static bool is_real(const struct seam_elf *elf)
 {
 	Elf *libelf = seam_elf_libelf(elf);
 	struct dynamic dynamic;
@@ -72,6 +72,16 @@ bool seam_entry_is_real(const struct seam_elf *elf)
 	 * other library. */
 	dynamic = read_dynamic(libelf);
 	return dynamic.is_pie || !dynamic.has_needed;
+}
+
+bool seam_entry_is_real(const struct seam_elf *elf)
+{
+	struct seam_entry_memo *memo = seam_elf_entry_memo(elf);
+
+	if (!memo->has_real)
+		memo->is_real = is_real(elf);
+	memo->has_real = true;
+	return memo->is_real;
 }
 
 static uint64_t next_in_table(Elf_Scn *scn, const GElf_Shdr *shdr,
@@ -94,11 +104,11 @@ static uint64_t next_in_table(Elf_Scn *scn, const GElf_Shdr *shdr,
 	return limit;
 }
 
-uint64_t seam_entry_next_symbol(const struct seam_elf *elf, uint64_t addr,
-				uint64_t limit)
+static uint64_t next_symbol(const struct seam_elf *elf, uint64_t addr)
 {
 	static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
 	Elf *libelf = seam_elf_libelf(elf);
+	uint64_t limit = UINT64_MAX;
 	GElf_Shdr shdr;
 
 	for (int i = 0; libelf && i < 2; i++) {
@@ -108,4 +118,14 @@ uint64_t seam_entry_next_symbol(const struct seam_elf *elf, uint64_t addr,
 			limit = next_in_table(scn, &shdr, addr, limit);
 	}
 	return limit;
+}
+
+uint64_t seam_entry_next_symbol(const struct seam_elf *elf)
+{
+	struct seam_entry_memo *memo = seam_elf_entry_memo(elf);
+
+	if (!memo->has_next)
+		memo->next = next_symbol(elf, seam_elf_entry(elf));
+	memo->has_next = true;
+	return memo->next;
 }
