@@ -60,6 +60,67 @@ static struct seam_pd_reader *open_image(const struct image *m)
 	return r;
 }
 
+static void add_sample(struct image *m)
+{
+	size_t at = m->n;
+
+	add(m, 0);
+	add(m, 0x1234); /* ip */
+	add(m, pair(7, 8)); /* pid, tid */
+	add(m, 999); /* time */
+	add(m, 0xadd); /* addr */
+	add(m, 100); /* id */
+	add(m, 55); /* stream id */
+	add(m, pair(3, 0)); /* cpu */
+	add(m, 77); /* period */
+	add(m, 2); /* read: a group of two */
+	add(m, 1); /* time enabled */
+	for (int i = 0; i < 4; i++)
+		add(m, 1); /* value and id of each */
+	add(m, 2); /* chain */
+	add(m, (uint64_t)PERF_CONTEXT_USER);
+	add(m, 0x1234);
+	add(m, pair(4, 0xabcd)); /* raw: 4 bytes */
+	add(m, 1); /* branches */
+	for (int i = 0; i < 3; i++)
+		add(m, 2);
+	add(m, 2); /* registers: 64 bit */
+	for (uint64_t i = 0; i < 3; i++)
+		add(m, 0x1000 + i);
+	add(m, 16); /* stack: 16 bytes, 8 of them copied */
+	add(m, 0x57ac);
+	add(m, 0);
+	add(m, 8);
+	add(m, 1); /* weight */
+	add(m, 1); /* transaction */
+	m->w[at] =
+		pair(PERF_RECORD_SAMPLE,
+		     PERF_RECORD_MISC_USER | (uint32_t)(8 * (m->n - at)) << 16);
+}
+
+static void check_fields(const struct seam_pd_rec *rec)
+{
+	assert_int_equal(rec->sample.ip, 0x1234);
+	assert_int_equal(rec->pid, 7);
+	assert_int_equal(rec->tid, 8);
+	assert_int_equal(rec->time_ns, 999);
+	assert_int_equal(rec->sample.addr, 0xadd);
+	assert_int_equal(rec->id, 100);
+	assert_int_equal(rec->sample.stream_id, 55);
+	assert_int_equal(rec->cpu, 3);
+	assert_int_equal(rec->sample.period, 77);
+	assert_int_equal(rec->sample.chain.n, 2);
+	assert_int_equal(seam_pd_word(rec->sample.chain, 1), 0x1234);
+	assert_int_equal(rec->sample.raw_len, 4);
+	assert_int_equal(rec->sample.raw[0], 0xcd);
+	assert_int_equal(rec->sample.user_regs_abi, 2);
+	assert_int_equal(rec->sample.user_regs_mask, 0x181);
+	assert_int_equal(rec->sample.user_regs.n, 3);
+	assert_int_equal(seam_pd_word(rec->sample.user_regs, 2), 0x1002);
+	assert_int_equal(rec->sample.user_stack_len, 8);
+	assert_int_equal(rec->sample.user_stack[0], 0xac);
+}
+
 static void test_all_fields(void **state)
 {
 	struct perf_event_attr attr = {
@@ -78,66 +139,14 @@ static void test_all_fields(void **state)
 	struct image m = {0};
 	struct seam_pd_reader *r;
 	struct seam_pd_rec rec;
-	size_t at;
 
 	(void)state;
 	begin(&m, &attr, 1);
-	at = m.n;
-	add(&m, 0);
-	add(&m, 0x1234); /* ip */
-	add(&m, pair(7, 8)); /* pid, tid */
-	add(&m, 999); /* time */
-	add(&m, 0xadd); /* addr */
-	add(&m, 100); /* id */
-	add(&m, 55); /* stream id */
-	add(&m, pair(3, 0)); /* cpu */
-	add(&m, 77); /* period */
-	add(&m, 2); /* read: a group of two */
-	add(&m, 1); /* time enabled */
-	for (int i = 0; i < 4; i++)
-		add(&m, 1); /* value and id of each */
-	add(&m, 2); /* chain */
-	add(&m, (uint64_t)PERF_CONTEXT_USER);
-	add(&m, 0x1234);
-	add(&m, pair(4, 0xabcd)); /* raw: 4 bytes */
-	add(&m, 1); /* branches */
-	for (int i = 0; i < 3; i++)
-		add(&m, 2);
-	add(&m, 2); /* registers: 64 bit */
-	for (uint64_t i = 0; i < 3; i++)
-		add(&m, 0x1000 + i);
-	add(&m, 16); /* stack: 16 bytes, 8 of them copied */
-	add(&m, 0x57ac);
-	add(&m, 0);
-	add(&m, 8);
-	add(&m, 1); /* weight */
-	add(&m, 1); /* transaction */
-	m.w[at] =
-		pair(PERF_RECORD_SAMPLE,
-		     PERF_RECORD_MISC_USER | (uint32_t)(8 * (m.n - at)) << 16);
-
+	add_sample(&m);
 	r = open_image(&m);
 	assert_int_equal(seam_pd_n_records(r), 1);
 	seam_pd_record(r, 0, &rec);
-	assert_int_equal(rec.sample.ip, 0x1234);
-	assert_int_equal(rec.pid, 7);
-	assert_int_equal(rec.tid, 8);
-	assert_int_equal(rec.time_ns, 999);
-	assert_int_equal(rec.sample.addr, 0xadd);
-	assert_int_equal(rec.id, 100);
-	assert_int_equal(rec.sample.stream_id, 55);
-	assert_int_equal(rec.cpu, 3);
-	assert_int_equal(rec.sample.period, 77);
-	assert_int_equal(rec.sample.chain.n, 2);
-	assert_int_equal(seam_pd_word(rec.sample.chain, 1), 0x1234);
-	assert_int_equal(rec.sample.raw_len, 4);
-	assert_int_equal(rec.sample.raw[0], 0xcd);
-	assert_int_equal(rec.sample.user_regs_abi, 2);
-	assert_int_equal(rec.sample.user_regs_mask, 0x181);
-	assert_int_equal(rec.sample.user_regs.n, 3);
-	assert_int_equal(seam_pd_word(rec.sample.user_regs, 2), 0x1002);
-	assert_int_equal(rec.sample.user_stack_len, 8);
-	assert_int_equal(rec.sample.user_stack[0], 0xac);
+	check_fields(&rec);
 	seam_pd_close(r);
 }
 
