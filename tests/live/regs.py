@@ -39,7 +39,12 @@ static long cpu_ms(void)
 			 : "rcx", "r11", "memory");
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
-void in_handler(void) { for (int i = 0; i < 3000; i++) sink += i; }
+#ifdef ONE
+#define ROUNDS 1
+#else
+#define ROUNDS 3000
+#endif
+void in_handler(void) { for (int i = 0; i < ROUNDS; i++) sink += i; }
 void normal(int sig) { in_handler(); __asm__ volatile(""); }
 void alternate(int sig) { in_handler(); __asm__ volatile(""); }
 void spin_c(void) { for (int i = 0; i < 20000; i++) sink += i; }
@@ -59,6 +64,11 @@ void *storm(void *arg)
 	}
 	return NULL;
 }
+void to_self(void)
+{
+	syscall(SYS_tgkill, getpid(), main_tid, SIGUSR1);
+	__asm__ volatile("");
+}
 void setup(void)
 {
 	struct itimerval it = {{0, 1000}, {0, 1000}};
@@ -72,12 +82,15 @@ void setup(void)
 	sigaltstack(&ss, NULL);
 	sa.sa_handler = normal;
 	sa.sa_flags = SA_RESTART;
+	main_tid = (int)syscall(SYS_gettid);
 	sigaction(SIGUSR1, &sa, NULL);
+#ifdef ONE
+	return;
+#endif
 	sigaction(SIGALRM, &sa, NULL);
 	sa.sa_handler = alternate;
 	sa.sa_flags = SA_RESTART | SA_ONSTACK;
 	sigaction(SIGUSR2, &sa, NULL);
-	main_tid = (int)syscall(SYS_gettid);
 	setitimer(ITIMER_REAL, &it, NULL);
 }
 int main(void)
@@ -85,6 +98,12 @@ int main(void)
 	pthread_t t;
 
 	setup();
+#ifdef ONE
+	while (cpu_ms() < 1000)
+		for (int i = 0; i < 1000; i++)
+			to_self();
+	_exit(0);
+#endif
 	pthread_create(&t, NULL, storm, NULL);
 	while (cpu_ms() < 1500)
 		spin_a();
@@ -249,6 +268,33 @@ def signals(bench):
                not wrong, "\n".join(map(livetest.show, wrong[:5])))
 
 
+def building(bench):
+    """While the kernel builds a handler's frame, the registers are still
+    those of what it interrupts, a kill of itself; at the return they are
+    the handler's."""
+    exe = bench.compile(SIGNALS, "one-signal", "-pthread", "-DONE")
+    recording = bench.record("-e", "cpu-clock", "-F", "9999", "--", exe)
+    bench.test("a handler's frame: recorded", recording.status == 0,
+               recording.log)
+    found, wrong = 0, []
+    for sample in recording.samples():
+        kernel = [f.get("sym", "") for f in livetest.kernel_frames(sample)]
+        # In the function itself the registers may just have been set.
+        if not any("setup_rt_frame" in name for name in kernel[1:]):
+            continue
+        found += 1
+        path = livetest.user_path(sample)
+        if sample["end"] != "regs-differ" and path[3:] != [
+                "main", "to_self", "syscall"]:
+            wrong.append(sample)
+    bench.test("a handler's frame: the stack is of what it interrupts",
+               found > 200 and not wrong, "%d of %d\n" % (
+                   len(wrong), found) + "\n".join(
+                       map(livetest.show, wrong[:3])))
+    bench.note("%d samples in building a handler's frame, %d moved" % (
+        found, recording.summary["moved"]))
+
+
 def rseq(bench):
     exe = bench.compile(RSEQ, "rseq")
     with open(bench.path("aborts"), "w+") as out:
@@ -266,4 +312,4 @@ def rseq(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(signals, rseq))
+    sys.exit(livetest.main(signals, building, rseq))
