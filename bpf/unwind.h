@@ -453,10 +453,11 @@ static __always_inline int unwind_once(struct seam_env *env)
 		SEAM_LOOP_GUARD;
 		s->ips[s->nr & (SEAM_MAX_FRAMES - 1)] = s->cursor.ip;
 		err = seam_frame(s, env->state, env->task);
-		if (err == SEAM_UNREADABLE && env->how != HOW_NOFAULT &&
-		    s->faults < FAULTS_PER_FRAME &&
-		    window_fault(env, s->fault)) {
+		if (err == SEAM_UNREADABLE && s->faults < FAULTS_PER_FRAME) {
 			s->faults++;
+			if (env->how == HOW_NOFAULT ||
+			    !window_fault(env, s->fault))
+				s->lose_fp = true;
 			continue;
 		}
 		s->nr++;

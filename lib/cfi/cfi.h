@@ -94,7 +94,8 @@ typedef int seam_read_fn(void *ctx, uint64_t avma, size_t size,
  * of follows the psABI: rbx, rbp and r12 to r15 stay, sp becomes the CFA, and
  * the rest is unknown in the caller.
  * Return: 1 stepped, regs is the caller's; 0 this is the outermost frame (RA
- * undefined); -EFAULT a read failed; -EINVAL a bad expression, an unknown
+ * undefined); -EFAULT the CFA, RA or sp could not be read (another register
+ * is only unknown then); -EINVAL a bad expression, an unknown
  * register or no progress. On failure regs is as it was.
  */
 int seam_cfi_step(const struct seam_cfi_row *row, struct seam_regs *regs,
