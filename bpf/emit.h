@@ -19,7 +19,7 @@ static __always_inline struct scratch *scratch_take(void)
 {
 	uint32_t first = bpf_get_smp_processor_id() * 2, i;
 
-	for (i = 0; i < SEAM_SCRATCHES; i++) {
+	for (i = seam_zero; i < SEAM_SCRATCHES; i++) {
 		uint32_t key = (first + i) & (SEAM_SCRATCHES - 1);
 		struct scratch *s = bpf_map_lookup_elem(&scratches, &key);
 

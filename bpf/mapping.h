@@ -84,7 +84,7 @@ static __always_inline uint64_t maple_slot(uint64_t node, uint32_t type,
 			return 0;
 	}
 	/* The last slot reaches to the node's maximum: it has no pivot. */
-	for (i = 0; i < end; i++) {
+	for (i = seam_zero; i < end; i++) {
 		SEAM_LOOP_GUARD;
 		if (pivots[i] >= index)
 			break;
@@ -105,7 +105,7 @@ __noinline uint64_t seam_maple_find(uint64_t root, uint64_t addr)
 	if ((root & 3) != 2)
 		return 0;
 
-	for (depth = 0; depth < MAPLE_DEPTH; depth++) {
+	for (depth = seam_zero; depth < MAPLE_DEPTH; depth++) {
 		uint64_t node = entry & ~0xffULL;
 		uint32_t type = (entry >> 3) & 0xf;
 

@@ -36,6 +36,10 @@ const volatile uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS];
 /* Moves when a table is added or taken away: cached mappings are stale. */
 uint32_t seam_tables_generation;
 
+/* Is 0, which the verifier cannot know: a loop that counts from here is a
+ * few states to it, and not one or more for each round. */
+uint32_t seam_zero;
+
 /* Watched from the end of its exec on: the command to record, whose
  * samples begin with the command and not with seam's own fork. */
 uint32_t seam_arm_tgid;
