@@ -3,10 +3,11 @@
 """Description: perf reads our recordings and shows the same samples.
 
 Every sample of bash with short processes, of python3 and of page faults:
-time, thread, command, each frame's address and symbol. One difference is
-known and accounted for: perf looks a return address up as it is, not the
-call before it. Where a call is a function's last instruction, perf names
-what comes behind. Such frames are counted and must lie at such an address.
+time, thread, command, each frame's address and symbol. Two differences are
+known, counted and accounted for. perf looks a return address up as it is, not
+the call before it: where a call is a function's last instruction, perf names
+what comes behind; such a frame must lie at such an address. And perf does not
+know the names of our own BPF programs.
 """
 
 import os
@@ -104,9 +105,11 @@ class Symbols:
 
 
 def same_frame(theirs, ours, raw, leaf, symbols):
-    """'same', 'behind', or 'different'"""
+    """'same', 'behind', 'bpf', or 'different'"""
     if theirs[1] == ours[1]:
         return "same"
+    if raw.get("dso") == "[bpf]" and theirs[1] == "[unknown]":
+        return "bpf"    # perf has not been told of BPF programs
     if not leaf and symbols.is_behind(raw, theirs[1]):
         return "behind"
     return "different"
@@ -130,7 +133,7 @@ def compare(bench, what, recording, perf):
                        ((a, b) for a, b in zip(key, our_key) if a != b),
                        None)))
     mine = dict((sample[:2], sample) for sample in ours)
-    symbols, count, wrong = Symbols(), {"same": 0, "behind": 0}, {}
+    symbols, count, wrong = Symbols(), {"same": 0, "behind": 0, "bpf": 0}, {}
     lengths = []
     for sample in theirs:
         other = mine.get(sample[:2])
@@ -158,8 +161,9 @@ def compare(bench, what, recording, perf):
                "\n".join("%d %s" % (n, text) for text, n in sorted(
                    wrong.items(), key=lambda item: -item[1])))
     bench.note("%s: %d samples, %d frames with the same symbol, %d named by "
-               "perf after what is behind the call" % (
-                   what, len(theirs), count["same"], count["behind"]))
+               "perf after what is behind the call, %d of BPF programs" % (
+                   what, len(theirs), count["same"], count["behind"],
+                   count["bpf"]))
 
 
 def load(bench, what, *options):

@@ -103,8 +103,9 @@ def process(bench):
     samples = recording.samples()
     for name, pid in (("one", one.pid), ("two", two.pid)):
         mine = [s for s in samples if s["pid"] == pid]
+        # Others run as well, and may fill the buffers of copies.
         bench.test("-a: %s is among them, whole" % name, len(mine) > 50 and
-                   ways(mine, name) > 0.8 * len(mine),
+                   ways(mine, name) > 0.5 * len(mine),
                    "%d of %d" % (ways(mine, name), len(mine)))
     stop(one, two)
 
