@@ -14,6 +14,9 @@
 #include "cfi/derive-private.h"
 #include "cfi/private.h"
 
+/* Bytes looked at, for each one of the file: sections of a hostile one may
+ * lie over each other, and all that looks like a jump in one FDE. */
+#define EFFORT 64
 #define REACH 144 /* of an 8-bit displacement, and an instruction */
 
 /* The visits of the instruction that holds an address. Return: their number;
@@ -39,6 +42,15 @@ static size_t visits_at(const struct seam_derive *d, uint64_t svma,
 	return lo - first;
 }
 
+/* Return: false when all the effort that a file is worth is spent. */
+static bool spend(struct seam_derive *d, uint64_t bytes)
+{
+	if (bytes > d->left)
+		return false;
+	d->left -= bytes;
+	return true;
+}
+
 /* What looks like a jump may lie inside of another instruction. Where an FDE
  * says where instructions begin, this is found out. */
 static bool is_jump(struct seam_derive *d, uint64_t from, uint64_t target)
@@ -52,7 +64,7 @@ static bool is_jump(struct seam_derive *d, uint64_t from, uint64_t target)
 	if (!range)
 		return true;
 	p = seam_derive_bytes(d, range->start, range->end - range->start);
-	if (!p)
+	if (!p || !spend(d, from - range->start))
 		return true;
 	for (at = range->start; at <= from; at += in.len) {
 		if (!seam_decode(d->decoder, p + (at - range->start),
@@ -77,6 +89,7 @@ static void check(struct seam_derive *d, uint64_t from, uint64_t target)
 		return;
 	/* As at an entry: a call or a tail call. */
 	if (d->visits[first].svma == target &&
+	    !d->funcs[d->visits[first].func].is_tail &&
 	    d->visits[first].height.height == 8 &&
 	    !d->visits[first].height.saved)
 		return;
@@ -143,16 +156,31 @@ static void scan_gap(struct seam_derive *d, const uint8_t *p, uint64_t svma,
 	scan_short(d, p + (start - svma), start, to);
 }
 
+/* The first visit from svma on. */
+static size_t first_visit(const struct seam_derive *d, uint64_t svma)
+{
+	size_t lo = 0, hi = d->num_visits, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (d->visits[mid].svma < svma)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 static void scan_segment(struct seam_derive *d, const uint8_t *p, size_t size,
 			 uint64_t svma)
 {
 	uint64_t at = svma, end = svma + size;
 
-	for (size_t i = 0; i < d->num_visits; i++) {
+	for (size_t i = first_visit(d, svma); i < d->num_visits; i++) {
 		const struct seam_visit *v = &d->visits[i];
 
-		if (v->svma < svma || v->svma >= end)
-			continue;
+		if (v->svma >= end)
+			break;
 		if (v->svma > at)
 			scan_gap(d, p, svma, at, v->svma);
 		if (v->svma + v->len > at)
@@ -172,7 +200,13 @@ static void scan_file(struct seam_derive *d, uint64_t off, uint64_t n,
 
 	if (off >= size || svma > UINT64_MAX - n)
 		return;
-	scan_segment(d, bytes + off, n < size - off ? n : size - off, svma);
+	n = n < size - off ? n : size - off;
+	if (spend(d, n)) {
+		scan_segment(d, bytes + off, n, svma);
+		return;
+	}
+	for (size_t i = 0; i < d->num_funcs; i++)
+		d->funcs[i].failed = true;
 }
 
 /* Return: false if the file does not say which of its sections are code. */
@@ -197,8 +231,10 @@ static bool scan_sections(struct seam_derive *d)
 void seam_derive_jumps(struct seam_derive *d)
 {
 	const struct seam_elf_segment *s;
-	size_t count;
+	size_t count, size;
 
+	seam_elf_bytes(d->elf, &size);
+	d->left = (uint64_t)size * EFFORT;
 	/* Some segments hold data as well, which looks like anything. */
 	if (!d->num_visits || scan_sections(d))
 		return;

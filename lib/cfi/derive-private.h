@@ -2,8 +2,9 @@
 /*
  * Inside the derivation of rules. derive-decode.c says what one instruction
  * does to the stack, derive-walk.c follows one function's paths,
- * derive-entries.c finds where functions begin, derive-jumps.c looks for
- * jumps into them, and derive.c decides which of them to believe.
+ * derive-entries.c finds where functions begin and derive-tail.c where a hole
+ * goes on from an FDE, derive-jumps.c looks for jumps into them, and derive.c
+ * decides which of them to believe.
  */
 #ifndef SEAM_LIB_CFI_DERIVE_PRIVATE_H
 #define SEAM_LIB_CFI_DERIVE_PRIVATE_H
@@ -83,6 +84,8 @@ struct seam_derive_func {
 	uint64_t limit; /* end by its symbol's size, 0: unknown */
 	uint64_t start, end; /* of all that was visited */
 	bool failed;
+	bool is_tail; /* no function: the system call behind an FDE */
+	struct seam_height height; /* at entry, of a tail */
 };
 
 struct seam_derive_call { /* func relies on target to return as it should */
@@ -113,6 +116,7 @@ struct seam_derive {
 	struct seam_derive_call *calls;
 	size_t num_calls, max_calls;
 
+	uint64_t left; /* bytes that may still be looked at for jumps */
 	struct seam_walk *walk; /* derive-walk.c's; freed with free() */
 	struct seam_derived_stats stats;
 };
@@ -138,6 +142,10 @@ struct seam_derive_func *seam_derive_func_at(const struct seam_derive *d,
 					     uint64_t entry);
 /* -EOPNOTSUPP: code is changed by relocations. */
 int seam_derive_entries(struct seam_derive *d);
+
+/* Adds the system calls that FDEs end before. */
+int seam_derive_tails(struct seam_derive *d);
+int seam_derive_visit_tail(struct seam_derive *d, uint32_t func);
 
 /* Follows a function: adds to visits, calls and funcs, sets failed. */
 int seam_derive_walk(struct seam_derive *d, uint32_t func);

@@ -171,12 +171,16 @@ static void add_path(struct seam_walk *w, uint64_t svma,
 static void rely(struct seam_walk *w, uint64_t target)
 {
 	struct seam_derive *d = w->d;
+	struct seam_derive_func *f = seam_derive_func_at(d, target);
 
 	/* Code with an FDE, and what linkers make, keeps to the ABI. */
 	if (seam_derive_is_plt(d, target) || seam_derive_has_fde(d, target))
 		return;
-	if (!in_hole(w, target)) {
+	if (!in_hole(w, target) || (f && f->is_tail)) {
 		w->failed = true;
+		/* Then more than one way leads there. */
+		if (f)
+			f->failed = true;
 		return;
 	}
 	w->err = seam_derive_grow(&d->calls, d->num_calls, &d->max_calls,

@@ -159,7 +159,9 @@ static int walk_all(struct seam_derive *d)
 	/* Walks find more functions. */
 	for (size_t i = 0; !err && i < d->num_funcs; i++) {
 		if (d->num_visits < SEAM_DERIVE_MAX_TOTAL) {
-			err = seam_derive_walk(d, (uint32_t)i);
+			err = d->funcs[i].is_tail
+				      ? seam_derive_visit_tail(d, (uint32_t)i)
+				      : seam_derive_walk(d, (uint32_t)i);
 			continue;
 		}
 		d->funcs[i].failed = true;
@@ -358,6 +360,8 @@ static int derive(struct seam_derive *d, struct seam_derived *ret)
 
 	if (!err)
 		err = seam_derive_entries(d);
+	if (!err)
+		err = seam_derive_tails(d);
 	if (!err)
 		err = walk_all(d);
 	if (err)

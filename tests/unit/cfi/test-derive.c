@@ -116,6 +116,50 @@ static const char goods[] =
 	".size fde, . - fde\n"
 	".skip 400, 0x90\n";
 
+/* System calls behind an FDE's end; what is before them, and whether that
+ * leaves a rule for it. */
+static const struct tail {
+	const char *name, *text;
+	int height, fp; /* 0: no rule */
+} tails[] = {
+	{"clone", "mov $435, %eax", 8, 0},
+	{"clone_jump", "test %edi, %edi; je 1f; mov $1, %eax; 1: nop", 8, 0},
+	{"saved",
+	 "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset 6, -16; "
+	 "mov %rdi, %rbp; nop",
+	 16, -16},
+	{"jumps", "jmp good", 0, 0},
+	{"returns", "ret", 0, 0},
+	{"branches", "test %edi, %edi; je good", 0, 0},
+	{"calls", "call good", 0, 0},
+	{"traps", "ud2", 0, 0},
+	{"half", "mov $435, %eax; .byte 0xb8", 0, 0},
+	{"pushes", "mov $1, %eax; push %rdi", 0, 0},
+	{"stores", "mov %rdi, (%rsp)", 0, 0},
+	{"by_fp", "push %rbp; mov %rsp, %rbp; .cfi_def_cfa 6, 16; nop", 0, 0},
+	{"fp_lies", ".cfi_offset 6, -16; nop", 0, 0},
+	{"fp_in_reg", ".cfi_register 6, 3; nop", 0, 0},
+	{"ra_in_reg", ".cfi_register 16, 3; nop", 0, 0},
+	{"ra_elsewhere", ".cfi_offset 16, -16; nop", 0, 0},
+	{"signals", ".cfi_signal_frame; nop", 0, 0},
+	{"jumped", "jmp jumped_end; nop", 0, 0},
+	{"called", "nop", 0, 0},
+};
+
+static void write_tails(FILE *f)
+{
+	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++)
+		fprintf(f,
+			".cfi_startproc; %s\n.cfi_endproc\n"
+			".globl %s_end; %s_end: syscall\n"
+			"test %%rax, %%rax; jl 1f; je 1f; ret; 1: ud2\n"
+			".skip 200, 0xcc\n",
+			tails[i].text, tails[i].name, tails[i].name);
+	fprintf(f, ".globl calls_tail_end; .type calls_tail_end, @function\n"
+		   "calls_tail_end: sub $8, %%rsp; call called_end\n"
+		   " add $8, %%rsp; ret; .skip 200, 0xcc\n");
+}
+
 static void write_source(const char *dir)
 {
 	char path[PATH_MAX];
@@ -132,6 +176,7 @@ static void write_source(const char *dir)
 			bads[i].name, bads[i].name, bads[i].name, bads[i].text,
 			bads[i].name, bads[i].name);
 	fprintf(f, "%s", goods);
+	write_tails(f);
 	/* The last one: it runs into code with an FDE. */
 	fprintf(f, ".globl falls; .type falls, @function\nfalls: nop; nop\n"
 		   ".type after, @function\nafter: .cfi_startproc\n"
@@ -242,9 +287,41 @@ static void test_rows(void **state)
 	EXPECT(o, "noreturn", {0, 4, 8, 0}, {4, 10, 32, 0});
 }
 
+static void test_tails(void **state)
+{
+	const struct object *o = *state;
+	struct seam_rule rule;
+
+	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+		const struct tail *t = &tails[i];
+		char name[64];
+		uint64_t at;
+		bool found;
+
+		snprintf(name, sizeof(name), "%s_end", t->name);
+		at = symbol(o, name);
+		assert_int_not_equal(at, 0);
+		found = seam_derived_find(o->derived, at, &rule);
+		print_message("%s: %s\n", name, found ? "a rule" : "none");
+		assert_int_equal(found, t->height != 0);
+		assert_false(seam_derived_find(o->derived, at - 1, &rule));
+		/* The child may stand there. */
+		assert_false(seam_derived_find(o->derived, at + 2, &rule));
+		if (!found)
+			continue;
+		assert_true(seam_derived_find(o->derived, at + 1, &rule));
+		assert_int_equal(rule.cfa.off, t->height);
+		assert_int_equal(rule.fp.off, t->fp);
+	}
+	/* It need not come back as a function does. */
+	assert_false(seam_derived_find(o->derived, symbol(o, "calls_tail_end"),
+				       &rule));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tails),
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_rows),
 	};
