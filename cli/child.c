@@ -48,13 +48,10 @@ static int resolve(const char *name, char *to, size_t room)
 /* In the child: waits for its go, then becomes the command. */
 static void run(int go, int failure, char **argv)
 {
-	sigset_t none;
 	char byte;
 	int err;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (read(go, &byte, 1) != 1)
 		_exit(127);
 	prctl(PR_SET_PDEATHSIG, 0);

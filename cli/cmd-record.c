@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -44,20 +45,40 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Blocks what ends a recording, so that it comes by a descriptor. */
+/*
+ * Blocks what ends a recording, so that it comes by a descriptor. A signal
+ * that seam was started to ignore, as by nohup, stays ignored: a blocked one
+ * would come all the same. The command is there already, and has none of it.
+ */
 static int open_signals(void)
 {
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction was;
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (!sigaction(ends[i], NULL, &was) &&
+		    was.sa_handler != SIG_IGN)
+			sigaddset(&set, ends[i]);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGCHLD, SIG_DFL); /* ignored, no child could be waited for */
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a write error */
 	signal(SIGPIPE, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Two descriptors for each event and CPU are more than the usual limit on
+ * a large machine. The command keeps the limit it was given. */
+static void raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* Return: true if the recording is to end. */
@@ -235,11 +256,16 @@ int cmd_record(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	rec.signals = open_signals();
 	err = start_child(&rec);
-	if (err)
+	if (err) {
+		record_options_fini(&opts);
 		return not_run(err);
-	if (open_recorder(&rec))
+	}
+	raise_files();
+	rec.signals = open_signals();
+	if (rec.signals < 0)
+		status = complain("signalfd", strerror(errno));
+	else if (open_recorder(&rec))
 		status = 1;
 	else if ((err = let_go(&rec)))
 		status = not_run(err);
