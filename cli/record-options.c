@@ -245,13 +245,11 @@ static int complete(struct record_options *o, int argc, char **argv)
 {
 	if (optind < argc)
 		o->command = argv + optind;
-	if (o->command && (o->n_ids || o->tasks == SEAM_TASKS_ALL)) {
-		if (o->n_ids) {
-			fputs("seam: record: a command and -p or -t exclude "
-			      "each other\n",
-			      stderr);
-			return 2;
-		}
+	if (o->command && o->n_ids) {
+		fputs("seam: record: a command and -p or -t exclude each "
+		      "other\n",
+		      stderr);
+		return 2;
 	}
 	if (!o->command && !o->n_ids && o->tasks != SEAM_TASKS_ALL) {
 		fputs("seam: record: nothing to record: give a command, -p, "
