@@ -22,19 +22,19 @@
  * 32 bits, so a multiple of 4 GiB makes them offsets. */
 #define ARENA_ADDR (1ULL << 44)
 
-#define MAX_LINKS 4096
+#define TASK_PROGRAMS 6
 
 struct seam_kernel {
 	struct seam_bpf *skel;
 	struct ring_buffer *samples, *copies;
-	struct bpf_link **links;
+	struct bpf_link *links[TASK_PROGRAMS];
 	size_t n_links;
 	uint8_t *arena;
 	size_t arena_size;
 	int poll_fd;
 	uint64_t event_tag;
-	int tracepoints[SEAM_MAX_EVENTS]; /* attached ones */
-	size_t n_tracepoints;
+	int *attached; /* what keeps programs on their events */
+	size_t n_attached;
 	seam_record_fn *fn;
 	void *fn_ctx;
 };
@@ -158,13 +158,13 @@ static int map_arena(struct seam_kernel *k)
 /* Events are attached one by one, the rest here. */
 static int attach_tasks(struct seam_kernel *k)
 {
-	struct bpf_program *const progs[] = {
+	struct bpf_program *const progs[TASK_PROGRAMS] = {
 		k->skel->progs.seam_exec, k->skel->progs.seam_exit,
 		k->skel->progs.seam_fork, k->skel->progs.seam_exec_done,
 		k->skel->progs.seam_free, k->skel->progs.seam_expiry,
 	};
 
-	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
+	for (size_t i = 0; i < TASK_PROGRAMS; i++) {
 		struct bpf_link *link = bpf_program__attach(progs[i]);
 
 		if (!link)
@@ -225,11 +225,6 @@ int seam_kernel_open(const struct seam_kernel_opts *opts,
 	if (!k)
 		return -ENOMEM;
 	k->poll_fd = -1;
-	k->links = calloc(MAX_LINKS, sizeof(*k->links));
-	if (!k->links) {
-		free(k);
-		return -ENOMEM;
-	}
 	libbpf_set_print(quiet);
 	err = load(k, opts, reterr);
 	if (err) {
@@ -246,8 +241,8 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 		return NULL;
 	for (size_t i = 0; i < k->n_links; i++)
 		bpf_link__destroy(k->links[i]);
-	for (size_t i = 0; i < k->n_tracepoints; i++)
-		close(k->tracepoints[i]);
+	for (size_t i = 0; i < k->n_attached; i++)
+		close(k->attached[i]);
 	ring_buffer__free(k->samples);
 	ring_buffer__free(k->copies);
 	if (k->poll_fd >= 0)
@@ -255,25 +250,35 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 	if (k->arena)
 		munmap(k->arena, k->arena_size);
 	seam_bpf__destroy(k->skel);
-	free(k->links);
+	free(k->attached);
 	free(k);
 	return NULL;
 }
 
+/* Takes fd, which is closed in any case. */
+static int keep_fd(struct seam_kernel *k, int fd)
+{
+	int *fds = realloc(k->attached, (k->n_attached + 1) * sizeof(*fds));
+
+	if (!fds) {
+		close(fd);
+		return -ENOMEM;
+	}
+	k->attached = fds;
+	fds[k->n_attached++] = fd;
+	return 0;
+}
+
 int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event)
 {
-	LIBBPF_OPTS(bpf_perf_event_opts, opts,
-		    .bpf_cookie = k->event_tag | event);
-	struct bpf_link *link;
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .perf_event.bpf_cookie = k->event_tag | event);
+	/* libbpf's own attachment would enable the event now, and close the
+	 * caller's descriptor in the end. */
+	int fd = bpf_link_create(bpf_program__fd(k->skel->progs.seam_event),
+				 perf_fd, BPF_PERF_EVENT, &opts);
 
-	if (k->n_links >= MAX_LINKS)
-		return -E2BIG;
-	link = bpf_program__attach_perf_event_opts(k->skel->progs.seam_event,
-						   perf_fd, &opts);
-	if (!link)
-		return -errno;
-	k->links[k->n_links++] = link;
-	return 0;
+	return fd < 0 ? fd : keep_fd(k, fd);
 }
 
 /*
@@ -300,17 +305,11 @@ static int raw_tracepoint_open(const char *name, int prog_fd, uint64_t cookie)
 int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
 				  uint32_t event)
 {
-	int fd;
-
-	if (k->n_tracepoints >= SEAM_MAX_EVENTS)
-		return -E2BIG;
-	fd = raw_tracepoint_open(
+	int fd = raw_tracepoint_open(
 		name, bpf_program__fd(k->skel->progs.seam_tracepoint),
 		k->event_tag | event);
-	if (fd < 0)
-		return fd;
-	k->tracepoints[k->n_tracepoints++] = fd;
-	return 0;
+
+	return fd < 0 ? fd : keep_fd(k, fd);
 }
 
 int seam_kernel_watch(struct seam_kernel *k, uint32_t id)
