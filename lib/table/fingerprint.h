@@ -2,7 +2,8 @@
 /*
  * What a table was made from. A build-id is only a claim: tools copy it,
  * --build-id=0x... repeats it. The fingerprint covers all that the converter
- * reads: the program headers, the CFI and the entry point.
+ * reads: headers, CFI and symbols; and what is loaded, for rules are derived
+ * from code, and from what the dynamic linker is told to call.
  */
 #ifndef SEAM_LIB_TABLE_FINGERPRINT_H
 #define SEAM_LIB_TABLE_FINGERPRINT_H
@@ -13,11 +14,10 @@
 #include "elf/elf.h"
 
 struct seam_fingerprint {
-	uint64_t entry;
 	uint64_t file_size;
-	uint64_t cfi_size;
-	uint32_t cfi_crc;
-	uint32_t segments_crc;
+	uint64_t headers; /* hashes */
+	uint64_t segments;
+	uint64_t sections; /* that are not loaded */
 };
 
 void seam_fingerprint(const struct seam_elf *elf, struct seam_fingerprint *ret);
