@@ -95,12 +95,19 @@ def step(args, folder, exe, arguments):
     return None if os.path.exists(out) else "gdb wrote nothing"
 
 
+def seconds_of(args, values):
+    """Deep stacks cost the checker, frame by frame: fewer of them do."""
+    depth = int(values.get("DEPTH", 0))
+    return args.seconds * min(1, max(0.12, 150 / max(depth, 1)))
+
+
 def check(args, folder, exe, name, values):
     command = [os.path.join(HERE, "check-paths.py"), "--exe", exe,
                "--expect", os.path.join(SOURCES, name + ".expect"),
                "--known-bad", os.path.join(SOURCES, "known-bad-cfi.txt"),
                "--json", os.path.join(folder, "stacks.json"),
-               "--min", str(int(args.freq * args.seconds * args.share))]
+               "--min", str(int(args.freq * seconds_of(args, values) *
+                                  args.share))]
     if args.recorder == "gdb":
         # It does not get everywhere: not into signal handlers, for one.
         command += ["--no-coverage", "--no-kernel", "--min", str(args.steps)]
@@ -115,7 +122,7 @@ def one(args, number, variant, name, values):
     exe = os.path.realpath(os.path.join(args.progs, variant))
     settings = settings_of(name)
     label = variant + "".join(" %s=%s" % item for item in values.items())
-    builtin = dict(values, SECONDS=str(args.seconds),
+    builtin = dict(values, SECONDS=str(seconds_of(args, values)),
                    PLUGIN=os.path.join(os.path.realpath(args.progs),
                                        variant.replace("dlopen", "plugin") +
                                        ".so"))
