@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
@@ -247,15 +248,33 @@ void seam_processes_fini(struct seam_processes *ps)
 	seam_idmap_fini(&ps->by_pid, process_free);
 }
 
+/* A regular file, or nothing: opening a pipe may wait for ever, and opening
+ * a device may do things to it. The path is another's to choose. */
+static int open_regular(const char *path)
+{
+	int at = open(path, O_PATH | O_CLOEXEC), fd = -ENOENT;
+	struct stat st;
+	char again[32];
+
+	if (at < 0)
+		return -errno;
+	if (!fstat(at, &st) && S_ISREG(st.st_mode)) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", at);
+		fd = open(again, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			fd = -errno;
+	}
+	close(at);
+	return fd;
+}
+
 int seam_open_mapped(uint32_t pid, uint64_t start, uint64_t end)
 {
 	char path[96];
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64,
 		 pid, start, end);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open_regular(path);
 }
 
 int seam_open_path(uint32_t pid, const char *path)
@@ -267,10 +286,8 @@ int seam_open_path(uint32_t pid, const char *path)
 		return -ENOENT;
 	/* The process may have another root; when it is gone, try ours. */
 	snprintf(rooted, sizeof(rooted), "/proc/%u/root%s", pid, path);
-	fd = open(rooted, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	fd = open_regular(rooted);
+	return fd < 0 ? open_regular(path) : fd;
 }
 
 static bool right_image(const struct seam_map *map, const struct seam_image *im)
