@@ -19,14 +19,21 @@ struct seam_image *seam_image_by_id(const struct seam_images *images,
 	return NULL;
 }
 
+/* Not the mtime: whoever installs a file may set that, and some set the same
+ * one for all files, while inode numbers are used again at once. */
+static uint64_t ctime_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_ctim.tv_sec * 1000000000 +
+	       (uint64_t)st->st_ctim.tv_nsec;
+}
+
 static struct seam_image *by_stat(const struct seam_images *images,
 				  const struct stat *st)
 {
 	for (struct seam_image *im = images->first; im; im = im->next)
 		if (!im->build_id_len && im->ino == st->st_ino &&
-		    im->dev == st->st_dev &&
-		    im->mtime == (uint64_t)st->st_mtim.tv_sec * 1000000000 +
-					 (uint64_t)st->st_mtim.tv_nsec)
+		    im->dev == st->st_dev && im->ctime_ns == ctime_ns(st) &&
+		    im->size == (uint64_t)st->st_size)
 			return im;
 	return NULL;
 }
@@ -73,8 +80,8 @@ struct seam_image *seam_image_of_fd(struct seam_images *images, int fd)
 	if (im) {
 		im->dev = st.st_dev;
 		im->ino = st.st_ino;
-		im->mtime = (uint64_t)st.st_mtim.tv_sec * 1000000000 +
-			    (uint64_t)st.st_mtim.tv_nsec;
+		im->size = (uint64_t)st.st_size;
+		im->ctime_ns = ctime_ns(&st);
 	}
 	return im;
 }

@@ -17,7 +17,7 @@ struct seam_image {
 	struct seam_image *next;
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	size_t build_id_len;
-	uint64_t dev, ino, mtime; /* where there is no build-id */
+	uint64_t dev, ino, size, ctime_ns; /* where there is no build-id */
 	struct seam_elf *elf; /* NULL: cannot be read as ELF */
 	struct seam_cfi *cfi; /* NULL: none; see seam_image_cfi */
 	int cfi_tried;
