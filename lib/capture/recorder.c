@@ -362,7 +362,7 @@ static void settle(void *ctx, uint64_t id, void *value)
 
 struct stale {
 	struct seam_recorder *r;
-	uint32_t tids[64];
+	uint32_t tids[1024];
 	size_t n;
 };
 
@@ -380,13 +380,17 @@ static void forget_stale(struct seam_recorder *r)
 {
 	struct stale st = {.r = r};
 
-	seam_idmap_each(&r->entries, collect_stale, &st);
-	for (size_t i = 0; i < st.n; i++) {
-		struct entry *e = seam_idmap_remove(&r->entries, st.tids[i]);
+	do {
+		st.n = 0;
+		seam_idmap_each(&r->entries, collect_stale, &st);
+		for (size_t i = 0; i < st.n; i++) {
+			struct entry *e =
+				seam_idmap_remove(&r->entries, st.tids[i]);
 
-		entry_end(r, e, e->last_ns + 2);
-		entry_free(e);
-	}
+			entry_end(r, e, e->last_ns + 2);
+			entry_free(e);
+		}
+	} while (st.n);
 }
 
 static int open_writer(struct seam_recorder *r,
