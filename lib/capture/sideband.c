@@ -145,12 +145,25 @@ static int make_room(struct seam_sideband *sb, size_t size)
 	return 0;
 }
 
-/* Copies what a ring holds behind the bytes already read. */
-static int copy_ring(struct seam_sideband *sb, size_t i)
+/*
+ * How far each ring is filled. Of all rings before any is copied, since that
+ * takes long enough for a process to start on one CPU and exec on another:
+ * nobody would know whose child the exec's records are of.
+ */
+static void read_heads(const struct seam_sideband *sb, uint64_t *heads)
+{
+	for (size_t i = 0; i < sb->event.n; i++) {
+		struct perf_event_mmap_page *page = sb->rings[i];
+
+		heads[i] = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	}
+}
+
+/* Copies what a ring holds up to head behind the bytes already read. */
+static int copy_ring(struct seam_sideband *sb, size_t i, uint64_t head)
 {
 	struct perf_event_mmap_page *page = sb->rings[i];
 	const uint8_t *data = (const uint8_t *)page + sysconf(_SC_PAGESIZE);
-	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = page->data_tail;
 	size_t size = (size_t)(head - tail), at, first;
 	int err = make_room(sb, size);
@@ -210,13 +223,17 @@ static int by_time(const void *a, const void *b)
 long seam_sideband_read(struct seam_sideband *sb,
 			const struct seam_side_record **ret, uint64_t *ret_lost)
 {
-	size_t *ends = calloc(sb->event.n, sizeof(*ends)), at = 0;
+	/* The rings' heads; then, where their records end in bytes. */
+	uint64_t *ends = calloc(sb->event.n, sizeof(*ends));
+	size_t at = 0;
 	int err = ends ? 0 : -ENOMEM;
 
 	sb->used = 0;
 	sb->n = 0;
+	if (!err)
+		read_heads(sb, ends);
 	for (size_t i = 0; !err && i < sb->event.n; i++) {
-		err = copy_ring(sb, i);
+		err = copy_ring(sb, i, ends[i]);
 		ends[i] = sb->used;
 	}
 	/* Only now: the bytes may have moved while they were gathered. */
