@@ -60,6 +60,7 @@ struct seam_recorder {
 	struct seam_sidequeue side;
 	uint64_t id; /* of the sideband event, for stacks */
 	uint64_t flushed_ns, now_ns;
+	uint64_t lost_written; /* samples that the file says are lost */
 	int err; /* first one; sticky */
 };
 
@@ -469,6 +470,30 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* Says in the file what the kernel side could not hand over since the last
+ * time: the summary is not there for whoever reads the file. */
+static void write_lost(struct seam_recorder *r)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t lost;
+		uint32_t pid, tid;
+		uint64_t time_ns, cpu, id;
+	} rec = {
+		.header = {PERF_RECORD_LOST_SAMPLES, 0, sizeof(rec)},
+		.time_ns = now_ns(),
+		.id = r->id,
+	};
+	const struct seam_counts *c = &r->sum.counts;
+
+	note(r, seam_session_counts(r->session, &r->sum.counts));
+	if (c->lost_samples <= r->lost_written)
+		return;
+	rec.lost = c->lost_samples - r->lost_written;
+	r->lost_written = c->lost_samples;
+	note(r, seam_pd_write_raw(r->writer, &rec.header));
+}
+
 int seam_recorder_run(struct seam_recorder *r)
 {
 	note(r, seam_session_read(r->session));
@@ -478,6 +503,7 @@ int seam_recorder_run(struct seam_recorder *r)
 		seam_idmap_each(&r->entries, settle, r);
 		forget_stale(r);
 		orphans_expire(r);
+		write_lost(r);
 		note(r, seam_pd_flush(r->writer));
 		r->flushed_ns = r->now_ns;
 	}
@@ -503,7 +529,7 @@ int seam_recorder_stop(struct seam_recorder *r, struct seam_summary *ret)
 	r->now_ns = UINT64_MAX;
 	orphans_expire(r);
 	turn_side(r, 1);
-	note(r, seam_session_counts(r->session, &r->sum.counts));
+	write_lost(r);
 	note(r, seam_pd_flush(r->writer));
 	r->sum.bytes = seam_pd_bytes(r->writer);
 	note(r, seam_pd_writer_close(r->writer));
