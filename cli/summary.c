@@ -22,6 +22,7 @@ static const struct place {
 	PLACE(no_element, "elements", "requests, no task element"),
 	PLACE(no_scratch, "scratch", "stacks, every buffer in use"),
 	PLACE(watch_full, "watched", "children that could not be watched"),
+	PLACE(lost_requests, "requests", "requests for tables, buffer full"),
 	PLACE(tables_gone, "tables", "tables, their file was gone"),
 #undef PLACE
 };
@@ -136,6 +137,47 @@ static void set_count(json_t *to, const char *name, uint64_t n)
 	json_object_set_new(to, name, json_integer((json_int_t)n));
 }
 
+/* What else is counted, by the same names. */
+static void set_counts(json_t *root, const struct seam_counts *c)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} all[] = {
+#define COUNT(field) {#field, offsetof(struct seam_counts, field)}
+		COUNT(moved),
+		COUNT(own),
+		COUNT(refused),
+		COUNT(closed),
+		COUNT(stale),
+		COUNT(skipped),
+		COUNT(redo),
+		COUNT(copies),
+		COUNT(copy_bytes),
+		COUNT(frames),
+		COUNT(unwind_ns),
+		COUNT(windows),
+		COUNT(faulted),
+		COUNT(rule_hits),
+		COUNT(map_walks),
+		COUNT(map_retries),
+		COUNT(tables),
+		COUNT(table_bytes),
+		COUNT(table_bytes_max),
+		COUNT(tables_asked),
+		COUNT(tables_evicted),
+		COUNT(tables_gone),
+		COUNT(tables_none),
+		COUNT(tables_too_big),
+#undef COUNT
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		set_count(root, all[i].name,
+			  *(const uint64_t *)(const void *)((const char *)c +
+							    all[i].offset));
+}
+
 static json_t *json_summary(const struct seam_summary *sum)
 {
 	const struct seam_counts *c = &sum->counts;
@@ -153,26 +195,11 @@ static json_t *json_summary(const struct seam_summary *sum)
 	json_object_set_new(root, "served_per_unwind",
 			    json_real(ratio(served(sum), sum->stacks)));
 	set_count(root, "served_most", sum->max_served);
-	set_count(root, "moved", c->moved);
-	set_count(root, "own", c->own);
-	set_count(root, "copies", c->copies);
-	set_count(root, "copy_bytes", c->copy_bytes);
 	json_object_set_new(root, "lost", json_lost(sum));
 	json_object_set_new(root, "engine", json_string("deferred"));
 	json_object_set_new(root, "ns_per_frame",
 			    json_real(ratio(c->unwind_ns, c->frames)));
-	set_count(root, "frames", c->frames);
-	set_count(root, "unwind_ns", c->unwind_ns);
-	set_count(root, "windows", c->windows);
-	set_count(root, "faulted", c->faulted);
-	set_count(root, "rule_hits", c->rule_hits);
-	set_count(root, "map_walks", c->map_walks);
-	set_count(root, "map_retries", c->map_retries);
-	set_count(root, "tables", c->tables);
-	set_count(root, "table_bytes", c->table_bytes);
-	set_count(root, "table_bytes_max", c->table_bytes_max);
-	set_count(root, "tables_asked", c->tables_asked);
-	set_count(root, "tables_evicted", c->tables_evicted);
+	set_counts(root, c);
 	set_count(root, "bytes", sum->bytes);
 	return root;
 }

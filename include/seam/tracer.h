@@ -114,11 +114,17 @@ struct seam_counts {
 	uint64_t copies, copy_bytes; /* stacks unwound by the library */
 	uint64_t frames, unwind_ns; /* of what the kernel side unwound */
 	uint64_t lost_samples, lost_stacks, lost_copies, lost_sideband;
-	uint64_t no_element, no_scratch, refused, watch_full;
+	uint64_t lost_requests; /* for tables; asked again at the next need */
+	uint64_t no_element, no_scratch, watch_full;
+	uint64_t refused; /* task work, by the kernel: taken at the event */
+	uint64_t closed; /* samples that joined a stack just written */
+	uint64_t stale; /* elements of dead tasks met under their tid */
+	uint64_t skipped; /* callbacks whose stack was taken eagerly */
+	uint64_t redo; /* unwinds repeated since a table changed */
 	uint64_t windows, faulted; /* reads of stacks; that faulted pages in */
 	uint64_t rule_hits, map_walks, map_retries;
 	uint64_t tables, table_bytes, table_bytes_max, tables_evicted;
-	uint64_t tables_asked, tables_gone, tables_none;
+	uint64_t tables_asked, tables_gone, tables_none, tables_too_big;
 };
 
 /* All below return 0 or -errno; reterr may be NULL. */

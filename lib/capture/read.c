@@ -351,7 +351,12 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->lost_sideband = s->lost_sideband;
 	ret->no_element = k.count[SEAM_COUNT_NO_ELEMENT];
 	ret->no_scratch = k.count[SEAM_COUNT_NO_SCRATCH];
+	ret->lost_requests = k.count[SEAM_COUNT_LOST_MISS];
 	ret->refused = k.count[SEAM_COUNT_REFUSED];
+	ret->closed = k.count[SEAM_COUNT_CLOSED];
+	ret->stale = k.count[SEAM_COUNT_STALE];
+	ret->skipped = k.count[SEAM_COUNT_SKIPPED];
+	ret->redo = k.count[SEAM_COUNT_REDO];
 	ret->watch_full = k.count[SEAM_COUNT_WATCH_FULL];
 	ret->windows = k.count[SEAM_COUNT_WINDOWS];
 	ret->faulted = k.count[SEAM_COUNT_FAULTED];
@@ -365,5 +370,6 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->tables_asked = t->asked;
 	ret->tables_gone = t->gone;
 	ret->tables_none = t->none;
+	ret->tables_too_big = t->too_big;
 	return 0;
 }
