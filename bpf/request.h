@@ -128,14 +128,15 @@ static __always_inline int schedule(struct task_struct *task,
 /* What the registers alone do not say. */
 static __always_inline void regs_judge(struct element *el,
 				       const struct pt_regs___kernel *regs,
-				       struct task_struct *task)
+				       struct task_struct *task, bool in_user)
 {
 	el->state.flags &= ~(ELEMENT_FLUX | ELEMENT_CLONED);
 	/* A system call leaves the ip in rcx too. rt_sigreturn replaces the
 	 * registers one by one, and its own number by -1 among them; what it
 	 * makes of them is there when it returns. */
-	if (regs->orig_ax == NR_NONE ||
-	    (regs->orig_ax == NR_RT_SIGRETURN && regs->cx != regs->ip))
+	if (!in_user &&
+	    (regs->orig_ax == NR_NONE ||
+	     (regs->orig_ax == NR_RT_SIGRETURN && regs->cx != regs->ip)))
 		el->state.flags |= ELEMENT_FLUX;
 	if ((regs->orig_ax == NR_CLONE || regs->orig_ax == NR_CLONE3) &&
 	    regs->cx == regs->ip && !regs->ax && task->pid != task->tgid)
@@ -146,7 +147,7 @@ static __always_inline void regs_judge(struct element *el,
 static __always_inline uint64_t entry_open(struct element *el,
 					   const struct pt_regs___kernel *regs,
 					   struct task_struct *task,
-					   bool *ret_first)
+					   bool in_user, bool *ret_first)
 {
 	uint64_t cookie = cookie_next(), had;
 
@@ -156,7 +157,7 @@ static __always_inline uint64_t entry_open(struct element *el,
 		return had;
 	*ret_first = true;
 	regs_save(el->state.regs, regs);
-	regs_judge(el, regs, task);
+	regs_judge(el, regs, task, in_user);
 	return cookie;
 }
 
@@ -186,7 +187,7 @@ static __always_inline uint64_t request(struct task_struct *task, bool in_user,
 		el->state.flags &= ~ELEMENT_TAKEN;
 		el->state.cookie = 0;
 	}
-	cookie = entry_open(el, regs, task, &first);
+	cookie = entry_open(el, regs, task, in_user, &first);
 	if (!first)
 		return cookie;
 	if (task->flags & PF_EXITING) {
@@ -260,7 +261,7 @@ static __always_inline struct element *take_now(struct task_struct *task,
 		return NULL;
 	cookie = entry_open(el,
 			    (struct pt_regs___kernel *)bpf_task_pt_regs(task),
-			    task, &first);
+			    task, false, &first);
 	el->state.flags |= ELEMENT_RUNNING;
 	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER | flags,
 		   HOW_NOFAULT);

@@ -74,6 +74,8 @@ struct seam_user_stack {
 	uint32_t pid, tid, cpu;
 	int end; /* end code; SEAM_OUTERMOST: whole */
 	bool before_exec; /* of the program that an exec replaced */
+	bool by_library; /* unwound from a copy: may come late, after stacks
+			  * of later entries, but never before its samples */
 	bool at_exit; /* the task's last */
 	const uint64_t *ips; /* leaf first, return addresses as they are */
 	size_t n_ips; /* at least 1 */

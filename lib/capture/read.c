@@ -1,128 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
  * One reading of a session: both rings and the sideband, put in order and
- * handed to the client.
+ * handed to the client or the worker.
  *
- * The order of reading makes it whole: samples first, so that a copy taken
- * before the last of them is found in the second ring; sideband last, so
- * that whatever a process had mapped when its stack was copied is known.
+ * The order of reading makes it whole: copies first and sideband after them,
+ * so that whatever a process had mapped when its stack was copied is known;
+ * what the worker has done with copies of earlier readings is handed out
+ * after the samples of this one, which are all that came before those copies.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/session-priv.h"
-#include "unwind/dump.h"
-
-/* A process that ended may still have records on the way. */
-#define KEEP_DEAD_NS 5000000000ULL
-
-struct find_ctx {
-	struct seam_session *s;
-	struct seam_process *process;
-};
-
-static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
-{
-	struct find_ctx *f = ctx;
-	struct seam_map *map;
-	uint64_t svma;
-
-	map = f->process ? seam_process_map(&f->s->processes, f->process, avma)
-			 : NULL;
-	if (!map)
-		return -ENOENT;
-	memset(ret, 0, sizeof(*ret));
-	ret->start = map->start;
-	ret->end = map->end;
-	if (!map->image || !map->image->elf ||
-	    !seam_elf_off_to_svma(map->image->elf, avma - map->start + map->off,
-				  &svma))
-		return 0;
-	ret->bias = avma - svma;
-	ret->elf = map->image->elf;
-	ret->cfi = seam_image_cfi(map->image);
-	ret->derived = seam_image_derived(map->image);
-	return 0;
-}
-
-static void set_dump(struct seam_dump *dump, const struct seam_wire_copy *copy,
-		     struct find_ctx *ctx)
-{
-	memset(dump, 0, sizeof(*dump));
-	memcpy(dump->regs.r, copy->regs, sizeof(dump->regs.r));
-	dump->regs.valid = (1u << SEAM_CFI_REGS) - 1;
-	dump->stack_avma = copy->stack;
-	dump->stack = copy->bytes;
-	dump->stack_size = copy->size;
-	dump->cut = copy->cut;
-	dump->find = find_mapping;
-	dump->ctx = ctx;
-}
-
-static int keep_unwound(struct seam_session *s, const struct seam_wire *head,
-			const struct seam_wire_copy *copy, size_t n, int end)
-{
-	struct seam_unwound *u;
-
-	if (s->n_unwound == s->max_unwound) {
-		size_t max = s->max_unwound ? s->max_unwound * 2 : 64;
-
-		u = realloc(s->unwound, max * sizeof(*u));
-		if (!u)
-			return -ENOMEM;
-		s->unwound = u;
-		s->max_unwound = max;
-	}
-	u = &s->unwound[s->n_unwound];
-	memset(u, 0, sizeof(*u));
-	u->ips = malloc(n * sizeof(*u->ips));
-	if (!u->ips)
-		return -ENOMEM;
-	memcpy(u->ips, s->ips, n * sizeof(*u->ips));
-	u->stack = (struct seam_user_stack){
-		.time_ns = head->time_ns,
-		.cookie = head->cookie,
-		.took_ns = copy->took_ns,
-		.pid = head->pid,
-		.tid = head->tid,
-		.cpu = head->cpu,
-		.end = end,
-		.before_exec = copy->flags & SEAM_STACK_EXEC,
-		.at_exit = copy->flags & SEAM_STACK_EXIT,
-		.ips = u->ips,
-		.n_ips = n,
-	};
-	s->n_unwound++;
-	return 0;
-}
-
-static int unwind_copy(struct seam_session *s,
-		       const struct seam_wire_copy *copy, size_t size)
-{
-	struct find_ctx ctx = {
-		s, seam_process_find(&s->processes, copy->head.pid)};
-	struct seam_dump dump;
-	size_t n;
-	int end;
-
-	if (size < sizeof(*copy) || size - sizeof(*copy) < copy->size)
-		return 0;
-	set_dump(&dump, copy, &ctx);
-	n = seam_dump_unwind(&dump, s->ips, s->client.max_frames, &end);
-	return keep_unwound(s, &copy->head, copy, n, end);
-}
-
-static int on_copies_record(struct seam_session *s, const struct seam_wire *rec,
-			    size_t size)
-{
-	if (rec->type == SEAM_WIRE_COPY)
-		return unwind_copy(s, (const void *)rec, size);
-	if (rec->type == SEAM_WIRE_MISS &&
-	    size >= sizeof(struct seam_wire_miss))
-		return seam_tables_answer(s->tables, (const void *)rec);
-	return 0;
-}
 
 /* pid, and the parent's for FORK: where records of both kinds have them. */
 static uint32_t record_pid(const struct perf_event_header *h, int word)
@@ -145,37 +35,53 @@ static bool is_followed(struct seam_session *s,
 	return seam_idmap_get(&s->followed, record_pid(h, 0)) != NULL;
 }
 
-static int on_side_record(struct seam_session *s,
-			  const struct seam_side_record *side)
+/* Hands out the records of followed processes, which stay at the front of
+ * side. Return: how many those are. */
+static size_t give_records(struct seam_session *s,
+			   struct seam_side_record *side, size_t n)
 {
-	int err;
+	size_t kept = 0;
 
-	if (!is_followed(s, side->header))
-		return 0;
-	err = seam_processes_follow(&s->processes, side->time_ns, side->header);
-	if (!err && s->client.on_record)
-		s->client.on_record(s->client.ctx, side->time_ns, side->header);
-	return err;
+	for (size_t i = 0; i < n; i++) {
+		if (!is_followed(s, side[i].header))
+			continue;
+		side[kept++] = side[i];
+		if (s->client.on_record)
+			s->client.on_record(s->client.ctx, side[i].time_ns,
+					    side[i].header);
+	}
+	return kept;
 }
 
-/* Copies are unwound with what was mapped when they were taken. */
+/* How many stacks a batch has. */
+static uint64_t count_copies(const struct seam_batch *b)
+{
+	const struct seam_wire *rec;
+	size_t at = 0, size;
+	uint64_t n = 0;
+
+	while ((rec = seam_batch_next(b, &at, &size)))
+		n += rec->type == SEAM_WIRE_COPY;
+	return n;
+}
+
+/* Gives copies, table requests and sideband to the worker. */
 static int read_copies(struct seam_session *s)
 {
-	const struct seam_side_record *side = NULL;
-	const struct seam_wire *rec;
-	size_t at = 0, size, i = 0;
+	struct seam_side_record *side = NULL;
+	int err =
+		seam_kernel_drain_copies(s->kernel, seam_batch_add, &s->copies);
 	long n = seam_sideband_read(s->sideband, &side, &s->lost_sideband);
-	int err = n < 0 ? (int)n : 0;
 
-	while (!err && (rec = seam_batch_next(&s->copies, &at, &size))) {
-		for (; !err && i < (size_t)n && side[i].time_ns <= rec->time_ns;
-		     i++)
-			err = on_side_record(s, &side[i]);
-		if (!err)
-			err = on_copies_record(s, rec, size);
+	if (n < 0)
+		return (int)n;
+	n = (long)give_records(s, side, (size_t)n);
+	if (!err)
+		err = seam_worker_give(s->worker, &s->copies, side, (size_t)n);
+	if (err == -ENOBUFS) {
+		s->lost_waiting += count_copies(&s->copies);
+		err = 0;
 	}
-	for (; !err && i < (size_t)n; i++)
-		err = on_side_record(s, &side[i]);
 	return err;
 }
 
@@ -244,67 +150,48 @@ static void give_stack(struct seam_session *s,
 	s->client.on_stack(s->client.ctx, &stack);
 }
 
-/* Stacks that the library unwound, up to a time or, at any rate, a number. */
-static void give_unwound(struct seam_session *s, uint64_t until_ns,
-			 size_t number)
-{
-	while (s->next_unwound < s->n_unwound) {
-		struct seam_unwound *u = &s->unwound[s->next_unwound];
-
-		if (u->stack.time_ns > until_ns && s->next_unwound >= number)
-			return;
-		s->client.on_stack(s->client.ctx, &u->stack);
-		free(u->ips);
-		s->next_unwound++;
-	}
-}
-
-/*
- * Copies are drained after samples, so some are ahead of their samples: a
- * stack waits for a later sample, or for the next reading, which begins with
- * all samples that were before it.
- */
-static void give_samples(struct seam_session *s, size_t n_before)
+static void give_samples(struct seam_session *s)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size;
 
 	while ((rec = seam_batch_next(&s->samples, &at, &size))) {
-		give_unwound(s, rec->time_ns, 0);
 		if (rec->type == SEAM_WIRE_SAMPLE)
 			give_sample(s, (const void *)rec, size);
 		else if (rec->type == SEAM_WIRE_STACK)
 			give_stack(s, (const void *)rec, size);
 	}
-	give_unwound(s, 0, n_before);
-	s->n_unwound -= s->next_unwound;
-	if (s->n_unwound)
-		memmove(s->unwound, s->unwound + s->next_unwound,
-			s->n_unwound * sizeof(*s->unwound));
-	s->next_unwound = 0;
+}
+
+static int give_unwound(struct seam_session *s, struct seam_unwound *unwound,
+			long n)
+{
+	for (long i = 0; i < n; i++) {
+		s->client.on_stack(s->client.ctx, &unwound[i].stack);
+		free(unwound[i].ips);
+	}
+	free(unwound);
+	return n < 0 ? (int)n : 0;
 }
 
 int seam_session_read(struct seam_session *s)
 {
-	uint64_t now = seam_now_ns();
-	size_t n_before = s->n_unwound;
-	int err;
+	struct seam_unwound *unwound = NULL;
+	long n_unwound = seam_worker_take(s->worker, &unwound);
+	int err, unwound_err;
 
 	seam_batch_clear(&s->samples);
 	seam_batch_clear(&s->copies);
-	err = seam_kernel_drain_samples(s->kernel, seam_batch_add, &s->samples);
+	err = read_copies(s);
 	if (!err)
-		err = seam_kernel_drain_copies(s->kernel, seam_batch_add,
-					       &s->copies);
-	if (!err)
-		err = read_copies(s);
+		err = seam_kernel_drain_samples(s->kernel, seam_batch_add,
+						&s->samples);
 	/* What can be handed out is, whatever failed. */
-	give_samples(s, n_before);
-	if (now > KEEP_DEAD_NS)
-		seam_processes_forget(&s->processes, now - KEEP_DEAD_NS);
+	give_samples(s);
+	unwound_err = give_unwound(s, unwound, n_unwound);
 	if (!err && (s->samples.err || s->copies.err))
 		err = -ENOMEM;
-	return err;
+	return err ? err : unwound_err;
 }
 
 /* Of all events together, as that is what is counted; 0: cannot be told. */
@@ -347,7 +234,8 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->lost_samples =
 		k.count[SEAM_COUNT_LOST_SAMPLE] + s->samples.n_dropped;
 	ret->lost_stacks = k.count[SEAM_COUNT_LOST_STACK];
-	ret->lost_copies = k.count[SEAM_COUNT_LOST_COPY] + s->copies.n_dropped;
+	ret->lost_copies = k.count[SEAM_COUNT_LOST_COPY] + s->copies.n_dropped +
+			   s->lost_waiting;
 	ret->lost_sideband = s->lost_sideband;
 	ret->no_element = k.count[SEAM_COUNT_NO_ELEMENT];
 	ret->no_scratch = k.count[SEAM_COUNT_NO_SCRATCH];

@@ -19,9 +19,12 @@
 /* A task that was quiet for so long is forgotten; it may be gone. */
 #define FORGET_NS 10000000000ULL
 
-/* A stack that did not come before its task's next entry may yet: a record
- * that another CPU is still writing holds up those behind it in its ring. */
-#define ORPHAN_NS 2000000000ULL
+/* A stack that did not come before its task's next entry may yet: the library
+ * unwinds copies aside, and may first have to read a large file. */
+#define ORPHAN_NS 30000000000ULL
+/* For so long the file is not flushed while stacks are awaited: a reader
+ * that sorts in rounds would take one that comes after the flush too late. */
+#define AWAIT_NS 5000000000ULL
 
 struct orphan {
 	uint64_t cookie, waiting;
@@ -278,6 +281,14 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 
 	if (orphan_claim(r, stack))
 		return;
+	/* Its samples came before it; another entry may have begun since. */
+	if (stack->by_library) {
+		e = seam_idmap_get(&r->entries, stack->tid);
+		if (!e || e->cookie != stack->cookie) {
+			r->sum.unused++;
+			return;
+		}
+	}
 	e = entry_of(r, stack->pid, stack->tid);
 	if (!e)
 		return;
@@ -499,7 +510,8 @@ int seam_recorder_run(struct seam_recorder *r)
 	note(r, seam_session_read(r->session));
 	turn_side(r, 0);
 	r->now_ns = now_ns();
-	if (r->now_ns - r->flushed_ns >= FLUSH_NS) {
+	if (r->now_ns - r->flushed_ns >=
+	    (r->orphans.used ? AWAIT_NS : FLUSH_NS)) {
 		seam_idmap_each(&r->entries, settle, r);
 		forget_stale(r);
 		orphans_expire(r);

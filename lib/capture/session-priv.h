@@ -11,12 +11,7 @@
 #include "capture/sideband.h"
 #include "capture/strip.h"
 #include "capture/tables.h"
-
-/* A stack copy that the library has unwound, until its turn comes. */
-struct seam_unwound {
-	struct seam_user_stack stack;
-	uint64_t *ips;
-};
+#include "capture/worker.h"
 
 struct seam_session {
 	struct seam_session_opts opts;
@@ -34,10 +29,8 @@ struct seam_session {
 	bool running;
 
 	struct seam_batch samples, copies;
-	struct seam_unwound *unwound; /* by time */
-	size_t n_unwound, next_unwound, max_unwound;
-	uint64_t *ips; /* room for one stack */
-	uint64_t lost_sideband, own;
+	struct seam_worker *worker; /* has images, processes, tables */
+	uint64_t lost_sideband, lost_waiting, own;
 };
 
 uint64_t seam_now_ns(void);

@@ -116,9 +116,6 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	err = seam_kernel_open(&opts, &s->kernel, reterr);
 	if (err)
 		return err;
-	s->ips = calloc(s->client.max_frames, sizeof(*s->ips));
-	if (!s->ips)
-		return -ENOMEM;
 	return seam_tables_open(s->kernel, &s->processes, s->opts.table_memory,
 				s->opts.cache_dir, &s->tables);
 }
@@ -247,6 +244,10 @@ int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 		err = synthesize(s);
 	if (!err && s->client.path)
 		seam_tables_preload(s->tables, s->client.path);
+	/* From here on processes, images and tables are the worker's. */
+	if (!err)
+		err = seam_worker_start(&s->processes, s->tables,
+					s->client.max_frames, &s->worker);
 	if (!err)
 		err = attach_events(s, reterr);
 	if (!err)
@@ -278,7 +279,8 @@ int seam_session_stop(struct seam_session *s)
 		err = seam_kernel_take_sleepers(s->kernel);
 	if (!err)
 		err = seam_session_read(s);
-	/* And what was drained ahead of its samples. */
+	/* And what the worker still has. */
+	seam_worker_wait(s->worker);
 	return err ? err : seam_session_read(s);
 }
 
@@ -306,6 +308,7 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	if (!s)
 		return NULL;
 	seam_session_stop(s);
+	seam_worker_stop(s->worker);
 	seam_tables_close(s->tables);
 	/* BPF lets go of the events before they are closed. */
 	seam_kernel_close(s->kernel);
@@ -318,10 +321,6 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	seam_strip_fini(&s->strip);
 	seam_batch_fini(&s->samples);
 	seam_batch_fini(&s->copies);
-	for (size_t i = 0; i < s->n_unwound; i++)
-		free(s->unwound[i].ips);
-	free(s->unwound);
-	free(s->ips);
 	free(s);
 	return NULL;
 }

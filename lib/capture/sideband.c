@@ -220,8 +220,8 @@ static int by_time(const void *a, const void *b)
 	return x->header < y->header ? -1 : 1;
 }
 
-long seam_sideband_read(struct seam_sideband *sb,
-			const struct seam_side_record **ret, uint64_t *ret_lost)
+long seam_sideband_read(struct seam_sideband *sb, struct seam_side_record **ret,
+			uint64_t *ret_lost)
 {
 	/* The rings' heads; then, where their records end in bytes. */
 	uint64_t *ends = calloc(sb->event.n, sizeof(*ends));

@@ -29,12 +29,12 @@ int seam_sideband_enable(struct seam_sideband *sb);
 const struct seam_event *seam_sideband_event(const struct seam_sideband *sb);
 
 /*
- * All records that wait, by time. They are valid until the next read.
+ * All records that wait, by time. They are valid until the next read, and
+ * the array is the caller's to change.
  * Return: how many, or -ENOMEM. *ret_lost grows by what the kernel says it
  * dropped.
  */
-long seam_sideband_read(struct seam_sideband *sb,
-			const struct seam_side_record **ret,
+long seam_sideband_read(struct seam_sideband *sb, struct seam_side_record **ret,
 			uint64_t *ret_lost);
 
 #endif

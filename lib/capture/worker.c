@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "capture/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/dump.h"
+
+/* More waiting bytes than this, and copies are lost, counted. */
+#define MAX_WAITING (256u << 20)
+/* A process that ended may still have records on the way. */
+#define KEEP_DEAD_NS 5000000000ULL
+
+struct round {
+	struct round *next;
+	struct seam_batch copies;
+	uint8_t *side; /* each record behind its time */
+	size_t side_size;
+};
+
+struct seam_worker {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Under the lock. */
+	struct round *first, **last;
+	size_t waiting; /* bytes */
+	bool busy, stop;
+	int err;
+	struct seam_unwound *done;
+	size_t n_done, max_done;
+	/* The thread's own. */
+	struct seam_processes *processes;
+	struct seam_tables *tables;
+	uint32_t max_frames;
+	uint64_t *ips; /* room for one stack */
+};
+
+struct find_ctx {
+	struct seam_processes *processes;
+	struct seam_process *process;
+};
+
+static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
+{
+	struct find_ctx *f = ctx;
+	struct seam_map *map;
+	uint64_t svma;
+
+	map = f->process ? seam_process_map(f->processes, f->process, avma)
+			 : NULL;
+	if (!map)
+		return -ENOENT;
+	memset(ret, 0, sizeof(*ret));
+	ret->start = map->start;
+	ret->end = map->end;
+	if (!map->image || !map->image->elf ||
+	    !seam_elf_off_to_svma(map->image->elf, avma - map->start + map->off,
+				  &svma))
+		return 0;
+	ret->bias = avma - svma;
+	ret->elf = map->image->elf;
+	ret->cfi = seam_image_cfi(map->image);
+	ret->derived = seam_image_derived(map->image);
+	return 0;
+}
+
+static void set_dump(struct seam_dump *dump, const struct seam_wire_copy *copy,
+		     struct find_ctx *ctx)
+{
+	memset(dump, 0, sizeof(*dump));
+	memcpy(dump->regs.r, copy->regs, sizeof(dump->regs.r));
+	dump->regs.valid = (1u << SEAM_CFI_REGS) - 1;
+	dump->stack_avma = copy->stack;
+	dump->stack = copy->bytes;
+	dump->stack_size = copy->size;
+	dump->cut = copy->cut;
+	dump->find = find_mapping;
+	dump->ctx = ctx;
+}
+
+static int keep(struct seam_worker *w, const struct seam_unwound *u)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->n_done == w->max_done) {
+		size_t max = w->max_done ? w->max_done * 2 : 64;
+		void *done = realloc(w->done, max * sizeof(*w->done));
+
+		if (done) {
+			w->done = done;
+			w->max_done = max;
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	if (!err)
+		w->done[w->n_done++] = *u;
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
+		       size_t size)
+{
+	struct find_ctx ctx = {w->processes,
+			       seam_process_find(w->processes, copy->head.pid)};
+	struct seam_unwound u = {0};
+	struct seam_dump dump;
+	size_t n;
+	int end, err;
+
+	if (size < sizeof(*copy) || size - sizeof(*copy) < copy->size)
+		return 0;
+	set_dump(&dump, copy, &ctx);
+	n = seam_dump_unwind(&dump, w->ips, w->max_frames, &end);
+	u.ips = malloc(n * sizeof(*u.ips));
+	if (!u.ips)
+		return -ENOMEM;
+	memcpy(u.ips, w->ips, n * sizeof(*u.ips));
+	u.stack = (struct seam_user_stack){
+		.time_ns = copy->head.time_ns,
+		.cookie = copy->head.cookie,
+		.took_ns = copy->took_ns,
+		.pid = copy->head.pid,
+		.tid = copy->head.tid,
+		.cpu = copy->head.cpu,
+		.end = end,
+		.before_exec = copy->flags & SEAM_STACK_EXEC,
+		.at_exit = copy->flags & SEAM_STACK_EXIT,
+		.by_library = true,
+		.ips = u.ips,
+		.n_ips = n,
+	};
+	err = keep(w, &u);
+	if (err)
+		free(u.ips);
+	return err;
+}
+
+static int on_record(struct seam_worker *w, const struct seam_wire *rec,
+		     size_t size)
+{
+	if (rec->type == SEAM_WIRE_COPY)
+		return unwind_copy(w, (const void *)rec, size);
+	if (rec->type == SEAM_WIRE_MISS &&
+	    size >= sizeof(struct seam_wire_miss))
+		return seam_tables_answer(w->tables, (const void *)rec);
+	return 0;
+}
+
+/* Follows the sideband from *at on, up to a time. */
+static int follow(struct seam_worker *w, const struct round *r, size_t *at,
+		  uint64_t until_ns)
+{
+	const struct perf_event_header *header;
+	uint64_t time;
+	int err = 0;
+
+	while (!err && *at < r->side_size) {
+		memcpy(&time, r->side + *at, sizeof(time));
+		if (time > until_ns)
+			break;
+		header = (const void *)(r->side + *at + sizeof(time));
+		err = seam_processes_follow(w->processes, time, header);
+		*at += sizeof(time) + header->size;
+	}
+	return err;
+}
+
+/* Copies are unwound with what was mapped when they were taken. */
+static int work(struct seam_worker *w, const struct round *r)
+{
+	const struct seam_wire *rec;
+	size_t at = 0, size, side = 0;
+	uint64_t last_ns = 0;
+	int err = 0;
+
+	while (!err && (rec = seam_batch_next(&r->copies, &at, &size))) {
+		err = follow(w, r, &side, rec->time_ns);
+		if (!err)
+			err = on_record(w, rec, size);
+		last_ns = rec->time_ns;
+	}
+	if (!err)
+		err = follow(w, r, &side, UINT64_MAX);
+	if (last_ns > KEEP_DEAD_NS)
+		seam_processes_forget(w->processes, last_ns - KEEP_DEAD_NS);
+	return err;
+}
+
+static void round_free(struct round *r)
+{
+	seam_batch_fini(&r->copies);
+	free(r->side);
+	free(r);
+}
+
+/* The next round; NULL: the end. */
+static struct round *next_round(struct seam_worker *w)
+{
+	struct round *r;
+
+	pthread_mutex_lock(&w->lock);
+	w->busy = false;
+	pthread_cond_broadcast(&w->changed);
+	while (!w->first && !w->stop)
+		pthread_cond_wait(&w->changed, &w->lock);
+	r = w->first;
+	if (r) {
+		w->first = r->next;
+		if (!w->first)
+			w->last = &w->first;
+		w->waiting -= r->copies.used + r->side_size;
+		w->busy = true;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return r;
+}
+
+static void *run(void *arg)
+{
+	struct seam_worker *w = arg;
+	struct round *r;
+
+	while ((r = next_round(w))) {
+		int err = work(w, r);
+
+		round_free(r);
+		pthread_mutex_lock(&w->lock);
+		if (err && !w->err)
+			w->err = err;
+		pthread_mutex_unlock(&w->lock);
+	}
+	return NULL;
+}
+
+/* Signals are the caller's threads' business. */
+static int start_thread(struct seam_worker *w)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&w->thread, NULL, run, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+int seam_worker_start(struct seam_processes *processes,
+		      struct seam_tables *tables, uint32_t max_frames,
+		      struct seam_worker **ret)
+{
+	struct seam_worker *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->processes = processes;
+	w->tables = tables;
+	w->max_frames = max_frames;
+	w->last = &w->first;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->changed, NULL);
+	w->ips = calloc(max_frames, sizeof(*w->ips));
+	err = w->ips ? start_thread(w) : -ENOMEM;
+	if (err) {
+		free(w->ips);
+		free(w);
+		return err;
+	}
+	*ret = w;
+	return 0;
+}
+
+struct seam_worker *seam_worker_stop(struct seam_worker *w)
+{
+	if (!w)
+		return NULL;
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_broadcast(&w->changed);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	for (size_t i = 0; i < w->n_done; i++)
+		free(w->done[i].ips);
+	free(w->done);
+	free(w->ips);
+	pthread_cond_destroy(&w->changed);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+	return NULL;
+}
+
+/* The sideband as one piece of memory of the round's own. */
+static int keep_side(struct round *r, const struct seam_side_record *side,
+		     size_t n)
+{
+	size_t size = 0;
+	uint8_t *to;
+
+	for (size_t i = 0; i < n; i++)
+		size += sizeof(side[i].time_ns) + side[i].header->size;
+	if (!size)
+		return 0;
+	r->side = malloc(size);
+	if (!r->side)
+		return -ENOMEM;
+	to = r->side;
+	for (size_t i = 0; i < n; i++) {
+		memcpy(to, &side[i].time_ns, sizeof(side[i].time_ns));
+		to += sizeof(side[i].time_ns);
+		memcpy(to, side[i].header, side[i].header->size);
+		to += side[i].header->size;
+	}
+	r->side_size = size;
+	return 0;
+}
+
+int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
+		     const struct seam_side_record *side, size_t n_side)
+{
+	struct round *r;
+	int err = 0;
+
+	if (!copies->used && !n_side)
+		return 0;
+	r = calloc(1, sizeof(*r));
+	if (!r || keep_side(r, side, n_side)) {
+		free(r);
+		return -ENOMEM;
+	}
+	pthread_mutex_lock(&w->lock);
+	if (copies->used && w->waiting > MAX_WAITING) {
+		err = -ENOBUFS; /* of the copies only: see what follows */
+	} else {
+		r->copies.bytes = copies->bytes;
+		r->copies.used = copies->used;
+		r->copies.room = copies->room;
+		copies->bytes = NULL;
+		copies->used = 0;
+		copies->room = 0;
+	}
+	/* Sideband is small, and without it all that follows would be wrong. */
+	*w->last = r;
+	w->last = &r->next;
+	w->waiting += r->copies.used + r->side_size;
+	pthread_cond_broadcast(&w->changed);
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+long seam_worker_take(struct seam_worker *w, struct seam_unwound **ret)
+{
+	long n;
+
+	pthread_mutex_lock(&w->lock);
+	n = w->err ? w->err : (long)w->n_done;
+	if (w->err) {
+		w->err = 0;
+	} else {
+		*ret = w->done;
+		w->done = NULL;
+		w->n_done = 0;
+		w->max_done = 0;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return n;
+}
+
+void seam_worker_wait(struct seam_worker *w)
+{
+	pthread_mutex_lock(&w->lock);
+	while (w->first || w->busy)
+		pthread_cond_wait(&w->changed, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * The thread that does what takes long: makes tables, opens files, unwinds
+ * stack copies. Meanwhile the session goes on to empty the rings, so that a
+ * large library that is met for the first time costs nobody's samples.
+ *
+ * It is given rounds: the copies and table requests of one reading, with the
+ * sideband up to then. It works through them in order, each copy with what
+ * was mapped at its time. The processes, their images and the tables are the
+ * worker's alone between start and stop.
+ */
+#ifndef SEAM_LIB_CAPTURE_WORKER_H
+#define SEAM_LIB_CAPTURE_WORKER_H
+
+#include "capture/batch.h"
+#include "capture/process.h"
+#include "capture/sideband.h"
+#include "capture/tables.h"
+#include "seam/tracer.h"
+
+struct seam_worker;
+
+/* A stack copy that has been unwound. */
+struct seam_unwound {
+	struct seam_user_stack stack;
+	uint64_t *ips;
+};
+
+/* All stays the caller's and must outlive the worker. */
+int seam_worker_start(struct seam_processes *processes,
+		      struct seam_tables *tables, uint32_t max_frames,
+		      struct seam_worker **ret);
+/* Finishes what it was given, then ends. NULL is fine. Return: NULL. */
+struct seam_worker *seam_worker_stop(struct seam_worker *w);
+
+/*
+ * Gives a round: takes the bytes of copies, which is empty afterwards, and
+ * reads side. Return: 0; -ENOMEM; -ENOBUFS: too much waits, nothing taken.
+ */
+int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
+		     const struct seam_side_record *side, size_t n_side);
+
+/*
+ * What has been unwound since the last call. The caller frees each .ips and
+ * *ret, which is NULL if there is none. Return: how many, or the first error
+ * that the worker met, once.
+ */
+long seam_worker_take(struct seam_worker *w, struct seam_unwound **ret);
+/* Until all that was given is done. */
+void seam_worker_wait(struct seam_worker *w);
+
+#endif
