@@ -22,7 +22,7 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 #define SEAM_ARENA_TYPE 33 /* BPF_MAP_TYPE_ARENA; Debian 12 lacks the name */
 #define SEAM_CACHED_MAPPINGS 8
 #define SEAM_SCRATCHES 64
-#define SEAM_WINDOW 1024
+#define SEAM_WINDOW 2048
 
 /* Set before loading. */
 const volatile uint32_t seam_watch_mode = SEAM_WATCH_TGID;
