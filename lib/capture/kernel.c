@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -174,12 +175,31 @@ static int attach_tasks(struct seam_kernel *k)
 	return 0;
 }
 
+/* What the kernel gives the first pid namespace: PROC_PID_INIT_INO. */
+#define FIRST_PID_NAMESPACE 0xeffffffcU
+
+/* BPF knows tasks by the numbers of the first pid namespace. */
+static bool is_pid_namespace_first(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ||
+	       st.st_ino == FIRST_PID_NAMESPACE;
+}
+
 static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		struct seam_errinfo *reterr)
 {
 	bool impl = false;
-	int err = find_kfunc(&impl, reterr);
+	int err;
 
+	if (!is_pid_namespace_first())
+		return seam_fail(reterr, -ENOTSUP,
+				 "this is a pid namespace (a container?), "
+				 "whose numbers of tasks the kernel side does "
+				 "not know: run seam outside, or with the "
+				 "host's (docker run --pid=host)");
+	err = find_kfunc(&impl, reterr);
 	if (err)
 		return err;
 	k->skel = seam_bpf__open();
