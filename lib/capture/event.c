@@ -106,26 +106,42 @@ static bool has_pmu(void)
 	return true;
 }
 
+static const struct known_event *find_known(const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]);
+	     i++)
+		if (strlen(known_events[i].name) == len &&
+		    !strncmp(known_events[i].name, name, len))
+			return &known_events[i];
+	return NULL;
+}
+
 static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
 		    struct seam_errinfo *reterr)
 {
+	const struct known_event *known;
 	const char *name = spec->name;
+	size_t len;
 
 	if (!name)
 		name = has_pmu() ? "cycles" : "cpu-clock";
-	for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]);
-	     i++) {
-		if (strcmp(known_events[i].name, name))
-			continue;
+	len = strcspn(name, ":");
+	known = find_known(name, len);
+	if (known && name[len])
+		return seam_fail(reterr, -EINVAL,
+				 "'%.40s': seam has no modifiers yet; -e %s "
+				 "samples user and kernel code",
+				 name, known->name);
+	if (known) {
 		snprintf(ev->name, sizeof(ev->name), "%s", name);
-		ev->attr.type = known_events[i].type;
-		ev->attr.config = known_events[i].config;
+		ev->attr.type = known->type;
+		ev->attr.config = known->config;
 		ev->is_clock = ev->attr.type == PERF_TYPE_SOFTWARE &&
 			       ev->attr.config == PERF_COUNT_SW_CPU_CLOCK;
 		return 0;
 	}
 	/* SUBSYSTEM:NAME. An event that counts nothing lends it its ids. */
-	if (strchr(name, ':') && strlen(name) < sizeof(ev->name)) {
+	if (name[len] && strlen(name) < sizeof(ev->name)) {
 		strcpy(ev->name, name);
 		ev->is_tracepoint = true;
 		ev->attr.type = PERF_TYPE_SOFTWARE;
