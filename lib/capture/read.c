@@ -53,16 +53,25 @@ static size_t give_records(struct seam_session *s,
 	return kept;
 }
 
-/* How many stacks a batch has. */
-static uint64_t count_copies(const struct seam_batch *b)
+/* Copies and requests for tables that the worker has no room for. */
+static void lose_copies(struct seam_session *s)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size;
-	uint64_t n = 0;
 
-	while ((rec = seam_batch_next(b, &at, &size)))
-		n += rec->type == SEAM_WIRE_COPY;
-	return n;
+	while ((rec = seam_batch_next(&s->copies, &at, &size))) {
+		if (rec->type == SEAM_WIRE_COPY)
+			s->lost_waiting++;
+		if (rec->type != SEAM_WIRE_MISS)
+			continue;
+		/* So that the next stack asks again. */
+		seam_kernel_table_drop(
+			s->kernel,
+			&((const struct seam_wire_miss *)(const void *)rec)
+				 ->key);
+		seam_kernel_tables_changed(s->kernel);
+		s->lost_requests++;
+	}
 }
 
 /* Gives copies, table requests and sideband to the worker. */
@@ -79,7 +88,7 @@ static int read_copies(struct seam_session *s)
 	if (!err)
 		err = seam_worker_give(s->worker, &s->copies, side, (size_t)n);
 	if (err == -ENOBUFS) {
-		s->lost_waiting += count_copies(&s->copies);
+		lose_copies(s);
 		err = 0;
 	}
 	return err;
@@ -239,7 +248,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->lost_sideband = s->lost_sideband;
 	ret->no_element = k.count[SEAM_COUNT_NO_ELEMENT];
 	ret->no_scratch = k.count[SEAM_COUNT_NO_SCRATCH];
-	ret->lost_requests = k.count[SEAM_COUNT_LOST_MISS];
+	ret->lost_requests = k.count[SEAM_COUNT_LOST_MISS] + s->lost_requests;
 	ret->refused = k.count[SEAM_COUNT_REFUSED];
 	ret->closed = k.count[SEAM_COUNT_CLOSED];
 	ret->stale = k.count[SEAM_COUNT_STALE];

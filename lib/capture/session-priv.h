@@ -31,6 +31,7 @@ struct seam_session {
 	struct seam_batch samples, copies;
 	struct seam_worker *worker; /* has images, processes, tables */
 	uint64_t lost_sideband, lost_waiting, own;
+	uint64_t lost_requests; /* for tables, likewise */
 };
 
 uint64_t seam_now_ns(void);
