@@ -9,11 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "capture/process.h"
+
+#ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
+#define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
+#endif
 
 #define NAME_MAX_LEN 4096
 
@@ -171,7 +176,34 @@ struct maps_line {
 	unsigned maj, min;
 	char perms[8];
 	const char *path;
+	uint8_t build_id[20];
+	uint8_t build_id_len; /* 0: not told */
 };
+
+/* struct procmap_query and its ioctl, Linux 6.11: the kernel reads the
+ * build-id of the very file that is mapped, deleted or replaced. */
+struct map_query {
+	uint64_t size, flags, addr;
+	uint64_t start, end, vma_flags, page_size, off, inode;
+	uint32_t major, minor, name_size, build_id_size;
+	uint64_t name_addr, build_id_addr;
+};
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+
+static void query_build_id(int maps, struct maps_line *m)
+{
+	struct map_query q = {
+		.size = sizeof(q),
+		.addr = m->start,
+		.build_id_size = sizeof(m->build_id),
+		.build_id_addr = (uint64_t)(uintptr_t)m->build_id,
+	};
+
+	m->build_id_len = 0;
+	if (m->ino && !ioctl(maps, MAP_QUERY, &q) &&
+	    q.build_id_size <= sizeof(m->build_id))
+		m->build_id_len = (uint8_t)q.build_id_size;
+}
 
 static bool parse_line(char *line, struct maps_line *m)
 {
@@ -200,16 +232,23 @@ static int synth_mmap2(const struct seam_synth *sy, uint32_t pid,
 		prot |= PROT_READ;
 	if (m->perms[1] == 'w')
 		prot |= PROT_WRITE;
-	begin(&r, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
+	begin(&r, PERF_RECORD_MMAP2,
+	      PERF_RECORD_MISC_USER |
+		      (m->build_id_len ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0));
 	put_u32(&r, pid);
 	put_u32(&r, pid);
 	put_u64(&r, m->start);
 	put_u64(&r, m->end - m->start);
 	put_u64(&r, m->off);
-	put_u32(&r, m->maj);
-	put_u32(&r, m->min);
-	put_u64(&r, m->ino);
-	put_u64(&r, 0);
+	if (m->build_id_len) {
+		put_u32(&r, m->build_id_len);
+		put(&r, m->build_id, sizeof(m->build_id));
+	} else {
+		put_u32(&r, m->maj);
+		put_u32(&r, m->min);
+		put_u64(&r, m->ino);
+		put_u64(&r, 0);
+	}
 	put_u32(&r, prot);
 	put_u32(&r, m->perms[3] == 's' ? MAP_SHARED : MAP_PRIVATE);
 	put_string(&r, m->path);
@@ -219,7 +258,7 @@ static int synth_mmap2(const struct seam_synth *sy, uint32_t pid,
 static int synth_maps(const struct seam_synth *sy, uint32_t pid)
 {
 	char path[64], *line = NULL;
-	struct maps_line m;
+	struct maps_line m = {0};
 	size_t room = 0;
 	int err = 0;
 	FILE *f;
@@ -229,8 +268,10 @@ static int synth_maps(const struct seam_synth *sy, uint32_t pid)
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!err && getline(&line, &room, f) > 0)
-		if (parse_line(line, &m))
+		if (parse_line(line, &m)) {
+			query_build_id(fileno(f), &m);
 			err = synth_mmap2(sy, pid, &m);
+		}
 	free(line);
 	fclose(f);
 	return err;
