@@ -108,6 +108,8 @@ static __always_inline int take_sample(void *ctx, struct sample_buffer *buf,
 		if (el && (el->state.flags & ELEMENT_RUNNING)) {
 			count(SEAM_COUNT_OWN);
 			buf->sample.flags |= SEAM_SAMPLE_OWN;
+		} else if (el && (el->state.flags & ELEMENT_TAKEN)) {
+			buf->sample.flags |= SEAM_SAMPLE_TAIL;
 		}
 	}
 	return sample_emit(ctx, buf, !in_user);

@@ -33,6 +33,7 @@ struct seam_wire {
 enum seam_sample_flags {
 	SEAM_SAMPLE_USER = 1, /* taken in user mode: .ip is the user's */
 	SEAM_SAMPLE_OWN = 2, /* taken inside seam's own unwind */
+	SEAM_SAMPLE_TAIL = 4, /* in an exec or exit, its stack taken before */
 };
 
 struct seam_wire_sample {

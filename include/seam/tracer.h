@@ -62,6 +62,7 @@ struct seam_sample {
 	uint64_t ip, period;
 	uint32_t pid, tid, cpu;
 	uint32_t event; /* its place in the client's events */
+	bool tail; /* in an exec or exit whose stack was taken before */
 	bool user; /* taken in user mode: ip is the user's */
 	int end; /* with cookie 0: an end code */
 	const uint64_t *kernel_ips; /* leaf first; NULL if n_kernel is 0 */

@@ -117,6 +117,7 @@ static void give_sample(struct seam_session *s,
 		.tid = rec->head.tid,
 		.cpu = rec->head.cpu,
 		.event = rec->event,
+		.tail = rec->flags & SEAM_SAMPLE_TAIL,
 		.user = rec->flags & SEAM_SAMPLE_USER,
 		.end = rec->head.cookie ? 0 : (int)rec->end,
 	};

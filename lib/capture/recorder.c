@@ -108,15 +108,13 @@ static void write_stack(struct seam_recorder *r, struct entry *e,
 	e->written = true;
 }
 
-static void orphan_add(struct seam_recorder *r, const struct entry *e,
-		       uint64_t before_ns)
+static void orphan_add(struct seam_recorder *r, const struct entry *e)
 {
 	struct orphan *o = malloc(sizeof(*o));
 
 	if (o) {
-		*o = (struct orphan){e->cookie, e->waiting, before_ns,
-				     before_ns > e->last_ns + 1 ? before_ns - 1
-								: e->last_ns};
+		*o = (struct orphan){e->cookie, e->waiting, e->last_ns,
+				     e->last_ns + 1};
 		if (!seam_idmap_put(&r->orphans, e->cookie, o))
 			return;
 		free(o);
@@ -144,6 +142,8 @@ static bool orphan_claim(struct seam_recorder *r,
 	note(r, seam_pd_write_stack(r->writer, &pd));
 	r->sum.stacks++;
 	r->sum.end[stack->end] += o->waiting;
+	if (o->waiting > r->sum.max_served)
+		r->sum.max_served = o->waiting;
 	free(o);
 	return true;
 }
@@ -182,18 +182,13 @@ static void orphans_expire(struct seam_recorder *r)
 	} while (w.n);
 }
 
-/* The entry is over: its samples' fate is known. before_ns: the time of
- * what comes next in this task. */
-static void entry_end(struct seam_recorder *r, struct entry *e,
-		      uint64_t before_ns)
+/* The entry is over: its samples' fate is known. */
+static void entry_end(struct seam_recorder *r, struct entry *e)
 {
 	if (!e->cookie)
 		return;
 	if (e->has_stack && e->served && !e->written)
-		write_stack(r, e,
-			    e->tail || before_ns <= e->last_ns + 1
-				    ? e->last_ns + 1
-				    : before_ns - 1);
+		write_stack(r, e, e->last_ns + 1);
 	if (e->has_stack && !e->served)
 		r->sum.unused++;
 	if (e->has_stack && e->served) {
@@ -203,12 +198,13 @@ static void entry_end(struct seam_recorder *r, struct entry *e,
 	if (e->served > r->sum.max_served)
 		r->sum.max_served = e->served;
 	if (e->waiting)
-		orphan_add(r, e, before_ns);
+		orphan_add(r, e);
 	e->cookie = 0;
 	e->waiting = 0;
 	e->served = 0;
 	e->has_stack = false;
 	e->written = false;
+	e->tail = false;
 }
 
 static void tail_begin(struct entry *e, uint64_t time_ns)
@@ -223,13 +219,35 @@ static void tail_end(struct entry *e, uint64_t time_ns)
 
 /* Makes cookie the task's entry; another that was open is over. */
 static void entry_is(struct seam_recorder *r, struct entry *e, uint64_t cookie,
-		     uint32_t pid, uint64_t time_ns)
+		     uint32_t pid)
 {
 	if (e->cookie == cookie)
 		return;
-	entry_end(r, e, time_ns);
+	entry_end(r, e);
 	e->cookie = cookie;
 	e->pid = pid;
+}
+
+/* A sample of an entry: its stack is there, or will come. */
+static void entry_sample(struct seam_recorder *r, struct entry *e,
+			 const struct seam_sample *sample)
+{
+	uint64_t before_ns = e->last_ns;
+
+	entry_is(r, e, sample->cookie, sample->pid);
+	e->last_ns = sample->time_ns;
+	e->written = false; /* a late one: the stack comes again */
+	/* The stack of a cold program comes late: the sample says it first. */
+	if (sample->tail && !e->tail) {
+		e->tail = true;
+		tail_begin(e, before_ns);
+	}
+	if (e->tail)
+		tail_end(e, sample->time_ns);
+	if (e->has_stack)
+		e->served++;
+	else
+		e->waiting++;
 }
 
 static void on_sample(void *ctx, const struct seam_sample *sample)
@@ -256,15 +274,7 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		e = entry_of(r, sample->pid, sample->tid);
 		if (!e)
 			return;
-		entry_is(r, e, sample->cookie, sample->pid, sample->time_ns);
-		e->last_ns = sample->time_ns;
-		e->written = false; /* a late one: the stack comes again */
-		if (e->has_stack && e->tail)
-			tail_end(e, sample->time_ns);
-		if (e->has_stack)
-			e->served++;
-		else
-			e->waiting++;
+		entry_sample(r, e, sample);
 	}
 	if (sample->cookie || sample->end != SEAM_NO_USER)
 		r->sum.wanted++;
@@ -292,7 +302,7 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 	e = entry_of(r, stack->pid, stack->tid);
 	if (!e)
 		return;
-	entry_is(r, e, stack->cookie, stack->pid, stack->time_ns);
+	entry_is(r, e, stack->cookie, stack->pid);
 	if (e->has_stack)
 		return; /* the first is the one that samples were told of */
 	ips = realloc(e->ips, stack->n_ips * sizeof(*ips));
@@ -303,9 +313,10 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 	memcpy(ips, stack->ips, stack->n_ips * sizeof(*ips));
 	e->ips = ips;
 	e->has_stack = true;
-	e->tail = stack->before_exec || stack->at_exit;
-	if (e->tail)
+	if (!e->tail && (stack->before_exec || stack->at_exit)) {
+		e->tail = true;
 		tail_begin(e, stack->time_ns);
+	}
 	e->served += e->waiting;
 	e->waiting = 0;
 	/* Not so at exec and exit: what the kernel says of them may have
@@ -399,7 +410,7 @@ static void forget_stale(struct seam_recorder *r)
 			struct entry *e =
 				seam_idmap_remove(&r->entries, st.tids[i]);
 
-			entry_end(r, e, e->last_ns + 2);
+			entry_end(r, e);
 			entry_free(e);
 		}
 	} while (st.n);
@@ -455,10 +466,19 @@ int seam_recorder_open(const struct seam_recorder_opts *opts,
 	return 0;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 int seam_recorder_start(struct seam_recorder *r, struct seam_errinfo *reterr)
 {
 	int err;
 
+	r->flushed_ns = now_ns();
 	if (reterr)
 		reterr->reason[0] = 0;
 	err = seam_session_start(r->session, reterr);
@@ -471,14 +491,6 @@ int seam_recorder_start(struct seam_recorder *r, struct seam_errinfo *reterr)
 int seam_recorder_fd(const struct seam_recorder *r)
 {
 	return seam_session_fd(r->session);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* Says in the file what the kernel side could not hand over since the last
@@ -531,7 +543,7 @@ static void end_all(void *ctx, uint64_t id, void *value)
 	/* What still waits now is asleep and was not to be had. */
 	r->sum.end[SEAM_PENDING] += e->waiting;
 	e->waiting = 0;
-	entry_end(r, e, e->last_ns + 2);
+	entry_end(r, e);
 }
 
 int seam_recorder_stop(struct seam_recorder *r, struct seam_summary *ret)
