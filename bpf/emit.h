@@ -159,7 +159,7 @@ static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
 static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
 				     uint32_t flags, int end, uint64_t began)
 {
-	if (end == SEAM_NO_RULE ||
+	if (end == SEAM_NO_RULE || end == SEAM_VMA_BUSY ||
 	    (end == SEAM_NO_TABLE && env->scratch->asked))
 		emit_copy(env, cookie, flags, end, began);
 	else

@@ -86,6 +86,11 @@ static __always_inline struct element *element_get(struct task_struct *task)
 
 	if (el && el->state.start == task->start_boottime)
 		return el;
+	/* An event interrupts the making of this very task's element. */
+	if (el && !el->state.start) {
+		el->state.start = task->start_boottime;
+		return el;
+	}
 	if (el) {
 		/* A dead task's, met under its reused tid. */
 		count(SEAM_COUNT_STALE);
@@ -202,16 +207,21 @@ static __always_inline uint64_t request(struct task_struct *task, bool in_user,
 	if (!err)
 		return cookie;
 	closed = el->state.closed;
-	el->state.cookie = 0;
 	if (err == -EBUSY && closed) {
 		/* Between the callback's end and the kernel's own release:
 		 * the stack just written is this entry's. */
+		el->state.cookie = 0;
 		count(SEAM_COUNT_CLOSED);
 		return closed;
 	}
 	count(SEAM_COUNT_REFUSED);
+	/* The cookie stays until the stack is out: an event that comes in
+	 * between joins it. */
+	el->state.flags |= ELEMENT_RUNNING;
 	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER, HOW_NOFAULT);
+	el->state.flags &= ~ELEMENT_RUNNING;
 	el->state.closed = cookie;
+	el->state.cookie = 0;
 	return cookie;
 }
 

@@ -40,8 +40,9 @@ static __always_inline void count_event(struct task_struct *task,
 
 	if (!cpu || event >= SEAM_MAX_EVENTS || !task->pid)
 		return;
-	cpu->counts[SEAM_COUNT_EVENTS]++;
-	cpu->event_runs[event]++;
+	/* A clock may tick inside a tracepoint's program. */
+	__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_EVENTS], 1);
+	__sync_fetch_and_add(&cpu->event_runs[event], 1);
 }
 
 /*
@@ -192,6 +193,8 @@ int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
 	if (!is_watched(task) || !has_user(task))
 		return 0;
 	el = take_now(task, SEAM_STACK_EXIT);
+	if (!el) /* killed inside an exec, whose stack serves the exit too */
+		el = element_get(task);
 	if (el)
 		el->state.flags |= ELEMENT_EXIT;
 	return 0;

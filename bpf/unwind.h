@@ -8,6 +8,8 @@
 
 #include "bpf/mapping.h"
 
+#define EEXIST 17
+
 extern void bpf_rcu_read_lock(void) __ksym;
 extern void bpf_rcu_read_unlock(void) __ksym;
 
@@ -260,8 +262,14 @@ static __always_inline void table_ask(struct scratch *s,
 	struct seam_table_ref asked = {.state = SEAM_TABLE_ASKED};
 	struct seam_wire_miss *miss = &s->miss;
 
-	if (bpf_map_update_elem(&tables, &miss->key, &asked, BPF_NOEXIST))
+	long err =
+		bpf_map_update_elem(&tables, &miss->key, &asked, BPF_NOEXIST);
+
+	if (err) {
+		if (err != -EEXIST)
+			count(SEAM_COUNT_LOST_MISS);
 		return;
+	}
 	miss->head.type = SEAM_WIRE_MISS;
 	miss->head.pid = task->tgid;
 	miss->head.tid = task->pid;
@@ -496,11 +504,15 @@ static __always_inline int unwind(struct seam_env *env)
 
 	for (i = 1; i < UNWIND_TRIES; i++) {
 		if (env->state->tables == seam_tables_generation)
-			break;
+			return end;
 		count(SEAM_COUNT_REDO);
 		end = unwind_once(env);
 	}
-	return end;
+	if (env->state->tables == seam_tables_generation)
+		return end;
+	/* Never still: what was read is not to be believed. */
+	env->scratch->asked = true;
+	return SEAM_NO_TABLE;
 }
 
 #endif
