@@ -151,10 +151,9 @@ static void look_up(struct seam_resolver *r, const struct key *key,
  * In the system call at its end it is still the handler's frame that goes. */
 static bool is_trampoline(const struct seam_name *name)
 {
-	return name->sym &&
-	       (!strcmp(name->sym, "__restore_rt") ||
-		!strcmp(name->sym, "__restore") ||
-		!strcmp(name->sym, "__kernel_rt_sigreturn"));
+	return name->sym && (!strcmp(name->sym, "__restore_rt") ||
+			     !strcmp(name->sym, "__restore") ||
+			     !strcmp(name->sym, "__kernel_rt_sigreturn"));
 }
 
 static int cached(struct seam_resolver *r, struct key key,

@@ -19,7 +19,7 @@ import livetest
 
 HEAD = re.compile(r"^(.*?)\s+(\d+)\s+(\d+)\.(\d+):\s*$")
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.*?)( \(inlined\))?$")
-LEAST = 300
+LEAST = 200
 
 
 def perf_of(bench):

@@ -166,6 +166,10 @@ def main():
     good, number = True, 0
     for variant, name in programs(args):
         for vary in itertools.product(*settings_of(name)["vary"]):
+            # Depth is the same to every compiler: one level shows it.
+            if int(dict(vary).get("DEPTH", 0)) != 40 and \
+                    "DEPTH" in dict(vary) and "-O2" not in variant:
+                continue
             number += 1
             good &= one(args, number, variant, name, dict(vary))
     print("1..%d" % number)
