@@ -86,6 +86,8 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 
 	fprintf(to, "seam: %" PRIu64 " samples of %s", sum->samples,
 		sum->event);
+	if (sum->idle)
+		fprintf(to, " (%" PRIu64 " in the idle task)", sum->idle);
 	fprintf(to, "; the event fired %" PRIu64 " times", c->events);
 	if (c->expected)
 		fprintf(to, ", expected %" PRIu64, c->expected);
@@ -185,6 +187,7 @@ static json_t *json_summary(const struct seam_summary *sum)
 
 	set_count(root, "samples", sum->samples);
 	json_object_set_new(root, "event", json_string(sum->event));
+	set_count(root, "idle", sum->idle);
 	set_count(root, "events", c->events);
 	set_count(root, "expected", c->expected);
 	set_count(root, "wanted", sum->wanted);

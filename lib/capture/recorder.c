@@ -270,6 +270,8 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 	seam_session_events(r->session, events);
 	pd.id.id = seam_event_id(events[sample->event], sample->cpu);
 	r->sum.samples++;
+	if (!sample->tid)
+		r->sum.idle++;
 	if (sample->cookie) {
 		e = entry_of(r, sample->pid, sample->tid);
 		if (!e)

@@ -31,6 +31,7 @@ struct seam_recorder_opts {
 struct seam_summary {
 	struct seam_counts counts;
 	uint64_t samples; /* written */
+	uint64_t idle; /* of those, of the idle task; not in counts.events */
 	uint64_t wanted; /* of those, that want a user half */
 	uint64_t end[SEAM_END_MAX]; /* of wanted, by end code */
 	uint64_t stacks; /* user stacks written that serve samples */
