@@ -89,7 +89,7 @@ struct element {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 18);
 	__type(key, uint32_t);
 	__type(value, struct element);
 } elements SEC(".maps");
@@ -118,7 +118,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 18);
 	__type(key, uint32_t);
 	__type(value, uint64_t);
 } watched SEC(".maps");

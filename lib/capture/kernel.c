@@ -89,6 +89,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		     bool impl)
 {
 	struct seam_bpf *skel = k->skel;
+	bool tracepoints = false;
 
 	skel->rodata->seam_watch_mode = opts->watch;
 	skel->rodata->seam_max_stack = opts->max_stack;
@@ -99,6 +100,10 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 			opts->tracepoint_period[i];
 	if (!impl)
 		hide_impl(skel);
+	/* Verifying takes time that a short recording would feel. */
+	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
+		tracepoints |= opts->tracepoint_period[i] != 0;
+	bpf_program__set_autoload(skel->progs.seam_tracepoint, tracepoints);
 	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
 	    sizeof(k->event_tag))
 		return -EIO;

@@ -86,7 +86,11 @@ static uint64_t kernel_start(char *name, size_t room, uint64_t *ret_end)
 
 	*ret_end = 0;
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%" SCNx64 " %c %255s", &addr, &type,
+		if (strchr(line, '['))
+			break; /* modules */
+		/* A hundred thousand others are not worth their parsing. */
+		if (!strstr(line, "text\n") ||
+		    sscanf(line, "%" SCNx64 " %c %255s", &addr, &type,
 			   symbol) != 3)
 			continue;
 		if (!start &&
@@ -96,8 +100,6 @@ static uint64_t kernel_start(char *name, size_t room, uint64_t *ret_end)
 		}
 		if (!strcmp(symbol, "_etext"))
 			*ret_end = addr;
-		if (strchr(line, '['))
-			break;
 	}
 	if (f)
 		fclose(f);
