@@ -20,8 +20,9 @@
 #include "seam.skel.h"
 
 /* Where the arena lies in our own address space: BPF addresses are its low
- * 32 bits, so a multiple of 4 GiB makes them offsets. */
-#define ARENA_ADDR (1ULL << 44)
+ * 32 bits, so a multiple of 4 GiB makes them offsets. AddressSanitizer's
+ * shadow lies below. */
+#define ARENA_ADDR (1ULL << 45)
 
 #define TASK_PROGRAMS 6
 
