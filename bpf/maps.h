@@ -70,6 +70,8 @@ enum element_flags {
  * interrupted at worst by an event on its own CPU. */
 struct task_state {
 	uint64_t start; /* start_boottime of the task it belongs to */
+	uint64_t self; /* its task_struct: an exec by a thread that is not the
+			* leader takes over the leader's tid and start */
 	uint64_t cookie; /* of the open entry; 0: none */
 	uint64_t closed; /* the last cookie whose stack was written */
 	uint32_t flags;

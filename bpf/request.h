@@ -77,17 +77,21 @@ static __always_inline uint64_t cookie_next(void)
 	return cookie;
 }
 
-/* The task's element, made or made new where it has none of its own. */
+/* The element of the current task, made or made new where it has none of its
+ * own. */
 static __always_inline struct element *element_get(struct task_struct *task)
 {
 	uint32_t tid = task->pid;
 	struct element *el = bpf_map_lookup_elem(&elements, &tid);
+	uint64_t self = bpf_get_current_task();
 	long err;
 
-	if (el && el->state.start == task->start_boottime)
+	if (el && el->state.start == task->start_boottime &&
+	    el->state.self == self)
 		return el;
 	/* An event interrupts the making of this very task's element. */
 	if (el && !el->state.start) {
+		el->state.self = self;
 		el->state.start = task->start_boottime;
 		return el;
 	}
@@ -110,8 +114,10 @@ static __always_inline struct element *element_get(struct task_struct *task)
 		count(SEAM_COUNT_NO_ELEMENT);
 		return NULL;
 	}
-	if (!err)
+	if (!err) {
+		el->state.self = self;
 		el->state.start = task->start_boottime;
+	}
 	return el;
 }
 

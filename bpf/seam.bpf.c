@@ -217,8 +217,7 @@ int BPF_PROG(seam_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* exec by a thread that is not the leader gives it the leader's tid, whose
- * element is the dead leader's and says so by nothing. */
+/* exec by a thread that is not the leader gives it the leader's tid. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 	     struct linux_binprm *bprm)
@@ -226,8 +225,9 @@ int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 	uint32_t tid = task->pid;
 	uint64_t start = task->start_boottime;
 
-	if (old_pid != task->pid)
-		bpf_map_delete_elem(&elements, &tid);
+	if (old_pid != task->pid && seam_watch_mode == SEAM_WATCH_TID &&
+	    bpf_map_lookup_elem(&watched, &old_pid))
+		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
 	if (seam_arm_tgid && tid == seam_arm_tgid) {
 		seam_arm_tgid = 0;
 		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);

@@ -2,6 +2,7 @@
 #include "capture/recorder.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -542,8 +543,11 @@ static void end_all(void *ctx, uint64_t id, void *value)
 	struct entry *e = value;
 
 	(void)id;
-	/* What still waits now is asleep and was not to be had. */
-	r->sum.end[SEAM_PENDING] += e->waiting;
+	/* What still waits now is asleep and was not to be had; of a task
+	 * that is gone, the stack it left was dropped. */
+	r->sum.end[kill((pid_t)e->tid, 0) && errno == ESRCH ? SEAM_LOST
+							    : SEAM_PENDING] +=
+		e->waiting;
 	e->waiting = 0;
 	entry_end(r, e);
 }
