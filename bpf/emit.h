@@ -140,6 +140,8 @@ static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
 	head_fill(&s->copy.head, SEAM_WIRE_COPY, env->task, cookie);
 	s->copy.took_ns = s->copy.head.time_ns - began;
 	s->copy.flags = flags;
+	if (env->state->flags & ELEMENT_SYSCALL)
+		s->copy.flags |= SEAM_STACK_SYSCALL;
 	s->copy.why = why;
 	__builtin_memcpy(s->copy.regs, env->state->regs, sizeof(s->copy.regs));
 	s->copy.stack = from;

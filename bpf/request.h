@@ -141,16 +141,22 @@ static __always_inline void regs_judge(struct element *el,
 				       const struct pt_regs___kernel *regs,
 				       struct task_struct *task, bool in_user)
 {
-	el->state.flags &= ~(ELEMENT_FLUX | ELEMENT_CLONED);
-	/* A system call leaves the ip in rcx too. rt_sigreturn replaces the
-	 * registers one by one, and its own number by -1 among them; what it
-	 * makes of them is there when it returns. */
+	/* A system call leaves the ip in rcx and the flags in r11. rcx alone
+	 * may be what a function was called through. */
+	bool syscall =
+		!in_user && regs->cx == regs->ip && regs->r11 == regs->flags;
+
+	el->state.flags &= ~(ELEMENT_FLUX | ELEMENT_CLONED | ELEMENT_SYSCALL);
+	if (syscall)
+		el->state.flags |= ELEMENT_SYSCALL;
+	/* rt_sigreturn replaces the registers one by one, and its own number
+	 * by -1 among them; what it makes of them is there when it returns. */
 	if (!in_user &&
 	    (regs->orig_ax == NR_NONE ||
 	     (regs->orig_ax == NR_RT_SIGRETURN && regs->cx != regs->ip)))
 		el->state.flags |= ELEMENT_FLUX;
 	if ((regs->orig_ax == NR_CLONE || regs->orig_ax == NR_CLONE3) &&
-	    regs->cx == regs->ip && !regs->ax && task->pid != task->tgid)
+	    syscall && !regs->ax && task->pid != task->tgid)
 		el->state.flags |= ELEMENT_CLONED;
 }
 
@@ -252,6 +258,7 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 
 		if (el->state.flags & ELEMENT_FLUX) {
 			regs_save(el->state.regs, regs);
+			el->state.flags &= ~ELEMENT_SYSCALL;
 		} else if (regs_moved(el->state.regs, regs)) {
 			count(SEAM_COUNT_MOVED);
 			flags |= SEAM_STACK_MOVED;

@@ -443,9 +443,8 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->cursor.leaf = true;
 	s->cursor.fp_lost = false;
 	/* A system call leaves the ip behind its instruction, as a call
-	 * does, and that may be a function's last: __restore_rt. The
-	 * instruction also leaves the ip in rcx. */
-	s->cursor.exact = regs[2] != regs[SEAM_AMD64_REG_IP];
+	 * does, and that may be a function's last: __restore_rt. */
+	s->cursor.exact = !(env->state->flags & ELEMENT_SYSCALL);
 	s->asked = false;
 	s->other = env->how == HOW_OTHER;
 	s->faults = 0;

@@ -15,7 +15,8 @@ flags="$flags -ffreestanding -fsyntax-only -x c"
 includer='#include "core/env.h"
 struct seam_env;
 bool seam_env_word(struct seam_env *env, uint64_t addr, uint64_t *ret);
-bool seam_env_reg(struct seam_env *env, uint32_t regnum, uint64_t *ret);'
+bool seam_env_reg(struct seam_env *env, uint32_t regnum, uint64_t *ret);
+bool seam_env_lose_fp(struct seam_env *env);'
 
 # each NAME COMPILER...: compiles every header with it.
 each() {

@@ -78,6 +78,7 @@ static void set_dump(struct seam_dump *dump, const struct seam_wire_copy *copy,
 	dump->stack = copy->bytes;
 	dump->stack_size = copy->size;
 	dump->cut = copy->cut;
+	dump->syscall = copy->flags & SEAM_STACK_SYSCALL;
 	dump->find = find_mapping;
 	dump->ctx = ctx;
 }

@@ -9,7 +9,6 @@
 #include "elf/entry.h"
 #include "table/table.h"
 
-#define REG_CX 2
 #define REG_FP 6
 #define REG_SP 7
 #define REG_IP 16
@@ -78,13 +77,6 @@ static bool derived_row(const struct seam_mapping *map, uint64_t svma,
 	return true;
 }
 
-/* The instruction leaves its return address in rcx. */
-static bool in_system_call(const struct seam_regs *regs)
-{
-	return (regs->valid >> REG_CX & 1) &&
-	       regs->r[REG_CX] == regs->r[REG_IP];
-}
-
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */
 static int step(struct reader *r, struct seam_regs *regs, bool *exact)
 {
@@ -120,7 +112,7 @@ size_t seam_dump_unwind(const struct seam_dump *dump, uint64_t *ret_ips,
 {
 	struct reader r = {.dump = dump};
 	struct seam_regs regs = dump->regs;
-	bool exact = !in_system_call(&regs);
+	bool exact = !dump->syscall;
 	size_t n = 0;
 	int end;
 

@@ -25,6 +25,9 @@ struct seam_dump {
 	const uint8_t *stack;
 	size_t stack_size;
 	bool cut; /* the stack goes on after the copy */
+	/* In a system call: its instruction may be a function's last, so the
+	 * leaf's ip is looked up as a return address is. */
+	bool syscall;
 	/* Return: 0, or -ENOENT if nothing executable is mapped there. */
 	int (*find)(void *ctx, uint64_t avma, struct seam_mapping *ret);
 	void *ctx;

@@ -138,7 +138,7 @@ static long cpu_ms(void)
 void aborted(void)
 {
 	aborts++;
-	for (int i = 0; i < 30000; i++) sink += i;
+	for (int i = 0; i < 200000; i++) sink += i;
 }
 void sequence(struct rseq *rs)
 {
