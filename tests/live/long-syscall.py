@@ -69,6 +69,7 @@ def long_calls(bench):
                "%(stacks)d stacks, %(samples)d samples" % summary)
     calls = {"one_write": "write", "one_read": "read"}
     groups, wrong, count = collections.defaultdict(list), [], 0
+    around = 0  # in the kernel's own way in or out of the call
     for sample in recording.samples():
         path = livetest.user_path(sample)
         kernel = livetest.kernel_frames(sample)
@@ -77,14 +78,16 @@ def long_calls(bench):
             continue
         count += 1
         groups[sample["cookie"]].append(path)
+        around += not any(calls[last] in f.get("sym", "") for f in kernel)
         if not right(path, last, calls[last]) or \
-                sample["end"] != "outermost" or \
-                not any(calls[last] in f.get("sym", "") for f in kernel):
+                sample["end"] != "outermost":
             wrong.append(sample)
     bench.test("samples inside both calls", count > 50 and
                len({tuple(p[0]) for p in groups.values()}) >= 2, count)
     bench.test("each is kernel, then libc's call, then all %d frames" % DEPTH,
                not wrong, "\n".join(map(livetest.show, wrong[:3])))
+    bench.test("the kernel's frames are the call's", around <= 2 + count / 100,
+               "%d of %d are not" % (around, count))
     bench.test("samples of one cookie have one user half", all(
         all(path == paths[0] for path in paths)
         for paths in groups.values()))
