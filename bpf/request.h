@@ -141,10 +141,10 @@ static __always_inline void regs_judge(struct element *el,
 				       const struct pt_regs___kernel *regs,
 				       struct task_struct *task, bool in_user)
 {
-	/* A system call leaves the ip in rcx and the flags in r11. rcx alone
-	 * may be what a function was called through. */
-	bool syscall =
-		!in_user && regs->cx == regs->ip && regs->r11 == regs->flags;
+	/* A system call leaves the ip in rcx and the flags in r11, also for
+	 * the first instruction behind it. rcx alone may be what a function
+	 * was called through. */
+	bool syscall = regs->cx == regs->ip && regs->r11 == regs->flags;
 
 	el->state.flags &= ~(ELEMENT_FLUX | ELEMENT_CLONED | ELEMENT_SYSCALL);
 	if (syscall)
