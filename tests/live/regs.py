@@ -198,7 +198,8 @@ STORM_PATH = re.compile(
     r"_*clone3? start_thread storm( (syscall|_*getpid))?(" + HANDLER +
     r")*$")
 RSEQ_PATH = re.compile(
-    START + r"( caller( sequence( aborted)?)?| cpu_ms)?"
+    START + r"( caller( sequence( aborted)?)?| cpu_ms|"
+    r"( \S*(sigaction|timer\S*))+)?"
     r"( __restore_rt( on_alarm)?)?$|" + START + r" (dprintf|_exit)\b.*$")
 
 
