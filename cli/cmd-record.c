@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "capture/recorder.h"
 #include "cli/child.h"
 #include "cli/commands.h"
@@ -35,14 +35,6 @@ static int complain(const char *what, const char *why)
 {
 	fprintf(stderr, "seam: %s: %s\n", what, why);
 	return 1;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /*
@@ -127,7 +119,7 @@ static int loop(struct recording *rec)
 		err = seam_recorder_run(rec->recorder);
 		if (err)
 			return err;
-		if (rec->deadline_ns && now_ns() >= rec->deadline_ns)
+		if (rec->deadline_ns && seam_now_ns() >= rec->deadline_ns)
 			return 0;
 		if (targets_gone(rec->opts))
 			return 0;
@@ -194,7 +186,7 @@ static int let_go(struct recording *rec)
 
 	if (rec->opts->duration_s)
 		rec->deadline_ns =
-			now_ns() + (uint64_t)(rec->opts->duration_s * 1e9);
+			seam_now_ns() + (uint64_t)(rec->opts->duration_s * 1e9);
 	if (!rec->opts->command)
 		return 0;
 	err = child_exec(&rec->child);

@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/idmap.h"
 #include "capture/fail.h"
 #include "capture/session.h"
@@ -469,19 +469,11 @@ int seam_recorder_open(const struct seam_recorder_opts *opts,
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 int seam_recorder_start(struct seam_recorder *r, struct seam_errinfo *reterr)
 {
 	int err;
 
-	r->flushed_ns = now_ns();
+	r->flushed_ns = seam_now_ns();
 	if (reterr)
 		reterr->reason[0] = 0;
 	err = seam_session_start(r->session, reterr);
@@ -507,7 +499,7 @@ static void write_lost(struct seam_recorder *r)
 		uint64_t time_ns, cpu, id;
 	} rec = {
 		.header = {PERF_RECORD_LOST_SAMPLES, 0, sizeof(rec)},
-		.time_ns = now_ns(),
+		.time_ns = seam_now_ns(),
 		.id = r->id,
 	};
 	const struct seam_counts *c = &r->sum.counts;
@@ -524,7 +516,7 @@ int seam_recorder_run(struct seam_recorder *r)
 {
 	note(r, seam_session_read(r->session));
 	turn_side(r, 0);
-	r->now_ns = now_ns();
+	r->now_ns = seam_now_ns();
 	if (r->now_ns - r->flushed_ns >=
 	    (r->orphans.used ? AWAIT_NS : FLUSH_NS)) {
 		seam_idmap_each(&r->entries, settle, r);

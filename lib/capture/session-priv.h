@@ -34,6 +34,4 @@ struct seam_session {
 	uint64_t lost_requests; /* for tables, likewise */
 };
 
-uint64_t seam_now_ns(void);
-
 #endif

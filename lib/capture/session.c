@@ -8,19 +8,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "capture/fail.h"
 #include "capture/session-priv.h"
 #include "capture/synth.h"
 
 _Static_assert(SEAM_CLIENT_MAX_FRAMES == SEAM_MAX_FRAMES, "one limit");
-
-uint64_t seam_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 int seam_session_open(const struct seam_session_opts *opts,
 		      struct seam_session **ret, struct seam_errinfo *reterr)
