@@ -67,32 +67,49 @@ int seam_idmap_put(struct seam_idmap *map, uint64_t id, void *value)
 	return 0;
 }
 
-void *seam_idmap_remove(struct seam_idmap *map, uint64_t id)
+void *seam_idmap_make(struct seam_idmap *map, uint64_t id, size_t size)
 {
-	struct seam_idmap_slot *slot;
-	void *value;
-	size_t i;
+	void *value = seam_idmap_get(map, id);
 
-	if (!map->n_slots)
+	if (value)
+		return value;
+	value = calloc(1, size);
+	if (value && seam_idmap_put(map, id, value)) {
+		free(value);
 		return NULL;
-	slot = probe(map, id);
-	value = slot->value;
-	if (!value)
-		return NULL;
-	slot->value = NULL;
+	}
+	return value;
+}
+
+/* Frees a slot; what it had pushed along must be found again. */
+static void vacate(struct seam_idmap *map, size_t i)
+{
+	map->slots[i].value = NULL;
 	map->used--;
-	/* What was pushed along by the slot now free must be found again. */
-	i = (size_t)(slot - map->slots);
 	for (;;) {
 		struct seam_idmap_slot moved;
 
 		i = (i + 1) & (map->n_slots - 1);
 		if (!map->slots[i].value)
-			return value;
+			return;
 		moved = map->slots[i];
 		map->slots[i].value = NULL;
 		*probe(map, moved.id) = moved;
 	}
+}
+
+void *seam_idmap_remove(struct seam_idmap *map, uint64_t id)
+{
+	struct seam_idmap_slot *slot;
+	void *value;
+
+	if (!map->n_slots)
+		return NULL;
+	slot = probe(map, id);
+	value = slot->value;
+	if (value)
+		vacate(map, (size_t)(slot - map->slots));
+	return value;
 }
 
 void seam_idmap_each(const struct seam_idmap *map,
@@ -101,6 +118,18 @@ void seam_idmap_each(const struct seam_idmap *map,
 	for (size_t i = 0; i < map->n_slots; i++)
 		if (map->slots[i].value)
 			fn(ctx, map->slots[i].id, map->slots[i].value);
+}
+
+/* To vacate a slot moves others only to where the walk still comes, or from
+ * where it has been. */
+void seam_idmap_sweep(struct seam_idmap *map,
+		      bool (*fn)(void *ctx, uint64_t id, void *value),
+		      void *ctx)
+{
+	for (size_t i = 0; i < map->n_slots; i++)
+		while (map->slots[i].value &&
+		       fn(ctx, map->slots[i].id, map->slots[i].value))
+			vacate(map, i);
 }
 
 void seam_idmap_fini(struct seam_idmap *map, void (*release)(void *value))

@@ -6,6 +6,7 @@
 #ifndef SEAM_LIB_BASE_IDMAP_H
 #define SEAM_LIB_BASE_IDMAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,12 +21,20 @@ struct seam_idmap {
 void *seam_idmap_get(const struct seam_idmap *map, uint64_t id);
 /* Replaces what was there. Return: 0 or -ENOMEM. */
 int seam_idmap_put(struct seam_idmap *map, uint64_t id, void *value);
+/* What id has; if nothing, a new value of size zeroed bytes by calloc.
+ * Return: NULL: no memory. */
+void *seam_idmap_make(struct seam_idmap *map, uint64_t id, size_t size);
 /* Return: what was removed, or NULL. */
 void *seam_idmap_remove(struct seam_idmap *map, uint64_t id);
 /* fn may change what a value points to, not the map. */
 void seam_idmap_each(const struct seam_idmap *map,
 		     void (*fn)(void *ctx, uint64_t id, void *value),
 		     void *ctx);
+/* Removes each id for which fn says so, which releases its value. fn may be
+ * asked again for an id that it kept. */
+void seam_idmap_sweep(struct seam_idmap *map,
+		      bool (*fn)(void *ctx, uint64_t id, void *value),
+		      void *ctx);
 /* Frees the slots; each value is first given to release, unless NULL. */
 void seam_idmap_fini(struct seam_idmap *map, void (*release)(void *value));
 

@@ -42,7 +42,6 @@ struct tail {
 
 /* The open or last entry of one task. */
 struct entry {
-	uint32_t pid, tid, cpu;
 	uint64_t cookie;
 	uint64_t last_ns; /* of the last sample, or stack */
 	uint64_t waiting; /* samples without a stack yet */
@@ -82,21 +81,12 @@ static void entry_free(void *value)
 	free(e);
 }
 
-static struct entry *entry_of(struct seam_recorder *r, uint32_t pid,
-			      uint32_t tid)
+static struct entry *entry_of(struct seam_recorder *r, uint32_t tid)
 {
-	struct entry *e = seam_idmap_get(&r->entries, tid);
+	struct entry *e = seam_idmap_make(&r->entries, tid, sizeof(*e));
 
-	if (e)
-		return e;
-	e = calloc(1, sizeof(*e));
-	if (!e || seam_idmap_put(&r->entries, tid, e)) {
-		free(e);
+	if (!e)
 		note(r, -ENOMEM);
-		return NULL;
-	}
-	e->pid = pid;
-	e->tid = tid;
 	return e;
 }
 
@@ -149,38 +139,23 @@ static bool orphan_claim(struct seam_recorder *r,
 	return true;
 }
 
-struct orphan_walk {
-	struct seam_recorder *r;
-	uint64_t cookies[64];
-	size_t n;
-};
-
-static void collect_orphan(void *ctx, uint64_t cookie, void *value)
+static bool orphan_expired(void *ctx, uint64_t cookie, void *value)
 {
-	const struct orphan *o = value;
-	struct orphan_walk *w = ctx;
+	struct seam_recorder *r = ctx;
+	struct orphan *o = value;
 
-	if (o->since_ns + ORPHAN_NS < w->r->now_ns &&
-	    w->n < sizeof(w->cookies) / sizeof(w->cookies[0]))
-		w->cookies[w->n++] = cookie;
+	(void)cookie;
+	if (o->since_ns + ORPHAN_NS >= r->now_ns)
+		return false;
+	r->sum.end[SEAM_LOST] += o->waiting;
+	free(o);
+	return true;
 }
 
 /* Stacks that did not come in all that time were dropped. */
 static void orphans_expire(struct seam_recorder *r)
 {
-	struct orphan_walk w = {.r = r};
-
-	do {
-		w.n = 0;
-		seam_idmap_each(&r->orphans, collect_orphan, &w);
-		for (size_t i = 0; i < w.n; i++) {
-			struct orphan *o =
-				seam_idmap_remove(&r->orphans, w.cookies[i]);
-
-			r->sum.end[SEAM_LOST] += o->waiting;
-			free(o);
-		}
-	} while (w.n);
+	seam_idmap_sweep(&r->orphans, orphan_expired, r);
 }
 
 /* The entry is over: its samples' fate is known. */
@@ -219,14 +194,12 @@ static void tail_end(struct entry *e, uint64_t time_ns)
 }
 
 /* Makes cookie the task's entry; another that was open is over. */
-static void entry_is(struct seam_recorder *r, struct entry *e, uint64_t cookie,
-		     uint32_t pid)
+static void entry_is(struct seam_recorder *r, struct entry *e, uint64_t cookie)
 {
 	if (e->cookie == cookie)
 		return;
 	entry_end(r, e);
 	e->cookie = cookie;
-	e->pid = pid;
 }
 
 /* A sample of an entry: its stack is there, or will come. */
@@ -235,7 +208,7 @@ static void entry_sample(struct seam_recorder *r, struct entry *e,
 {
 	uint64_t before_ns = e->last_ns;
 
-	entry_is(r, e, sample->cookie, sample->pid);
+	entry_is(r, e, sample->cookie);
 	e->last_ns = sample->time_ns;
 	e->written = false; /* a late one: the stack comes again */
 	/* The stack of a cold program comes late: the sample says it first. */
@@ -274,7 +247,7 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 	if (!sample->tid)
 		r->sum.idle++;
 	if (sample->cookie) {
-		e = entry_of(r, sample->pid, sample->tid);
+		e = entry_of(r, sample->tid);
 		if (!e)
 			return;
 		entry_sample(r, e, sample);
@@ -302,10 +275,10 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 			return;
 		}
 	}
-	e = entry_of(r, stack->pid, stack->tid);
+	e = entry_of(r, stack->tid);
 	if (!e)
 		return;
-	entry_is(r, e, stack->cookie, stack->pid);
+	entry_is(r, e, stack->cookie);
 	if (e->has_stack)
 		return; /* the first is the one that samples were told of */
 	ips = realloc(e->ips, stack->n_ips * sizeof(*ips));
@@ -386,37 +359,17 @@ static void settle(void *ctx, uint64_t id, void *value)
 		write_stack(r, e, e->last_ns + 1);
 }
 
-struct stale {
-	struct seam_recorder *r;
-	uint32_t tids[1024];
-	size_t n;
-};
-
-static void collect_stale(void *ctx, uint64_t id, void *value)
+static bool stale(void *ctx, uint64_t tid, void *value)
 {
-	struct stale *st = ctx;
-	const struct entry *e = value;
+	struct seam_recorder *r = ctx;
+	struct entry *e = value;
 
-	if (!e->waiting && e->last_ns + FORGET_NS < st->r->now_ns &&
-	    st->n < sizeof(st->tids) / sizeof(st->tids[0]))
-		st->tids[st->n++] = (uint32_t)id;
-}
-
-static void forget_stale(struct seam_recorder *r)
-{
-	struct stale st = {.r = r};
-
-	do {
-		st.n = 0;
-		seam_idmap_each(&r->entries, collect_stale, &st);
-		for (size_t i = 0; i < st.n; i++) {
-			struct entry *e =
-				seam_idmap_remove(&r->entries, st.tids[i]);
-
-			entry_end(r, e);
-			entry_free(e);
-		}
-	} while (st.n);
+	(void)tid;
+	if (e->waiting || e->last_ns + FORGET_NS >= r->now_ns)
+		return false;
+	entry_end(r, e);
+	entry_free(e);
+	return true;
 }
 
 static int open_writer(struct seam_recorder *r,
@@ -520,7 +473,7 @@ int seam_recorder_run(struct seam_recorder *r)
 	if (r->now_ns - r->flushed_ns >=
 	    (r->orphans.used ? AWAIT_NS : FLUSH_NS)) {
 		seam_idmap_each(&r->entries, settle, r);
-		forget_stale(r);
+		seam_idmap_sweep(&r->entries, stale, r);
 		orphans_expire(r);
 		write_lost(r);
 		note(r, seam_pd_flush(r->writer));
@@ -529,17 +482,15 @@ int seam_recorder_run(struct seam_recorder *r)
 	return r->err;
 }
 
-static void end_all(void *ctx, uint64_t id, void *value)
+static void end_all(void *ctx, uint64_t tid, void *value)
 {
 	struct seam_recorder *r = ctx;
 	struct entry *e = value;
-
-	(void)id;
 	/* What still waits now is asleep and was not to be had; of a task
 	 * that is gone, the stack it left was dropped. */
-	r->sum.end[kill((pid_t)e->tid, 0) && errno == ESRCH ? SEAM_LOST
-							    : SEAM_PENDING] +=
-		e->waiting;
+	bool gone = kill((pid_t)tid, 0) && errno == ESRCH;
+
+	r->sum.end[gone ? SEAM_LOST : SEAM_PENDING] += e->waiting;
 	e->waiting = 0;
 	entry_end(r, e);
 }

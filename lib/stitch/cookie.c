@@ -10,7 +10,6 @@
 #define MAX_EQUAL 64
 
 struct task {
-	uint32_t tid;
 	uint64_t last_cookie; /* of its samples */
 	uint64_t last_stack_ns; /* of its user stacks */
 	bool has_stack, exited;
@@ -26,19 +25,7 @@ uint64_t seam_chain_cookie(struct seam_pd_words chain)
 
 static struct task *task_of(struct cookie_index *ix, uint32_t tid)
 {
-	struct task *t = seam_table_find(&ix->tasks, tid);
-
-	if (t)
-		return t;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return NULL;
-	t->tid = tid;
-	if (seam_table_add(&ix->tasks, tid, t)) {
-		free(t);
-		return NULL;
-	}
-	return t;
+	return seam_idmap_make(&ix->tasks, tid, sizeof(struct task));
 }
 
 static void keep_spaces(struct cookie_entry *e, struct process *p)
@@ -106,7 +93,7 @@ static int note(struct cookie_index *ix, struct world *w,
 	case PERF_RECORD_SAMPLE:
 		return note_cookie(ix, rec);
 	case PERF_RECORD_EXIT:
-		t = seam_table_find(&ix->tasks, rec->tid);
+		t = seam_idmap_get(&ix->tasks, rec->tid);
 		if (t)
 			t->exited = true;
 		return 0;
@@ -161,9 +148,7 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 
 void seam_cookie_fini(struct cookie_index *ix)
 {
-	for (size_t i = 0; i < ix->tasks.cap; i++)
-		free(ix->tasks.slots[i]);
-	free(ix->tasks.slots);
+	seam_idmap_fini(&ix->tasks, free);
 	for (size_t i = 0; i < ix->n; i++) {
 		seam_space_put(ix->v[i].space);
 		seam_space_put(ix->v[i].before);
@@ -236,7 +221,7 @@ struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
 int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
 			const struct seam_pd_rec *sample)
 {
-	const struct task *t = seam_table_find(&ix->tasks, sample->tid);
+	const struct task *t = seam_idmap_get(&ix->tasks, sample->tid);
 
 	if (!t || t->exited || t->last_cookie != cookie)
 		return SEAM_LOST;

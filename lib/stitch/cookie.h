@@ -20,7 +20,7 @@ struct cookie_entry { /* sorted by cookie, tid, time, record */
 struct cookie_index {
 	struct cookie_entry *v;
 	size_t n, cap;
-	struct table tasks; /* struct task, by tid */
+	struct seam_idmap tasks; /* struct task, by tid */
 };
 
 /* Reads all records once, through a world of their own whose mappings the

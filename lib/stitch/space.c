@@ -13,54 +13,6 @@
 #define AREAS_MIN (8U << 20)
 #define AREAS_PER_RECORD 64
 
-/* Values begin with their key, so the table stores only values. */
-static uint32_t key_of(const void *value)
-{
-	uint32_t key;
-
-	memcpy(&key, value, sizeof(key));
-	return key;
-}
-
-static size_t slot_of(const struct table *t, uint32_t key)
-{
-	size_t i = (key * 0x9e3779b97f4a7c15ULL) >> 32 & (t->cap - 1);
-
-	while (t->slots[i] && key_of(t->slots[i]) != key)
-		i = (i + 1) & (t->cap - 1);
-	return i;
-}
-
-void *seam_table_find(const struct table *t, uint32_t key)
-{
-	return t->cap ? t->slots[slot_of(t, key)] : NULL;
-}
-
-static int grow(struct table *t)
-{
-	struct table more = {.cap = t->cap ? t->cap * 2 : 64, .n = t->n};
-
-	more.slots = calloc(more.cap, sizeof(*more.slots));
-	if (!more.slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->cap; i++)
-		if (t->slots[i])
-			more.slots[slot_of(&more, key_of(t->slots[i]))] =
-				t->slots[i];
-	free(t->slots);
-	*t = more;
-	return 0;
-}
-
-int seam_table_add(struct table *t, uint32_t key, void *value)
-{
-	if (t->n >= t->cap / 2 && grow(t))
-		return -ENOMEM;
-	t->slots[slot_of(t, key)] = value;
-	t->n++;
-	return 0;
-}
-
 struct space *seam_space_put(struct space *s)
 {
 	if (s && --s->refs == 0) {
@@ -167,40 +119,20 @@ static int insert(struct world *w, struct space **ps,
 
 struct process *seam_world_process(struct world *w, uint32_t pid)
 {
-	struct process *p = seam_table_find(&w->processes, pid);
-
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	if (seam_table_add(&w->processes, pid, p)) {
-		free(p);
-		return NULL;
-	}
-	return p;
+	return seam_idmap_make(&w->processes, pid, sizeof(struct process));
 }
 
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid)
 {
-	struct thread *t = seam_table_find(&w->threads, tid);
+	struct thread *t = seam_idmap_make(&w->threads, tid, sizeof(*t));
 
-	if (t)
+	if (!t || t->fallback[0])
 		return t;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return NULL;
-	t->tid = tid;
 	t->pid = pid;
 	if (tid)
 		snprintf(t->fallback, sizeof(t->fallback), ":%d", (int)tid);
 	else
 		snprintf(t->fallback, sizeof(t->fallback), "swapper");
-	if (seam_table_add(&w->threads, tid, t)) {
-		free(t);
-		return NULL;
-	}
 	return t;
 }
 
@@ -345,31 +277,25 @@ int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
 	return 0;
 }
 
-static void free_table(struct table *t)
-{
-	for (size_t i = 0; i < t->cap; i++)
-		free(t->slots[i]);
-	free(t->slots);
-}
-
 void seam_world_init(struct world *w, size_t n_records)
 {
 	*w = (struct world){0};
 	w->max_areas = AREAS_MIN + AREAS_PER_RECORD * n_records;
 }
 
+static void process_free(void *value)
+{
+	struct process *p = value;
+
+	seam_space_put(p->space);
+	seam_space_put(p->before);
+	free(p);
+}
+
 void seam_world_fini(struct world *w)
 {
-	for (size_t i = 0; i < w->processes.cap; i++) {
-		struct process *p = w->processes.slots[i];
-
-		if (p) {
-			seam_space_put(p->space);
-			seam_space_put(p->before);
-		}
-	}
-	free_table(&w->processes);
-	free_table(&w->threads);
+	seam_idmap_fini(&w->processes, process_free);
+	seam_idmap_fini(&w->threads, free);
 	seam_space_put(w->kernel);
 	for (size_t i = 0; i < w->n_maps; i++)
 		free(w->maps[i]);

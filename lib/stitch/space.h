@@ -7,6 +7,7 @@
 #ifndef SEAM_LIB_STITCH_SPACE_H
 #define SEAM_LIB_STITCH_SPACE_H
 
+#include "base/idmap.h"
 #include "lib/stitch/stitch.h"
 
 struct area {
@@ -22,26 +23,19 @@ struct space {
 };
 
 struct process {
-	uint32_t pid;
 	struct space *space; /* NULL: nothing mapped yet */
 	struct space *before; /* the last exec */
 	bool fresh; /* no user stack since that exec */
 };
 
 struct thread {
-	uint32_t tid, pid;
+	uint32_t pid;
 	const char *comm; /* NULL: not known */
 	char fallback[12];
 };
 
-/* A hash table from a pid or tid to what is known of it. */
-struct table {
-	void **slots;
-	size_t n, cap; /* cap is a power of two */
-};
-
 struct world {
-	struct table processes, threads;
+	struct seam_idmap processes, threads; /* by pid, by tid */
 	struct space *kernel;
 	/* Areas in all spaces. A file can ask for many copies of a large one,
 	 * so there is a limit that grows with what it has records. */
@@ -61,8 +55,5 @@ const struct seam_map *seam_space_find(const struct space *space, uint64_t ip);
 struct process *seam_world_process(struct world *w, uint32_t pid);
 /* Return: never NULL unless there is no memory. */
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid);
-
-void *seam_table_find(const struct table *t, uint32_t key);
-int seam_table_add(struct table *t, uint32_t key, void *value);
 
 #endif
