@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define KERNEL_PID UINT32_MAX
 #define MISC_COMM_EXEC (1 << 13) /* PERF_RECORD_MISC_COMM_EXEC */
@@ -16,8 +15,8 @@
 struct space *seam_space_put(struct space *s)
 {
 	if (s && --s->refs == 0) {
-		*s->live -= s->cap;
-		free(s->v);
+		*s->live -= s->areas.cap;
+		seam_ranges_fini(&s->areas, NULL);
 		free(s);
 	}
 	return NULL;
@@ -30,91 +29,47 @@ struct space *seam_space_get(struct space *s)
 	return s;
 }
 
-/* Makes *ps one that nobody else sees, with room for two more areas. */
+/* Makes *ps one that nobody else sees, with room for one more mapping. */
 static int own(struct world *w, struct space **ps)
 {
+	static const struct seam_ranges none;
 	struct space *old = *ps, *s;
-	size_t n = old ? old->n : 0;
+	const struct seam_ranges *from = old ? &old->areas : &none;
+	size_t room = from->n / 2 + 16;
 
-	if (old && old->refs == 1 && old->cap - n >= 2)
+	if (old && old->refs == 1 && from->cap - from->n >= SEAM_RANGES_PUT)
 		return 0;
+	if (from->n + room > w->max_areas - w->n_areas)
+		return -ENOMEM;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	s->cap = n + n / 2 + 16;
-	if (s->cap <= w->max_areas - w->n_areas)
-		s->v = malloc(s->cap * sizeof(*s->v));
-	if (!s->v) {
+	if (seam_ranges_copy(&s->areas, from, room, NULL)) {
 		free(s);
 		return -ENOMEM;
 	}
 	s->live = &w->n_areas;
-	w->n_areas += s->cap;
-	if (n)
-		memcpy(s->v, old->v, n * sizeof(*s->v));
-	s->n = n;
+	w->n_areas += s->areas.cap;
 	s->refs = 1;
 	seam_space_put(old);
 	*ps = s;
 	return 0;
 }
 
-/* The first area that ends behind ip. */
-static size_t first_behind(const struct space *s, uint64_t ip)
-{
-	size_t lo = 0, hi = s->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->v[mid].end > ip)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
-}
-
 const struct seam_map *seam_space_find(const struct space *s, uint64_t ip)
 {
-	size_t i;
+	const struct seam_range *r = s ? seam_ranges_find(&s->areas, ip) : NULL;
 
-	if (!s)
-		return NULL;
-	i = first_behind(s, ip);
-	return i < s->n && s->v[i].start <= ip ? s->v[i].map : NULL;
+	return r ? r->value : NULL;
 }
 
-/* A new mapping takes the place of what was there; an area that it splits
- * keeps both its ends. */
-static int insert(struct world *w, struct space **ps,
-		  const struct seam_map *map)
+/* A new mapping takes the place of what was there. */
+static int insert(struct world *w, struct space **ps, struct seam_map *map)
 {
-	struct area add = {map->start, map->end, map}, right = {0};
-	size_t from, to;
-	struct space *s;
+	struct seam_range range = {map->start, map->end, map};
+	int err = own(w, ps);
 
-	if (own(w, ps))
-		return -ENOMEM;
-	s = *ps;
-	from = first_behind(s, add.start);
-	if (from < s->n && s->v[from].start < add.start) {
-		if (s->v[from].end > add.end)
-			right = (struct area){add.end, s->v[from].end,
-					      s->v[from].map};
-		s->v[from++].end = add.start;
-	}
-	for (to = from; to < s->n && s->v[to].end <= add.end;)
-		to++;
-	if (to < s->n && s->v[to].start < add.end)
-		s->v[to].start = add.end;
-	memmove(s->v + from + 1 + (right.map ? 1 : 0), s->v + to,
-		(s->n - to) * sizeof(*s->v));
-	s->n = s->n - (to - from) + 1 + (right.map ? 1 : 0);
-	s->v[from] = add;
-	if (right.map)
-		s->v[from + 1] = right;
-	return 0;
+	return err ? err : seam_ranges_put(&(*ps)->areas, &range, NULL);
 }
 
 struct process *seam_world_process(struct world *w, uint32_t pid)
@@ -161,19 +116,19 @@ static int apply_map(struct world *w, const struct seam_pd_reader *r,
 		     const struct seam_pd_rec *rec)
 {
 	const struct seam_pd_rec_map *from = &rec->map;
+	/* "[kernel.kallsyms]_text" may go to the very end. */
+	uint64_t end = seam_range_end(from->start, from->len);
 	struct process *p;
 	struct seam_map *m;
 
-	if (!from->len)
+	if (end == from->start)
 		return 0;
 	m = new_map(w);
 	if (!m)
 		return -ENOMEM;
 	m->path = from->path;
 	m->start = from->start;
-	m->end = from->start + from->len;
-	if (m->end < m->start) /* "[kernel.kallsyms]_text" to the very end */
-		m->end = UINT64_MAX;
+	m->end = end;
 	m->pgoff = from->pgoff;
 	m->build_id = from->build_id;
 	m->build_id_len = from->build_id_len;

@@ -8,18 +8,13 @@
 #define SEAM_LIB_STITCH_SPACE_H
 
 #include "base/idmap.h"
+#include "base/ranges.h"
 #include "lib/stitch/stitch.h"
-
-struct area {
-	uint64_t start, end;
-	const struct seam_map *map;
-};
 
 struct space {
 	unsigned refs;
 	size_t *live; /* the world's count, which this one's cap is in */
-	size_t n, cap;
-	struct area *v; /* sorted, not overlapping */
+	struct seam_ranges areas; /* struct seam_map, the world's */
 };
 
 struct process {

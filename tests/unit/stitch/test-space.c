@@ -130,10 +130,50 @@ static void test_model(void **state)
 	free(want);
 }
 
+/* Mappings that no address space has room for: what fits of them is there,
+ * and the file is read. */
+static void test_top(void **state)
+{
+	static const struct wanted want = {{"/all", "/cut", "/all"}};
+	const uint64_t ips[] = {0x1000, UINT64_MAX - 0x800, UINT64_MAX - 1};
+	struct seam_pd_stack stack = {
+		.id = id_of(5, 2001),
+		.cookie = 1,
+		.ips = ips,
+		.n_ips = 3,
+	};
+	struct seam_stitched out;
+	struct seam_pd_writer *w;
+	struct seam_pd_reader *r;
+	struct seam_stitch *s;
+	struct folder f;
+
+	(void)state;
+	folder_make(&f);
+	w = open_writer(f.file, 0);
+	assert_int_equal(put_map(w, 5, 1000, 0, UINT64_MAX, "/all"), 0);
+	assert_int_equal(put_map(w, 5, 1001, UINT64_MAX, 5, "/none"), 0);
+	assert_int_equal(put_map(w, 5, 1002, UINT64_MAX - 0xfff, 0xff0, "/cut"),
+			 0);
+	assert_int_equal(put_sample(w, 5, 2000, 1), 0);
+	assert_int_equal(seam_pd_write_stack(w, &stack), 0);
+	assert_int_equal(seam_pd_writer_close(w), 0);
+	r = open_reader(f.file);
+	assert_int_equal(seam_stitch_new(r, &s), 0);
+	assert_int_equal(seam_stitch_next(s, &out), 1);
+	assert_int_equal(out.n_frames, 5);
+	for (int k = 0; k < 3; k++)
+		assert_string_equal(out.frames[2 + k].map->path, want.path[k]);
+	seam_stitch_free(s);
+	seam_pd_close(r);
+	folder_remove(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_model),
+		cmocka_unit_test(test_top),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
