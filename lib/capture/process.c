@@ -45,24 +45,38 @@ struct comm_record {
 	uint32_t pid, tid;
 };
 
-static void map_fini(struct seam_map *map)
+static void map_free(void *value)
 {
+	struct seam_map *map = value;
+
 	free(map->path);
+	free(map);
 }
 
-static void clear_maps(struct seam_process *p)
+static void *map_copy(const void *value)
 {
-	for (size_t i = 0; i < p->n_maps; i++)
-		map_fini(&p->maps[i]);
-	free(p->maps);
-	p->maps = NULL;
-	p->n_maps = 0;
+	const struct seam_map *from = value;
+	struct seam_map *map = malloc(sizeof(*map));
+
+	if (!map)
+		return NULL;
+	*map = *from;
+	map->path = strdup(from->path);
+	if (!map->path) {
+		free(map);
+		return NULL;
+	}
+	return map;
 }
+
+static const struct seam_range_ops map_ops = {map_copy, map_free};
 
 static void process_free(void *value)
 {
-	clear_maps(value);
-	free(value);
+	struct seam_process *p = value;
+
+	seam_ranges_fini(&p->maps, &map_ops);
+	free(p);
 }
 
 struct seam_process *seam_process_find(const struct seam_processes *ps,
@@ -73,91 +87,56 @@ struct seam_process *seam_process_find(const struct seam_processes *ps,
 
 struct seam_process *seam_process_get(struct seam_processes *ps, uint32_t pid)
 {
-	struct seam_process *p = seam_process_find(ps, pid);
+	struct seam_process *p = seam_idmap_make(&ps->by_pid, pid, sizeof(*p));
 
 	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	if (seam_idmap_put(&ps->by_pid, pid, p)) {
-		free(p);
-		return NULL;
-	}
+		p->pid = pid;
 	return p;
 }
 
-/* Cuts [start, end) out of the maps: what lies there now is the new one.
- * A map that is cut in the middle keeps its lower part only. */
-static void cut_maps(struct seam_process *p, uint64_t start, uint64_t end)
+/* Return: NULL: no memory. */
+static struct seam_map *map_of(const struct mmap2 *rec)
 {
-	size_t to = 0;
+	struct seam_map *map = calloc(1, sizeof(*map));
 
-	for (size_t i = 0; i < p->n_maps; i++) {
-		struct seam_map m = p->maps[i];
-
-		if (m.end > start && m.start < end) {
-			if (m.start < start) {
-				m.end = start;
-			} else if (m.end > end) {
-				m.off += end - m.start;
-				m.start = end;
-			} else {
-				map_fini(&m);
-				continue;
-			}
-		}
-		p->maps[to++] = m;
+	if (!map)
+		return NULL;
+	map->path = strndup(rec->filename, rec->header.size - sizeof(*rec));
+	if (!map->path) {
+		free(map);
+		return NULL;
 	}
-	p->n_maps = to;
-}
-
-static int insert_map(struct seam_process *p, const struct seam_map *map)
-{
-	struct seam_map *maps;
-	size_t i;
-
-	cut_maps(p, map->start, map->end);
-	maps = realloc(p->maps, (p->n_maps + 1) * sizeof(*maps));
-	if (!maps)
-		return -ENOMEM;
-	p->maps = maps;
-	for (i = p->n_maps; i > 0 && maps[i - 1].start > map->start; i--)
-		maps[i] = maps[i - 1];
-	maps[i] = *map;
-	p->n_maps++;
-	return 0;
+	map->start = rec->start;
+	map->off = rec->off;
+	if ((rec->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) &&
+	    rec->build_id_size <= SEAM_BUILD_ID_MAX) {
+		map->build_id_len = rec->build_id_size;
+		memcpy(map->build_id, rec->build_id, map->build_id_len);
+	}
+	return map;
 }
 
 static int on_mmap2(struct seam_processes *ps, const struct mmap2 *rec)
 {
+	struct seam_range range = {
+		.start = rec->start,
+		.end = seam_range_end(rec->start, rec->len),
+	};
 	struct seam_process *p;
-	struct seam_map map = {0};
-	size_t room;
+	struct seam_map *map;
 	int err;
 
 	if (rec->header.size <= sizeof(*rec) || !(rec->prot & PROT_EXEC) ||
-	    rec->len > UINT64_MAX - rec->start)
+	    range.start == range.end)
 		return 0;
 	p = seam_process_get(ps, rec->pid);
-	if (!p)
+	map = p ? map_of(rec) : NULL;
+	if (!map)
 		return -ENOMEM;
-	map.start = rec->start;
-	map.end = rec->start + rec->len;
-	map.off = rec->off;
-	if ((rec->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) &&
-	    rec->build_id_size <= SEAM_BUILD_ID_MAX) {
-		map.build_id_len = rec->build_id_size;
-		memcpy(map.build_id, rec->build_id, map.build_id_len);
-	}
-	room = rec->header.size - sizeof(*rec);
-	map.path = strndup(rec->filename, room);
-	if (!map.path)
-		return -ENOMEM;
-	err = insert_map(p, &map);
+	range.value = map;
+	err = seam_ranges_put(&p->maps, &range, &map_ops);
 	if (err)
-		map_fini(&map);
+		map_free(map);
 	return err;
 }
 
@@ -170,22 +149,13 @@ static int on_fork(struct seam_processes *ps, const struct task_record *rec)
 	child = seam_process_get(ps, rec->pid);
 	if (!child)
 		return -ENOMEM;
-	clear_maps(child); /* of a process that had this pid before */
+	/* Those of a process that had this pid before. */
+	seam_ranges_fini(&child->maps, &map_ops);
 	child->exited_ns = 0;
 	parent = seam_process_find(ps, rec->ppid);
-	if (!parent || !parent->n_maps)
-		return 0;
-	child->maps = calloc(parent->n_maps, sizeof(*child->maps));
-	if (!child->maps)
-		return -ENOMEM;
-	for (size_t i = 0; i < parent->n_maps; i++) {
-		child->maps[i] = parent->maps[i];
-		child->maps[i].path = strdup(parent->maps[i].path);
-		if (!child->maps[i].path)
-			return -ENOMEM;
-		child->n_maps++;
-	}
-	return 0;
+	return parent ? seam_ranges_copy(&child->maps, &parent->maps, 0,
+					 &map_ops)
+		      : 0;
 }
 
 int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
@@ -208,7 +178,7 @@ int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
 	case PERF_RECORD_COMM:
 		p = seam_process_find(ps, comm->pid);
 		if (p && (header->misc & PERF_RECORD_MISC_COMM_EXEC))
-			clear_maps(p);
+			seam_ranges_fini(&p->maps, &map_ops);
 		return 0;
 	}
 	return 0;
@@ -331,19 +301,17 @@ static void open_image(struct seam_processes *ps, const struct seam_process *p,
 struct seam_map *seam_process_map(struct seam_processes *ps,
 				  struct seam_process *p, uint64_t addr)
 {
-	size_t lo = 0, hi = p->n_maps;
+	const struct seam_range *range = seam_ranges_find(&p->maps, addr);
+	struct seam_map *map;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->maps[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == p->n_maps || addr < p->maps[lo].start)
+	if (!range)
 		return NULL;
-	if (!p->maps[lo].tried)
-		open_image(ps, p, &p->maps[lo]);
-	return &p->maps[lo];
+	map = range->value;
+	/* A later mapping may have taken a part of it. */
+	map->off += range->start - map->start;
+	map->start = range->start;
+	map->end = range->end;
+	if (!map->tried)
+		open_image(ps, p, map);
+	return map;
 }

@@ -12,9 +12,12 @@
 #include <stdint.h>
 
 #include "base/idmap.h"
+#include "base/ranges.h"
 #include "capture/image.h"
 
-struct seam_map { /* one executable mapping */
+/* One executable mapping, or what others have left of it. start, end and off
+ * are true of what seam_process_map returns. */
+struct seam_map {
 	uint64_t start, end, off;
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	uint8_t build_id_len; /* 0: not told */
@@ -25,8 +28,7 @@ struct seam_map { /* one executable mapping */
 
 struct seam_process {
 	uint32_t pid;
-	struct seam_map *maps; /* by address, no two overlap */
-	size_t n_maps;
+	struct seam_ranges maps; /* struct seam_map */
 	uint64_t exited_ns; /* 0: lives */
 };
 
