@@ -21,8 +21,12 @@
 
 /* Where the arena lies in our own address space: BPF addresses are its low
  * 32 bits, so a multiple of 4 GiB makes them offsets. AddressSanitizer's
- * shadow lies below. */
+ * shadow lies below; ThreadSanitizer leaves room only there. */
+#ifdef __SANITIZE_THREAD__
+#define ARENA_ADDR (1ULL << 38)
+#else
 #define ARENA_ADDR (1ULL << 45)
+#endif
 
 #define TASK_PROGRAMS 6
 

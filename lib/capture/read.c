@@ -223,12 +223,13 @@ static uint64_t expected(const struct seam_session *s,
 
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 {
-	const struct seam_tables_stats *t = seam_tables_stats(s->tables);
+	struct seam_tables_stats t;
 	struct seam_kernel_counts k;
 	int err = seam_kernel_counts(s->kernel, &k);
 
 	if (err)
 		return err;
+	seam_tables_stats(s->tables, &t);
 	memset(ret, 0, sizeof(*ret));
 	ret->events = k.count[SEAM_COUNT_EVENTS];
 	ret->expected = expected(s, &k);
@@ -261,13 +262,13 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->rule_hits = k.count[SEAM_COUNT_RULE_HITS];
 	ret->map_walks = k.count[SEAM_COUNT_MAP_WALKS];
 	ret->map_retries = k.count[SEAM_COUNT_MAP_RETRIES];
-	ret->tables = t->loaded;
-	ret->table_bytes = t->bytes;
-	ret->table_bytes_max = t->bytes_max;
-	ret->tables_evicted = t->evicted;
-	ret->tables_asked = t->asked;
-	ret->tables_gone = t->gone;
-	ret->tables_none = t->none;
-	ret->tables_too_big = t->too_big;
+	ret->tables = t.loaded;
+	ret->table_bytes = t.bytes;
+	ret->table_bytes_max = t.bytes_max;
+	ret->tables_evicted = t.evicted;
+	ret->tables_asked = t.asked;
+	ret->tables_gone = t.gone;
+	ret->tables_none = t.none;
+	ret->tables_too_big = t.too_big;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,9 @@ struct seam_tables {
 	struct loaded *loaded; /* by offset */
 	size_t n;
 	uint32_t next_id;
-	struct seam_tables_stats stats;
+	struct seam_tables_stats stats; /* of whoever answers */
+	pthread_mutex_t lock;
+	struct seam_tables_stats published; /* under the lock */
 };
 
 int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
@@ -39,6 +42,7 @@ int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
 
 	if (!t)
 		return -ENOMEM;
+	pthread_mutex_init(&t->lock, NULL);
 	t->kernel = k;
 	t->processes = ps;
 	t->budget = budget;
@@ -61,6 +65,7 @@ struct seam_tables *seam_tables_close(struct seam_tables *t)
 		return NULL;
 	seam_table_cache_close(t->cache);
 	free(t->loaded);
+	pthread_mutex_destroy(&t->lock);
 	free(t);
 	return NULL;
 }
@@ -244,12 +249,11 @@ static int load_mapping(struct seam_tables *t,
 	return err;
 }
 
-int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss)
+static int answer(struct seam_tables *t, const struct seam_wire_miss *miss)
 {
 	struct seam_image *vdso;
 	int err;
 
-	t->stats.asked++;
 	if (miss->key.kind == SEAM_KEY_VDSO) {
 		vdso = seam_image_vdso(t->processes->images);
 		err = vdso ? load_image(t, &miss->key, vdso)
@@ -269,9 +273,29 @@ int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss)
 	return 0;
 }
 
-const struct seam_tables_stats *seam_tables_stats(const struct seam_tables *t)
+/* What has been counted so far is for other threads to see from here on. */
+static void publish(struct seam_tables *t)
 {
-	return &t->stats;
+	pthread_mutex_lock(&t->lock);
+	t->published = t->stats;
+	pthread_mutex_unlock(&t->lock);
+}
+
+int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss)
+{
+	int err;
+
+	t->stats.asked++;
+	err = answer(t, miss);
+	publish(t);
+	return err;
+}
+
+void seam_tables_stats(struct seam_tables *t, struct seam_tables_stats *ret)
+{
+	pthread_mutex_lock(&t->lock);
+	*ret = t->published;
+	pthread_mutex_unlock(&t->lock);
 }
 
 /* --- preloading --- */
@@ -372,7 +396,7 @@ void seam_tables_preload(struct seam_tables *t, const char *path)
 		preload_interp(t, image);
 		preload_needed(t, image, 0);
 	}
-	seam_tables_answer(t, &vdso);
-	t->stats.asked--; /* nobody did */
+	answer(t, &vdso); /* which nobody asked for */
+	publish(t);
 	seam_kernel_tables_changed(t->kernel);
 }

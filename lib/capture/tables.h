@@ -33,6 +33,8 @@ int seam_tables_answer(struct seam_tables *t,
 /* Loads a program's table, its interpreter's and its libraries', as far as
  * they are found, before it runs. Best effort. */
 void seam_tables_preload(struct seam_tables *t, const char *path);
-const struct seam_tables_stats *seam_tables_stats(const struct seam_tables *t);
+/* As of the last answer or preloading; any thread may ask, the rest is for
+ * one at a time. */
+void seam_tables_stats(struct seam_tables *t, struct seam_tables_stats *ret);
 
 #endif
