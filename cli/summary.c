@@ -89,9 +89,10 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 	if (sum->idle)
 		fprintf(to, " (%" PRIu64 " in the idle task)", sum->idle);
 	fprintf(to, "; the event fired %" PRIu64 " times", c->events);
-	if (c->expected)
-		fprintf(to, ", expected %" PRIu64, c->expected);
-	fputc('\n', to);
+	if (c->expected == SEAM_UNKNOWN)
+		fputs(", expected unknown\n", to);
+	else
+		fprintf(to, ", expected %" PRIu64 "\n", c->expected);
 	print_ends(to, sum);
 	fprintf(to,
 		"seam: %" PRIu64 " unwinds, %" PRIu64
@@ -136,7 +137,9 @@ static json_t *json_lost(const struct seam_summary *sum)
 
 static void set_count(json_t *to, const char *name, uint64_t n)
 {
-	json_object_set_new(to, name, json_integer((json_int_t)n));
+	json_object_set_new(to, name,
+			    n == SEAM_UNKNOWN ? json_null()
+					      : json_integer((json_int_t)n));
 }
 
 /* What else is counted, by the same names. */

@@ -105,10 +105,12 @@ struct seam_client_opts {
 	void *ctx;
 };
 
+#define SEAM_UNKNOWN UINT64_MAX /* a count that cannot be told */
+
 /* What a session has seen and lost, so far. */
 struct seam_counts {
 	uint64_t events; /* overflows that the event program saw */
-	uint64_t expected; /* by a count of their own; 0: unknown */
+	uint64_t expected; /* by a count of their own; or SEAM_UNKNOWN */
 	uint64_t samples; /* of the client's tasks */
 	uint64_t wanted; /* of those, that want a user half */
 	uint64_t own; /* taken inside seam's own unwind: not given */

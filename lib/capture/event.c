@@ -266,17 +266,14 @@ int seam_event_enable(struct seam_event *ev, bool on)
 	return 0;
 }
 
-bool seam_event_can_expect(const struct seam_event *ev)
-{
-	return ev->is_clock || !ev->attr.freq;
-}
-
 uint64_t seam_event_expected(const struct seam_event *ev)
 {
 	uint64_t total = 0, value[2];
 
-	if (ev->attr.freq || ev->is_clock || ev->is_tracepoint)
+	if (ev->is_clock || ev->is_tracepoint)
 		return 0;
+	if (ev->attr.freq)
+		return SEAM_UNKNOWN;
 	for (size_t i = 0; i < ev->n; i++)
 		if (read(ev->fds[i], value, sizeof(value)) == sizeof(value))
 			total += value[0] / ev->attr.sample_period;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "seam/error.h"
+#include "seam/tracer.h"
 
 struct seam_event_spec { /* what the user asked for */
 	const char *name; /* NULL: cycles if there is a PMU, else cpu-clock */
@@ -42,11 +43,12 @@ int seam_event_open(const struct seam_event_spec *spec, struct seam_event *ret,
 void seam_event_close(struct seam_event *ev);
 int seam_event_enable(struct seam_event *ev, bool on);
 
-/* A frequency's period changes all the time, so that the count of what
- * happened does not tell how many samples that makes; a clock's does. */
-bool seam_event_can_expect(const struct seam_event *ev);
-/* How often it must have fired by its own count; 0 for clocks: BPF counts
- * their timers' expiries. */
+/*
+ * How often it must have fired by its own count; 0 for clocks and
+ * tracepoints, which BPF counts. SEAM_UNKNOWN for others by frequency: their
+ * period changes all the time, so that what was counted does not tell how
+ * many samples that makes.
+ */
 uint64_t seam_event_expected(const struct seam_event *ev);
 /* The sample id of the descriptor for a CPU. */
 uint64_t seam_event_id(const struct seam_event *ev, uint32_t cpu);

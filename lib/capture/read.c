@@ -204,19 +204,18 @@ int seam_session_read(struct seam_session *s)
 	return err ? err : unwound_err;
 }
 
-/* Of all events together, as that is what is counted; 0: cannot be told. */
+/* Of all events together, as that is what is counted. */
 static uint64_t expected(const struct seam_session *s,
 			 const struct seam_kernel_counts *k)
 {
 	uint64_t total = k->count[SEAM_COUNT_EXPIRIES];
 
 	for (size_t i = 0; i < s->n_events; i++) {
-		if (s->events[i].is_tracepoint)
-			total += k->event_runs[i];
-		else if (!seam_event_can_expect(&s->events[i]))
-			return 0;
-		else
-			total += seam_event_expected(&s->events[i]);
+		uint64_t n = seam_event_expected(&s->events[i]);
+
+		if (n == SEAM_UNKNOWN)
+			return SEAM_UNKNOWN;
+		total += s->events[i].is_tracepoint ? k->event_runs[i] : n;
 	}
 	return total + k->tracepoint_misses;
 }

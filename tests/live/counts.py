@@ -54,13 +54,15 @@ def hold(bench, name, recording, *wanted_codes, told=True, gap=0.01):
                        ": a count that cannot be told is not"),
                abs(summary["expected"] - summary["events"]) <=
                max(1, summary["expected"] * gap) if told else
-               summary["expected"] == 0,
-               "events %(events)d, expected %(expected)d" % summary)
+               summary["expected"] is None,
+               "events %(events)d, expected %(expected)s" % summary)
     printed = recording.log
     bench.test(name + ": the printed summary says the same",
                "%d samples of" % summary["samples"] in printed and
                "%d wanted, %d complete" % (
-                   summary["wanted"], ends.get("outermost", 0)) in printed,
+                   summary["wanted"], ends.get("outermost", 0)) in printed and
+               "expected %s\n" % (
+                   summary["expected"] if told else "unknown") in printed,
                printed)
 
 

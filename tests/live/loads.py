@@ -38,7 +38,9 @@ def faults(summary, freq, most_gap=MOST_GAP):
         yield "%.3f %% whole" % (100 * whole / max(wanted, 1))
     if whole > wanted:
         yield "more whole stacks than wanted ones"
-    if abs(expected - samples) > expected * most_gap:
+    if expected is None:
+        yield "nothing says how many samples were to be expected"
+    elif abs(expected - samples) > expected * most_gap:
         yield "%d samples where %d were expected" % (samples, expected)
     reasons = sum(n for code, n in end.items() if code != "no-user")
     if reasons != wanted:
@@ -51,7 +53,7 @@ def describe(summary):
     lost = " ".join("%s=%d" % item for item in
                     sorted(summary.get("lost", {}).items()) if item[1])
     whole = summary["end"].get("outermost", 0)
-    return "samples %d, expected %d, wanted %d, whole %.4f %%, unwinds %d, " \
+    return "samples %d, expected %s, wanted %d, whole %.4f %%, unwinds %d, " \
         "served %s, engine %s, ns per frame %s; %s; lost: %s" % (
             summary["samples"], summary["expected"], summary["wanted"],
             100 * whole / max(summary["wanted"], 1), summary["unwinds"],

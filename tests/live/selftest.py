@@ -116,6 +116,7 @@ def summaries():
     test("0.2 % not whole are found",
          summary(end={"outermost": 5978, "no-rule": 12}) != [])
     test("0.2 % missing samples are found", summary(expected=6012) != [])
+    test("an unknown count is found", summary(expected=None) != [])
     test("samples without an end code are found",
          summary(end={"outermost": 5988}) != [])
 
