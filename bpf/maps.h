@@ -28,7 +28,6 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 const volatile uint32_t seam_watch_mode = SEAM_WATCH_TGID;
 const volatile uint32_t seam_max_stack = 512;
 const volatile uint32_t seam_stack_copy = 65536;
-const volatile bool seam_kfunc_impl = true; /* 6.18's spelling */
 /* The high part of our events' BPF cookies; the low is the event's number. */
 const volatile uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
 const volatile uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS];

@@ -16,16 +16,19 @@
 typedef int (*bpf_task_work_callback_t)(struct bpf_map *map, void *key,
 					void *value);
 
-/* Linux 6.18 to 7.1, and 7.2 on. */
+/* An object for each spelling: lib/capture/kernel.c says why. */
+#ifdef SEAM_TASK_WORK_IMPL /* Linux 6.18 to 7.1 */
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task,
 					      struct bpf_task_work *tw,
 					      void *map__map,
 					      bpf_task_work_callback_t callback,
-					      void *aux__prog) __ksym __weak;
+					      void *aux__prog) __ksym;
+#else
 extern int
 bpf_task_work_schedule_resume(struct task_struct *task,
 			      struct bpf_task_work *tw, void *map__map,
-			      bpf_task_work_callback_t callback) __ksym __weak;
+			      bpf_task_work_callback_t callback) __ksym;
+#endif
 
 #define EBUSY 16
 
@@ -124,11 +127,13 @@ static __always_inline struct element *element_get(struct task_struct *task)
 static __always_inline int schedule(struct task_struct *task,
 				    struct element *el)
 {
-	if (seam_kfunc_impl)
-		return bpf_task_work_schedule_resume_impl(
-			task, &el->work, &elements, on_return_to_user, NULL);
+#ifdef SEAM_TASK_WORK_IMPL
+	return bpf_task_work_schedule_resume_impl(task, &el->work, &elements,
+						  on_return_to_user, NULL);
+#else
 	return bpf_task_work_schedule_resume(task, &el->work, &elements,
 					     on_return_to_user);
+#endif
 }
 
 #define NR_NONE (~0UL)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "capture/fail.h"
+#include "seam-impl.skel.h"
 #include "seam.skel.h"
 
 /* Where the arena lies in our own address space: BPF addresses are its low
@@ -27,6 +28,8 @@
 #else
 #define ARENA_ADDR (1ULL << 45)
 #endif
+
+#define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
 #define TASK_PROGRAMS 6
 
@@ -45,53 +48,71 @@ struct seam_kernel {
 	void *fn_ctx;
 };
 
-/* 6.18 spells the kfunc with _impl; the plain name has it from 7.2 on. */
-static int find_kfunc(bool *ret_impl, struct seam_errinfo *reterr)
+const char *seam_kernel_task_work(const struct btf *btf)
+{
+	/* From 7.2 on both are there, but _impl then only describes the
+	 * other's implicit argument and cannot be called. */
+	static const char *const names[] = {
+		"bpf_task_work_schedule_resume",
+		TASK_WORK_IMPL, /* Linux 6.18 to 7.1 */
+	};
+
+	for (size_t i = 0; i < 2; i++)
+		if (btf__find_by_name_kind(btf, names[i], BTF_KIND_FUNC) >= 0)
+			return names[i];
+	return NULL;
+}
+
+static int find_task_work(bool *ret_impl, struct seam_errinfo *reterr)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	int impl, plain;
+	const char *name;
 
 	if (!btf)
 		return seam_fail(
 			reterr, -ENOTSUP,
 			"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
-	impl = btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume_impl",
-				      BTF_KIND_FUNC);
-	plain = btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume",
-				       BTF_KIND_FUNC);
+	name = seam_kernel_task_work(btf);
 	btf__free(btf);
-	if (impl < 0 && plain < 0)
+	if (!name)
 		return seam_fail(
 			reterr, -ENOTSUP,
 			"this kernel has no BPF task work (Linux 6.18 has)");
-	*ret_impl = plain < 0;
+	*ret_impl = !strcmp(name, TASK_WORK_IMPL);
 	return 0;
 }
 
 /*
- * From 7.2 on both names are in the kernel's BTF, but _impl only describes
- * the other's implicit argument: it has another type there and cannot be
- * called. libbpf 1.1 resolves every extern that it finds, used or not, and
- * refuses the type ("func_proto incompatible with kernel"). So the extern
- * gets a name that no kernel has: it is weak, and stays unresolved. The
- * BTF is the opened object's own copy; the name stays an identifier.
+ * There is an object for each spelling of the kfunc, equal in all else, so
+ * that one skeleton serves both. A single object with two weak externs would
+ * not do: libbpf 1.1 looks for the absent one in every module, which takes
+ * CAP_SYS_ADMIN, and refuses a present one of another type, used or not.
  */
-static void hide_impl(struct seam_bpf *skel)
-{
-	struct btf *btf = bpf_object__btf(skel->obj);
-	int id = btf__find_by_name_kind(
-		btf, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC);
-	char *name;
+_Static_assert(sizeof(struct seam_bpf) == sizeof(struct seam_impl_bpf) &&
+		       sizeof(struct seam_bpf__rodata) ==
+			       sizeof(struct seam_impl_bpf__rodata) &&
+		       sizeof(struct seam_bpf__bss) ==
+			       sizeof(struct seam_impl_bpf__bss),
+	       "both objects have the same maps, programs and variables");
 
-	if (id < 0)
-		return;
-	name = (char *)btf__name_by_offset(btf,
-					   btf__type_by_id(btf, id)->name_off);
-	name[strlen(name) - 1] = '_';
+static int open_object(struct seam_kernel *k, bool impl)
+{
+	struct bpf_object_skeleton *s;
+	int err;
+
+	k->skel = calloc(1, sizeof(*k->skel));
+	if (!k->skel)
+		return -ENOMEM;
+	err = seam_bpf__create_skeleton(k->skel);
+	if (err)
+		return err;
+	s = k->skel->skeleton;
+	if (impl)
+		s->data = (void *)seam_impl_bpf__elf_bytes(&s->data_sz);
+	return bpf_object__open_skeleton(s, NULL);
 }
 
-static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts,
-		     bool impl)
+static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 {
 	struct seam_bpf *skel = k->skel;
 	bool tracepoints = false;
@@ -99,12 +120,9 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	skel->rodata->seam_watch_mode = opts->watch;
 	skel->rodata->seam_max_stack = opts->max_stack;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
-	skel->rodata->seam_kfunc_impl = impl;
 	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
 		skel->rodata->seam_tracepoint_period[i] =
 			opts->tracepoint_period[i];
-	if (!impl)
-		hide_impl(skel);
 	/* Verifying takes time that a short recording would feel. */
 	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
 		tracepoints |= opts->tracepoint_period[i] != 0;
@@ -209,14 +227,15 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 				 "whose numbers of tasks the kernel side does "
 				 "not know: run seam outside, or with the "
 				 "host's (docker run --pid=host)");
-	err = find_kfunc(&impl, reterr);
+	err = find_task_work(&impl, reterr);
 	if (err)
 		return err;
-	k->skel = seam_bpf__open();
-	if (!k->skel)
-		return seam_fail(reterr, -errno,
-				 "the BPF object cannot be opened");
-	err = configure(k, opts, impl);
+	err = open_object(k, impl);
+	if (err)
+		return seam_fail(reterr, err,
+				 "the BPF object cannot be opened (%s)",
+				 strerror(-err));
+	err = configure(k, opts);
 	if (!err)
 		err = seam_bpf__load(k->skel);
 	if (err == -EPERM)

@@ -22,6 +22,10 @@ struct seam_kernel_opts {
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS];
 };
 
+/* The kernel's name of the kfunc that schedules task work; NULL: none. */
+struct btf;
+const char *seam_kernel_task_work(const struct btf *btf);
+
 /* Loads and attaches what follows tasks; no event yet. */
 int seam_kernel_open(const struct seam_kernel_opts *opts,
 		     struct seam_kernel **ret, struct seam_errinfo *reterr);

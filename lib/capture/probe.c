@@ -94,25 +94,14 @@ static void gather_lockdown(struct seam_probe_facts *f)
 		snprintf(f->lockdown, sizeof(f->lockdown), "%s", from + 1);
 }
 
-static bool has_func(const struct btf *btf, const char *name)
-{
-	return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) >= 0;
-}
-
 static void gather_btf(struct seam_probe_facts *f)
 {
-	static const char *const names[] = {
-		"bpf_task_work_schedule_resume_impl", /* 6.18 */
-		"bpf_task_work_schedule_resume",
-	};
 	struct btf *btf = btf__load_vmlinux_btf();
 
 	f->btf_rc = btf ? 0 : -errno;
 	if (!btf)
 		return;
-	for (size_t i = 0; i < 2 && !f->task_work; i++)
-		if (has_func(btf, names[i]))
-			f->task_work = names[i];
+	f->task_work = seam_kernel_task_work(btf);
 	btf__free(btf);
 }
 
