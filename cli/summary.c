@@ -23,7 +23,8 @@ static const struct place {
 	PLACE(no_scratch, "scratch", "stacks, every buffer in use"),
 	PLACE(watch_full, "watched", "children that could not be watched"),
 	PLACE(lost_requests, "requests", "requests for tables, buffer full"),
-	PLACE(tables_gone, "tables", "tables, their file was gone"),
+	PLACE(tables_gone, "tables",
+	      "tables, their file was gone or closed to us"),
 #undef PLACE
 };
 

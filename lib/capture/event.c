@@ -194,8 +194,8 @@ static int open_one(struct seam_event *ev, int cpu, struct seam_errinfo *reterr)
 
 	if (fd == -EACCES || fd == -EPERM)
 		return seam_fail(reterr, fd,
-				 "opening %s on every CPU is not permitted: "
-				 "run as root, or with CAP_PERFMON",
+				 "opening %s on every CPU is not "
+				 "permitted: " SEAM_TAKES_RIGHTS,
 				 ev->name);
 	if (fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV)
 		return seam_fail(reterr, fd,

@@ -5,6 +5,11 @@
 
 #include "seam/error.h"
 
+/* What recording takes; to stand behind "... is not permitted: ". */
+#define SEAM_TAKES_RIGHTS                                                      \
+	"run as root, or with CAP_BPF and CAP_PERFMON ('man "                  \
+	"seam-record' says how)"
+
 /* Return: err, so that a failure is one statement. reterr may be NULL. */
 int seam_fail(struct seam_errinfo *reterr, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -241,8 +241,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	if (err == -EPERM)
 		return seam_fail(
 			reterr, err,
-			"loading BPF is not permitted: run as root, or "
-			"with CAP_BPF and CAP_PERFMON");
+			"loading BPF is not permitted: " SEAM_TAKES_RIGHTS);
 	if (err)
 		return seam_fail(reterr, err,
 				 "the kernel refuses seam's BPF programs (%s)",

@@ -19,9 +19,8 @@ static const struct {
 	[DUMP] = {"dump", false},
 };
 
-/* Capabilities on the file are not advised: libbpf looks for the kfunc that
- * a kernel lacks in every module, and that takes CAP_SYS_ADMIN. */
 #define RIGHTS "sudo seam record ..."
+#define SETCAP "sudo setcap cap_bpf,cap_perfmon=ep \"$(command -v seam)\""
 
 struct judge {
 	const struct seam_probe_facts *f;
@@ -123,61 +122,52 @@ static void judge_features(struct judge *j)
 	}
 }
 
-static bool can_use_bpf(const struct seam_probe_facts *f)
+static bool can_trace_cpus(const struct seam_probe_facts *f)
 {
 	return !f->in_user_ns &&
-	       (has_cap(f, CAP_SYS_ADMIN) ||
-		(has_cap(f, CAP_BPF) && has_cap(f, CAP_PERFMON)));
+	       (has_cap(f, CAP_SYS_ADMIN) || has_cap(f, CAP_PERFMON));
 }
 
-static void list_missing(const struct seam_probe_facts *f, char *buf,
-			 size_t size)
+static bool can_use_bpf(const struct seam_probe_facts *f)
 {
-	static const struct {
-		int cap;
-		const char *name;
-	} needed[] = {
-		{CAP_BPF, "CAP_BPF"},
-		{CAP_PERFMON, "CAP_PERFMON"},
-		{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE"},
-	};
-	size_t n = 0;
+	return can_trace_cpus(f) &&
+	       (has_cap(f, CAP_SYS_ADMIN) || has_cap(f, CAP_BPF));
+}
 
-	buf[0] = '\0';
-	if (has_cap(f, CAP_SYS_ADMIN))
-		return;
-	for (size_t i = 0; i < 3; i++)
-		if (!has_cap(f, needed[i].cap))
-			n += (size_t)snprintf(buf + n, size - n, "%s%s",
-					      n ? ", " : "", needed[i].name);
+/* Without these two nothing can be recorded: BPF programs, and events on
+ * every CPU, whose programs read the kernel's memory. */
+static const char *missing(const struct seam_probe_facts *f)
+{
+	if (!has_cap(f, CAP_BPF) && !has_cap(f, CAP_PERFMON))
+		return "CAP_BPF, CAP_PERFMON";
+	return has_cap(f, CAP_BPF) ? "CAP_PERFMON" : "CAP_BPF";
 }
 
 static void judge_rights(struct judge *j)
 {
 	const struct seam_probe_facts *f = j->f;
+	const bool enough = can_use_bpf(f);
+	/* Of other users; of one's own there is the check map-files. */
+	const bool of_others =
+		has_cap(f, CAP_DAC_READ_SEARCH) && has_cap(f, CAP_SYS_PTRACE);
 	struct seam_probe_result *r;
-	char missing[80];
-	bool can_bpf, of_others;
 
-	list_missing(f, missing, sizeof(missing));
-	can_bpf = can_use_bpf(f);
-	of_others =
-		has_cap(f, CAP_SYS_PTRACE) && has_cap(f, CAP_DAC_READ_SEARCH);
 	r = add(j, "rights",
-		!can_bpf		   ? SEAM_PROBE_NO
-		: missing[0] || !of_others ? SEAM_PROBE_PART
-					   : SEAM_PROBE_YES);
+		!enough	     ? SEAM_PROBE_NO
+		: !of_others ? SEAM_PROBE_PART
+			     : SEAM_PROBE_YES);
 	if (f->in_user_ns) {
 		say(r, "this is a user namespace (a rootless container?), "
 		       "whose root may not use BPF");
 		advise(r, "run seam outside of the container");
-	} else if (missing[0]) {
-		say(r, "missing: %s", missing);
-		advise(r, "%s", RIGHTS);
+	} else if (!enough) {
+		say(r, "missing: %s", missing(f));
+		advise(r, "%s, or once: %s", RIGHTS, SETCAP);
 	} else if (!of_others) {
-		say(r, "enough for your own processes; other users' files "
-		       "need CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH");
-		advise(r, "sudo seam record ...");
+		say(r, "enough to record; of other users' programs, files "
+		       "that you may not read need CAP_DAC_READ_SEARCH, and "
+		       "those in containers CAP_SYS_PTRACE");
+		advise(r, "%s", RIGHTS);
 	} else {
 		say(r, "%s", f->is_root ? "root" : "all that is needed");
 	}
@@ -213,7 +203,8 @@ static void judge_programs(struct judge *j)
 	} else {
 		say(r,
 		    "/proc/PID/map_files is closed (%s): files are opened "
-		    "by path, deleted ones not at all",
+		    "by path, deleted ones not at all; it takes "
+		    "CAP_CHECKPOINT_RESTORE",
 		    error_text(f->map_files_rc));
 		advise(r, "%s", RIGHTS);
 	}
@@ -233,11 +224,15 @@ static void judge_events(struct judge *j)
 		    "no hardware counter (%s), as in many virtual machines; "
 		    "the default event is cpu-clock",
 		    error_text(f->cycles_rc));
+	} else if (!can_trace_cpus(f)) {
+		r = add(j, "events", SEAM_PROBE_PART);
+		say(r, "cannot be told without the right to use them");
+		advise(r, "%s", RIGHTS);
 	} else {
 		r = add(j, "events", SEAM_PROBE_NO);
 		say(r, "perf_event_open is refused (%s), as in containers",
 		    error_text(f->clock_rc));
-		advise(r, "sudo sysctl kernel.perf_event_paranoid=1");
+		advise(r, "run seam outside of the container");
 	}
 	/* The setting binds only those who lack the capability. */
 	r = add(j, "perf-event-paranoid",
@@ -264,13 +259,21 @@ static void judge_kernel_symbols(struct judge *j)
 		say(r, "/proc/kallsyms shows addresses");
 		return;
 	}
+	/* 0 shows them to those who may trace the kernel, too; 2 to nobody. */
+	if (f->kptr_restrict > 1 || has_cap(f, CAP_SYSLOG)) {
+		say(r,
+		    "/proc/kallsyms hides addresses (kernel.kptr_restrict is "
+		    "%d): kernel frames get no names",
+		    f->kptr_restrict);
+		advise(r, "sudo sysctl kernel.kptr_restrict=1");
+		return;
+	}
 	say(r,
-	    "/proc/kallsyms hides addresses (kernel.kptr_restrict is %d): "
-	    "kernel frames get no names",
-	    f->kptr_restrict);
-	advise(r, f->kptr_restrict > 1 || f->is_root
-			  ? "sudo sysctl kernel.kptr_restrict=0"
-			  : "sudo seam script ...");
+	    "/proc/kallsyms hides addresses from those without CAP_SYSLOG "
+	    "(kernel.kptr_restrict is %d, perf_event_paranoid %d): kernel "
+	    "frames get no names",
+	    f->kptr_restrict, f->paranoid);
+	advise(r, "sudo seam script ...");
 }
 
 static void judge_files(struct judge *j)
@@ -283,7 +286,13 @@ static void judge_files(struct judge *j)
 		is_at_least(f, 5, 11) || f->memlock >= 512u << 20
 			? SEAM_PROBE_YES
 			: SEAM_PROBE_PART);
-	if (is_at_least(f, 5, 11)) {
+	if (f->buffers_rc) {
+		r->state = SEAM_PROBE_NO;
+		say(r, "%s",
+		    f->buffers_reason[0] ? f->buffers_reason
+					 : error_text(f->buffers_rc));
+		advise(r, "sudo sysctl kernel.perf_event_mlock_kb=4096");
+	} else if (is_at_least(f, 5, 11)) {
 		say(r, "this kernel does not count BPF memory to a limit");
 	} else {
 		say(r, "locked memory is limited to %llu KiB",
@@ -319,8 +328,8 @@ static void judge_files(struct judge *j)
 static void judge_deferred(struct judge *j)
 {
 	static const char *const needed[] = {
-		"machine",  "btf",   "task-work", "rights",
-		"lockdown", "arena", "programs",  "events"};
+		"machine", "btf",      "task-work", "rights", "lockdown",
+		"arena",   "programs", "events",    "memlock"};
 	struct seam_probe_result *r =
 		add(j, engines[DEFERRED].name, SEAM_PROBE_YES);
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "capture/kernel.h"
+#include "capture/sideband.h"
 #include "table/table.h"
 
 /* Newer than the headers of Debian 12. */
@@ -209,6 +210,22 @@ static void gather_load(struct seam_probe_facts *f)
 	snprintf(f->load_reason, sizeof(f->load_reason), "%s", err.reason);
 }
 
+/* The buffers that a recording opens. Without rights to its events their
+ * lack says it all. */
+static void gather_buffers(struct seam_probe_facts *f)
+{
+	struct seam_errinfo err = {0};
+	struct seam_sideband *sb;
+
+	if (f->clock_rc)
+		return;
+	f->buffers_rc = seam_sideband_open(&sb, &err);
+	if (!f->buffers_rc)
+		seam_sideband_close(sb);
+	snprintf(f->buffers_reason, sizeof(f->buffers_reason), "%s",
+		 err.reason);
+}
+
 static bool is_kallsyms_shown(void)
 {
 	char line[128];
@@ -249,6 +266,7 @@ void seam_probe_gather(struct seam_probe_facts *ret)
 	gather_bpf(ret);
 	gather_events(ret);
 	gather_load(ret);
+	gather_buffers(ret);
 	ret->map_files_rc = open_map_file();
 	ret->paranoid = read_setting("/proc/sys/kernel/perf_event_paranoid");
 	ret->kptr_restrict = read_setting("/proc/sys/kernel/kptr_restrict");

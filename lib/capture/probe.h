@@ -42,6 +42,8 @@ struct seam_probe_facts {
 	int kptr_restrict; /* -1000: unknown */
 	bool kallsyms_shown; /* kernel addresses are not all zero */
 	uint64_t memlock; /* RLIMIT_MEMLOCK, bytes */
+	int buffers_rc; /* perf buffers, where events can be had */
+	char buffers_reason[160]; /* why not */
 	char lockdown[24]; /* "confidentiality"; empty: none */
 	int cache_rc; /* the folder for tables */
 	bool has_debug_files; /* /usr/lib/debug/.build-id */

@@ -56,9 +56,8 @@ static int open_ring(struct seam_sideband *sb, int cpu,
 
 	if (fd < 0)
 		return seam_fail(reterr, fd,
-				 "following processes is not permitted (%s): "
-				 "run as root, or with CAP_PERFMON",
-				 strerror(-fd));
+				 "following processes is not "
+				 "permitted: " SEAM_TAKES_RIGHTS);
 	ev->fds[ev->n] = fd;
 	ev->cpus[ev->n] = cpu;
 	ev->ids[ev->n] = 0;
@@ -66,6 +65,13 @@ static int open_ring(struct seam_sideband *sb, int cpu,
 	ev->n++;
 	ring = mmap(NULL, sb->ring_size + (size_t)sysconf(_SC_PAGESIZE),
 		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	/* Not for root. The kernel counts the buffers of all of a user's
+	 * recordings; it allows one such buffer for each CPU by default. */
+	if (ring == MAP_FAILED && errno == EPERM)
+		return seam_fail(reterr, -EPERM,
+				 "no more memory may be locked for perf "
+				 "buffers: end other recordings, or raise "
+				 "kernel.perf_event_mlock_kb or ulimit -l");
 	if (ring == MAP_FAILED)
 		return seam_fail(reterr, -errno,
 				 "no memory for a perf buffer (%s)",

@@ -95,7 +95,12 @@ static void test_broken(void **state)
 	check_broken(&f, "arena", "arena", "6.9");
 	f = good();
 	f.caps = CAP(BPF);
-	check_broken(&f, "rights", "missing: CAP_PERFMON, ", "sudo");
+	check_broken(&f, "rights", "missing: CAP_PERFMON", "sudo");
+	f.caps = CAP(PERFMON);
+	check_broken(&f, "rights", "missing: CAP_BPF", "cap_bpf,cap_perfmon=");
+	f.caps = CAP(SYSLOG);
+	f.clock_rc = f.own_clock_rc = f.cycles_rc = -EACCES; /* paranoid 3 */
+	check_broken(&f, "rights", "missing: CAP_BPF, CAP_PERFMON", "sudo");
 	f = good();
 	f.in_user_ns = true;
 	check_broken(&f, "rights", "user namespace", "container");
@@ -108,7 +113,11 @@ static void test_broken(void **state)
 	check_broken(&f, "programs", "the verifier gave up", "");
 	f = good();
 	f.cycles_rc = f.clock_rc = f.own_clock_rc = -ENOSYS;
-	check_broken(&f, "events", "perf_event_open", "paranoid");
+	check_broken(&f, "events", "perf_event_open", "container");
+	f = good();
+	f.buffers_rc = -EPERM;
+	strcpy(f.buffers_reason, "no more memory");
+	check_broken(&f, "memlock", "no more memory", "perf_event_mlock_kb");
 }
 
 static void test_part(void **state)
@@ -128,8 +137,10 @@ static void test_part(void **state)
 	seam_probe_judge(&f, &p);
 	assert_string_equal(p.engine, "deferred");
 	assert_int_equal(find(&p, "rights")->state, SEAM_PROBE_PART);
-	assert_string_equal(find(&p, "rights")->found,
-			    "missing: CAP_CHECKPOINT_RESTORE");
+	assert_non_null(strstr(find(&p, "rights")->found, "enough to record"));
+	assert_null(strstr(find(&p, "rights")->found, "missing"));
+	assert_non_null(
+		strstr(find(&p, "map-files")->found, "CAP_CHECKPOINT_RESTORE"));
 	assert_int_equal(find(&p, "lockdown")->state, SEAM_PROBE_YES);
 	assert_int_equal(find(&p, "events")->state, SEAM_PROBE_PART);
 	assert_int_equal(find(&p, "map-files")->state, SEAM_PROBE_PART);
@@ -140,6 +151,29 @@ static void test_part(void **state)
 		if (p.results[i].state == SEAM_PROBE_PART &&
 		    strcmp(p.results[i].name, "events"))
 			assert_true(p.results[i].fix[0]);
+}
+
+/* Who sees the kernel's addresses: nobody at 2, else CAP_SYSLOG. */
+static void test_kernel_symbols(void **state)
+{
+	struct seam_probe_facts f = good();
+	struct seam_probe p;
+
+	(void)state;
+	f.kallsyms_shown = false;
+	f.paranoid = 2;
+	f.caps = CAP(BPF) | CAP(PERFMON);
+	seam_probe_judge(&f, &p);
+	assert_string_equal(p.engine, "deferred");
+	assert_non_null(
+		strstr(find(&p, "kernel-symbols")->found, "CAP_SYSLOG"));
+	assert_string_equal(find(&p, "kernel-symbols")->fix,
+			    "sudo seam script ...");
+	f.kptr_restrict = 2;
+	seam_probe_judge(&f, &p);
+	assert_null(strstr(find(&p, "kernel-symbols")->found, "CAP_SYSLOG"));
+	assert_non_null(
+		strstr(find(&p, "kernel-symbols")->fix, "kptr_restrict=1"));
 }
 
 /* An old kernel: every reason is there, the first one is what is advised. */
@@ -187,6 +221,7 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_part),
+		cmocka_unit_test(test_kernel_symbols),
 		cmocka_unit_test(test_old_kernel),
 		cmocka_unit_test(test_this_machine),
 	};
