@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 static int open_failed(const struct input *in, int rc,
 		       const struct seam_errinfo *err)
 {
@@ -96,15 +98,9 @@ int input_open(struct input *in)
 
 static int resolve(struct input *in, const struct seam_stitched *s)
 {
-	if (s->n_frames > in->cap_names) {
-		size_t cap = s->n_frames * 2;
-		struct seam_name *v = realloc(in->names, cap * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		in->names = v;
-		in->cap_names = cap;
-	}
+	if (seam_grow(&in->names, s->n_frames, &in->cap_names,
+		      sizeof(*in->names)))
+		return -ENOMEM;
 	return seam_resolve(in->resolver, s->frames, s->n_frames, in->names);
 }
 

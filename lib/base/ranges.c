@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAP 16
+#include "base/grow.h"
 
 uint64_t seam_range_end(uint64_t start, uint64_t len)
 {
@@ -33,21 +33,6 @@ struct seam_range *seam_ranges_find(const struct seam_ranges *rs, uint64_t addr)
 	size_t i = first_behind(rs, addr);
 
 	return i < rs->n && rs->v[i].start <= addr ? &rs->v[i] : NULL;
-}
-
-static int make_room(struct seam_ranges *rs)
-{
-	size_t cap = rs->cap ? rs->cap + rs->cap / 2 : FIRST_CAP;
-	struct seam_range *v;
-
-	if (rs->cap - rs->n >= SEAM_RANGES_PUT)
-		return 0;
-	v = realloc(rs->v, cap * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	rs->v = v;
-	rs->cap = cap;
-	return 0;
 }
 
 static void *copy_value(const struct seam_range *range,
@@ -86,7 +71,8 @@ int seam_ranges_put(struct seam_ranges *rs, const struct seam_range *range,
 
 	if (range->start >= range->end)
 		return -EINVAL;
-	if (make_room(rs))
+	if (seam_grow(&rs->v, rs->n + SEAM_RANGES_PUT, &rs->cap,
+		      sizeof(*rs->v)))
 		return -ENOMEM;
 	from = first_behind(rs, range->start);
 	if (from < rs->n && rs->v[from].start < range->start) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /* Each record behind its size, both in 8-byte steps. */
 static size_t step(size_t size)
 {
@@ -16,17 +18,10 @@ void seam_batch_add(void *batch, const struct seam_wire *rec, size_t size)
 	struct seam_batch *b = batch;
 	uint64_t size64 = size;
 
-	if (b->room - b->used < step(size)) {
-		size_t room = (b->room + step(size)) * 2;
-		uint8_t *bytes = realloc(b->bytes, room);
-
-		if (!bytes) {
-			b->err = -ENOMEM;
-			b->n_dropped++;
-			return;
-		}
-		b->bytes = bytes;
-		b->room = room;
+	if (seam_grow(&b->bytes, b->used + step(size), &b->room, 1)) {
+		b->err = -ENOMEM;
+		b->n_dropped++;
+		return;
 	}
 	memcpy(b->bytes + b->used, &size64, sizeof(size64));
 	memcpy(b->bytes + b->used + sizeof(size64), rec, size);

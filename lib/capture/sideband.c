@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "capture/fail.h"
 #include "core/uapi.h"
 #include "perfdata/writer.h"
@@ -137,20 +138,6 @@ const struct seam_event *seam_sideband_event(const struct seam_sideband *sb)
 	return &sb->event;
 }
 
-static int make_room(struct seam_sideband *sb, size_t size)
-{
-	if (sb->room - sb->used < size) {
-		size_t room = (sb->room + size) * 2;
-		uint8_t *bytes = realloc(sb->bytes, room);
-
-		if (!bytes)
-			return -ENOMEM;
-		sb->bytes = bytes;
-		sb->room = room;
-	}
-	return 0;
-}
-
 /*
  * How far each ring is filled. Of all rings before any is copied, since that
  * takes long enough for a process to start on one CPU and exec on another:
@@ -172,7 +159,7 @@ static int copy_ring(struct seam_sideband *sb, size_t i, uint64_t head)
 	const uint8_t *data = (const uint8_t *)page + sysconf(_SC_PAGESIZE);
 	uint64_t tail = page->data_tail;
 	size_t size = (size_t)(head - tail), at, first;
-	int err = make_room(sb, size);
+	int err = seam_grow(&sb->bytes, sb->used + size, &sb->room, 1);
 
 	if (err)
 		return err;
@@ -195,15 +182,8 @@ static int index_record(struct seam_sideband *sb,
 	/* The tail: pid, tid | time | cpu | id. */
 	if (header->size < sizeof(*header) + 32)
 		return 0;
-	if (sb->n == sb->max) {
-		size_t max = sb->max ? sb->max * 2 : 256;
-		void *records = realloc(sb->records, max * sizeof(*rec));
-
-		if (!records)
-			return -ENOMEM;
-		sb->records = records;
-		sb->max = max;
-	}
+	if (seam_grow(&sb->records, sb->n + 1, &sb->max, sizeof(*rec)))
+		return -ENOMEM;
 	rec = &sb->records[sb->n++];
 	rec->header = header;
 	rec->cpu = cpu;

@@ -5,21 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /* The tail that SEAM_PD_SAMPLE_TYPE gives a record: tid | time | cpu | id. */
 #define TAIL_TIME 24
 
 int seam_sidequeue_add(struct seam_sidequeue *q,
 		       const struct perf_event_header *record)
 {
-	if (q->room - q->used < record->size) {
-		size_t room = (q->room + record->size) * 2;
-		uint8_t *bytes = realloc(q->bytes, room);
-
-		if (!bytes)
-			return -ENOMEM;
-		q->bytes = bytes;
-		q->room = room;
-	}
+	if (seam_grow(&q->bytes, q->used + record->size, &q->room, 1))
+		return -ENOMEM;
 	memcpy(q->bytes + q->used, record, record->size);
 	q->used += record->size;
 	return 0;

@@ -154,7 +154,4 @@ int seam_derive_walk(struct seam_derive *d, uint32_t func);
  * by address. */
 void seam_derive_jumps(struct seam_derive *d);
 
-/* Makes room for one more. Return: 0 or -ENOMEM. */
-int seam_derive_grow(void *array, size_t count, size_t *max, size_t size);
-
 #endif

@@ -15,6 +15,7 @@
  */
 #include <string.h>
 
+#include "base/grow.h"
 #include "cfi/derive-private.h"
 #include "cfi/private.h"
 #include "core/arch.h"
@@ -124,8 +125,8 @@ int seam_derive_tails(struct seam_derive *d)
 int seam_derive_visit_tail(struct seam_derive *d, uint32_t func)
 {
 	const struct seam_derive_func *f = &d->funcs[func];
-	int err = seam_derive_grow(&d->visits, d->num_visits, &d->max_visits,
-				   sizeof(*d->visits));
+	int err = seam_grow(&d->visits, d->num_visits + 1, &d->max_visits,
+			    sizeof(*d->visits));
 
 	if (err)
 		return err;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "cfi/derive-private.h"
 
 #define SLOTS (2 * SEAM_DERIVE_MAX_INSNS) /* a power of two */
@@ -183,8 +184,8 @@ static void rely(struct seam_walk *w, uint64_t target)
 			f->failed = true;
 		return;
 	}
-	w->err = seam_derive_grow(&d->calls, d->num_calls, &d->max_calls,
-				  sizeof(*d->calls));
+	w->err = seam_grow(&d->calls, d->num_calls + 1, &d->max_calls,
+			   sizeof(*d->calls));
 	if (w->err)
 		return;
 	d->calls[d->num_calls++] = (struct seam_derive_call){target, w->func};
@@ -250,8 +251,8 @@ static void add_visit(struct seam_walk *w, uint32_t *slot,
 		w->failed = true;
 		return;
 	}
-	w->err = seam_derive_grow(&d->visits, d->num_visits, &d->max_visits,
-				  sizeof(*d->visits));
+	w->err = seam_grow(&d->visits, d->num_visits + 1, &d->max_visits,
+			   sizeof(*d->visits));
 	if (w->err)
 		return;
 	d->visits[d->num_visits++] = (struct seam_visit){

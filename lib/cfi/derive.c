@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "cfi/derive-private.h"
 #include "cfi/private.h"
 #include "core/arch.h"
@@ -22,22 +23,6 @@ struct seam_derived {
 	size_t num_rows;
 	struct seam_derived_stats stats;
 };
-
-int seam_derive_grow(void *array, size_t count, size_t *max, size_t size)
-{
-	size_t n = *max ? *max * 2 : 64;
-	void *old, *p;
-
-	if (count < *max)
-		return 0;
-	memcpy(&old, array, sizeof(old));
-	p = reallocarray(old, n, size);
-	if (!p)
-		return -ENOMEM;
-	memcpy(array, &p, sizeof(p));
-	*max = n;
-	return 0;
-}
 
 bool seam_derive_has_fde(const struct seam_derive *d, uint64_t svma)
 {
@@ -142,8 +127,8 @@ int seam_derive_add(struct seam_derive *d, uint64_t entry, uint64_t limit)
 		d->stats.unread++;
 		return 0;
 	}
-	err = seam_derive_grow(&d->funcs, d->num_funcs, &d->max_funcs,
-			       sizeof(*d->funcs));
+	err = seam_grow(&d->funcs, d->num_funcs + 1, &d->max_funcs,
+			sizeof(*d->funcs));
 	if (err)
 		return err;
 	d->funcs[d->num_funcs++] =
@@ -333,8 +318,8 @@ static int make_rows(struct seam_derive *d, struct seam_derived *ret)
 			ret->rows[ret->num_rows - 1].end = row.end;
 			continue;
 		}
-		err = seam_derive_grow(&ret->rows, ret->num_rows, &max,
-				       sizeof(*ret->rows));
+		err = seam_grow(&ret->rows, ret->num_rows + 1, &max,
+				sizeof(*ret->rows));
 		if (err)
 			return err;
 		ret->rows[ret->num_rows++] = row;

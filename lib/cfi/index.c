@@ -2,6 +2,7 @@
 /* Which FDE and which row hold for an address. */
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "cfi/private.h"
 
 struct index_build {
@@ -14,20 +15,12 @@ static int index_add(void *ctx, const struct seam_cfi_section *sec,
 		     const struct seam_fde *fde)
 {
 	struct index_build *b = ctx;
-	struct seam_cfi_range *v;
-	size_t cap;
 
 	/* .eh_frame comes first, and has the last word on its functions. */
 	if (sec != b->cfi->sections && seam_cfi_range_find(b->cfi, fde->start))
 		return 0;
-	if (b->len == b->cap) {
-		cap = b->cap ? 2 * b->cap : 256;
-		v = reallocarray(b->v, cap, sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		b->v = v;
-		b->cap = cap;
-	}
+	if (seam_grow(&b->v, b->len + 1, &b->cap, sizeof(*b->v)))
+		return -ENOMEM;
 	b->v[b->len++] = (struct seam_cfi_range){
 		.start = fde->start,
 		.end = fde->end,

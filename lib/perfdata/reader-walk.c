@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "base/grow.h"
 #include "core/uapi.h"
 #include "lib/perfdata/reader-priv.h"
 
@@ -57,15 +58,9 @@ static bool wanted(uint32_t type)
 static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
 		     const struct seam_pd_rec *parsed)
 {
-	if (r->n_index == r->cap_index) {
-		size_t cap = r->cap_index ? r->cap_index * 2 : 1024;
-		struct pd_index *p = realloc(r->index, cap * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		r->index = p;
-		r->cap_index = cap;
-	}
+	if (seam_grow(&r->index, r->n_index + 1, &r->cap_index,
+		      sizeof(*r->index)))
+		return -ENOMEM;
 	if (parsed->has_time)
 		r->last_ns = parsed->time_ns;
 	r->index[r->n_index++] = (struct pd_index){r->last_ns, rec};

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "core/uapi.h"
 #include "lib/perfdata/writer-priv.h"
 
@@ -21,20 +22,9 @@ void seam_pd_buf_add(struct pd_buf *b, const void *data, size_t len)
 {
 	if (b->err)
 		return;
-	if (len > b->cap - b->len) {
-		size_t cap = b->cap ? b->cap : 4096;
-		uint8_t *p;
-
-		while (len > cap - b->len && cap <= SIZE_MAX / 4)
-			cap *= 2;
-		p = len > cap - b->len ? NULL : realloc(b->p, cap);
-		if (!p) {
-			b->err = -ENOMEM;
-			return;
-		}
-		b->p = p;
-		b->cap = cap;
-	}
+	b->err = seam_grow(&b->p, b->len + len, &b->cap, 1);
+	if (b->err)
+		return;
 	if (len)
 		memcpy(b->p + b->len, data, len);
 	b->len += len;

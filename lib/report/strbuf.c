@@ -7,26 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
+/* For len more, and the end. */
 static int room(struct seam_strbuf *b, size_t len)
 {
-	size_t cap = b->cap ? b->cap : 256;
-	char *s;
-
-	if (b->err)
-		return b->err;
-	if (b->s && len < b->cap - b->len)
-		return 0;
-	while (len >= cap - b->len) {
-		if (cap > (size_t)-1 / 4)
-			return b->err = -ENOMEM;
-		cap *= 2;
-	}
-	s = realloc(b->s, cap);
-	if (!s)
-		return b->err = -ENOMEM;
-	b->s = s;
-	b->cap = cap;
-	return 0;
+	if (!b->err)
+		b->err = seam_grow(&b->s, b->len + len + 1, &b->cap, 1);
+	return b->err;
 }
 
 void seam_strbuf_add(struct seam_strbuf *b, const char *s, size_t len)

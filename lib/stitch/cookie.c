@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "core/uapi.h"
 
 /* Records with one cookie that are looked at when none is the thread's. */
@@ -43,17 +44,8 @@ static int add_stack(struct cookie_index *ix, struct world *w,
 	struct process *p = seam_world_process(w, rec->pid);
 	struct task *t = task_of(ix, rec->tid);
 
-	if (!t || !p)
+	if (!t || !p || seam_grow(&ix->v, ix->n + 1, &ix->cap, sizeof(*ix->v)))
 		return -ENOMEM;
-	if (ix->n == ix->cap) {
-		size_t cap = ix->cap ? ix->cap * 2 : 1024;
-		struct cookie_entry *v = realloc(ix->v, cap * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		ix->v = v;
-		ix->cap = cap;
-	}
 	ix->v[ix->n++] = (struct cookie_entry){
 		.cookie = rec->stack.cookie,
 		.time_ns = rec->time_ns,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 #define KERNEL_PID UINT32_MAX
 #define MISC_COMM_EXEC (1 << 13) /* PERF_RECORD_MISC_COMM_EXEC */
 #define MISC_CPUMODE 0x7
@@ -95,15 +97,8 @@ static struct seam_map *new_map(struct world *w)
 {
 	struct seam_map *m;
 
-	if (w->n_maps == w->cap_maps) {
-		size_t cap = w->cap_maps ? w->cap_maps * 2 : 256;
-		struct seam_map **v = realloc(w->maps, cap * sizeof(*v));
-
-		if (!v)
-			return NULL;
-		w->maps = v;
-		w->cap_maps = cap;
-	}
+	if (seam_grow(&w->maps, w->n_maps + 1, &w->cap_maps, sizeof(m)))
+		return NULL;
 	m = calloc(1, sizeof(*m));
 	if (m) {
 		m->number = (uint32_t)w->n_maps;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "core/uapi.h"
 #include "lib/perfdata/writer.h"
 #include "lib/stitch/cookie.h"
@@ -54,18 +55,7 @@ struct seam_stitch *seam_stitch_free(struct seam_stitch *s)
 
 static int reserve(struct seam_stitch *s, size_t more)
 {
-	struct seam_frame *v;
-	size_t cap;
-
-	if (more <= s->cap - s->n)
-		return 0;
-	cap = (s->n + more) * 2;
-	v = realloc(s->frames, cap * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	s->frames = v;
-	s->cap = cap;
-	return 0;
+	return seam_grow(&s->frames, s->n + more, &s->cap, sizeof(*s->frames));
 }
 
 static void add_frame(struct seam_stitch *s, uint64_t ip, bool kernel,

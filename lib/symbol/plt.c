@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "symbol/symtab.h"
 
 struct slot { /* one GOT slot */
@@ -32,17 +33,9 @@ struct reader {
 
 static int add_slot(struct reader *r, const GElf_Rela *rela)
 {
-	struct slot *slots;
-	size_t room;
-
-	if (r->num_slots == r->room_slots) {
-		room = r->room_slots ? 2 * r->room_slots : 256;
-		slots = realloc(r->slots, room * sizeof(*slots));
-		if (!slots)
-			return -ENOMEM;
-		r->slots = slots;
-		r->room_slots = room;
-	}
+	if (seam_grow(&r->slots, r->num_slots + 1, &r->room_slots,
+		      sizeof(*r->slots)))
+		return -ENOMEM;
 	r->slots[r->num_slots++] = (struct slot){
 		.svma = rela->r_offset,
 		.sym = (uint32_t)GELF_R_SYM(rela->r_info),

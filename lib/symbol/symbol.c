@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "symbol/file.h"
 
 struct seam_symbolizer {
@@ -108,17 +109,9 @@ static int grow_buckets(struct seam_symbolizer *s)
 
 static int make_room(struct seam_symbolizer *s)
 {
-	struct seam_symbol_file **files;
-	size_t room;
-
-	if (s->num_files == s->room_files) {
-		room = s->room_files ? 2 * s->room_files : 64;
-		files = realloc(s->files, room * sizeof(*files));
-		if (!files)
-			return -ENOMEM;
-		s->files = files;
-		s->room_files = room;
-	}
+	if (seam_grow(&s->files, s->num_files + 1, &s->room_files,
+		      sizeof(*s->files)))
+		return -ENOMEM;
 	if (2 * (s->num_files + 1) > s->num_buckets)
 		return grow_buckets(s);
 	return 0;

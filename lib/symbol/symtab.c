@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define NO_SYM UINT32_MAX
 #define PAGE 4096u
 /* Nested symbols: deeper than any compiler makes them, so that a hostile
@@ -32,19 +34,11 @@ void seam_symtab_fini(struct seam_symtab *tab)
 
 int seam_symtab_add(struct seam_symtab *tab, const struct seam_sym *sym)
 {
-	struct seam_sym *syms;
-	size_t room;
-
-	if (tab->count == tab->room) {
-		room = tab->room ? tab->room * 2 : 256;
-		if (room >= NO_SYM)
-			return -EOVERFLOW;
-		syms = realloc(tab->syms, room * sizeof(*syms));
-		if (!syms)
-			return -ENOMEM;
-		tab->syms = syms;
-		tab->room = room;
-	}
+	if (tab->count == NO_SYM)
+		return -EOVERFLOW;
+	if (seam_grow(&tab->syms, tab->count + 1, &tab->room,
+		      sizeof(*tab->syms)))
+		return -ENOMEM;
 	tab->syms[tab->count++] = *sym;
 	return 0;
 }
