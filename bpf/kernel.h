@@ -131,6 +131,10 @@ struct perf_event {
 #define PF_USER_WORKER 0x00004000
 #define PF_KTHREAD 0x00200000
 
+/* Set in i_ctime_nsec from 6.13 on once somebody has asked for the time, so
+ * that the next change gets a finer one: of the same file. */
+#define I_CTIME_QUERIED (1U << 31)
+
 #define VM_IO 0x00004000UL
 #define VM_PFNMAP 0x00000400UL
 #define VM_UFFD_MISSING 0x00000200UL

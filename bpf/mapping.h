@@ -191,7 +191,7 @@ static __always_inline void key_of_inode(uint64_t addr,
 	ret->ino = inode->i_ino;
 	ret->size = inode->i_size;
 	ret->ctime_sec = inode->i_ctime_sec;
-	ret->ctime_nsec = inode->i_ctime_nsec;
+	ret->ctime_nsec = inode->i_ctime_nsec & ~I_CTIME_QUERIED;
 	ret->generation = inode->i_generation;
 	ret->dev = VIEW(struct super_block, ADDRESS(struct inode, addr, i_sb))
 			   ->s_dev;
