@@ -19,9 +19,7 @@ struct seam_image *seam_image_by_id(const struct seam_images *images,
 	return NULL;
 }
 
-/* Not the mtime: whoever installs a file may set that, and some set the same
- * one for all files, while inode numbers are used again at once. */
-static uint64_t ctime_ns(const struct stat *st)
+uint64_t seam_image_ctime_ns(const struct stat *st)
 {
 	return (uint64_t)st->st_ctim.tv_sec * 1000000000 +
 	       (uint64_t)st->st_ctim.tv_nsec;
@@ -32,7 +30,8 @@ static struct seam_image *by_stat(const struct seam_images *images,
 {
 	for (struct seam_image *im = images->first; im; im = im->next)
 		if (!im->build_id_len && im->ino == st->st_ino &&
-		    im->dev == st->st_dev && im->ctime_ns == ctime_ns(st) &&
+		    im->dev == st->st_dev &&
+		    im->ctime_ns == seam_image_ctime_ns(st) &&
 		    im->size == (uint64_t)st->st_size)
 			return im;
 	return NULL;
@@ -81,7 +80,7 @@ struct seam_image *seam_image_of_fd(struct seam_images *images, int fd)
 		im->dev = st.st_dev;
 		im->ino = st.st_ino;
 		im->size = (uint64_t)st.st_size;
-		im->ctime_ns = ctime_ns(&st);
+		im->ctime_ns = seam_image_ctime_ns(&st);
 	}
 	return im;
 }

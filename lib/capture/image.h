@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "cfi/cfi.h"
 #include "cfi/derive.h"
@@ -40,6 +41,10 @@ struct seam_image *seam_image_vdso(struct seam_images *images);
 struct seam_cfi *seam_image_cfi(struct seam_image *image);
 /* Its rules for code without CFI, made when first asked for. */
 const struct seam_derived *seam_image_derived(struct seam_image *image);
+/* When a file last changed. Not the mtime: whoever installs a file may set
+ * that, and some set the same one for all files, while inode numbers are used
+ * again at once. */
+uint64_t seam_image_ctime_ns(const struct stat *st);
 void seam_images_fini(struct seam_images *images);
 
 #endif

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
 #define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
@@ -94,8 +97,18 @@ struct seam_process *seam_process_get(struct seam_processes *ps, uint32_t pid)
 	return p;
 }
 
+/* The clock that files are stamped with. */
+static uint64_t realtime_of(uint64_t monotonic_ns)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec -
+	       seam_now_ns() + monotonic_ns;
+}
+
 /* Return: NULL: no memory. */
-static struct seam_map *map_of(const struct mmap2 *rec)
+static struct seam_map *map_of(uint64_t time_ns, const struct mmap2 *rec)
 {
 	struct seam_map *map = calloc(1, sizeof(*map));
 
@@ -112,11 +125,15 @@ static struct seam_map *map_of(const struct mmap2 *rec)
 	    rec->build_id_size <= SEAM_BUILD_ID_MAX) {
 		map->build_id_len = rec->build_id_size;
 		memcpy(map->build_id, rec->build_id, map->build_id_len);
+	} else {
+		map->ino = rec->ino;
+		map->since_ns = realtime_of(time_ns);
 	}
 	return map;
 }
 
-static int on_mmap2(struct seam_processes *ps, const struct mmap2 *rec)
+static int on_mmap2(struct seam_processes *ps, uint64_t time_ns,
+		    const struct mmap2 *rec)
 {
 	struct seam_range range = {
 		.start = rec->start,
@@ -130,7 +147,7 @@ static int on_mmap2(struct seam_processes *ps, const struct mmap2 *rec)
 	    range.start == range.end)
 		return 0;
 	p = seam_process_get(ps, rec->pid);
-	map = p ? map_of(rec) : NULL;
+	map = p ? map_of(time_ns, rec) : NULL;
 	if (!map)
 		return -ENOMEM;
 	range.value = map;
@@ -167,7 +184,7 @@ int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
 
 	switch (header->type) {
 	case PERF_RECORD_MMAP2:
-		return on_mmap2(ps, (const void *)header);
+		return on_mmap2(ps, time_ns, (const void *)header);
 	case PERF_RECORD_FORK:
 		return on_fork(ps, task);
 	case PERF_RECORD_EXIT:
@@ -260,6 +277,23 @@ int seam_open_path(uint32_t pid, const char *path)
 	return fd < 0 ? open_regular(path) : fd;
 }
 
+/* The kernel may stamp a file with its last tick: of at least 100 Hz. */
+#define TICK_NS 10000000
+
+/*
+ * What is behind a process's mapping or its path may be another file by now.
+ * Without a build-id the inode's number tells, and since that is used again
+ * at once, that the file has not changed since it was mapped.
+ */
+static bool right_file(const struct seam_map *map, int fd)
+{
+	struct stat st;
+
+	return map->build_id_len ||
+	       (!fstat(fd, &st) && st.st_ino == map->ino &&
+		seam_image_ctime_ns(&st) + TICK_NS < map->since_ns);
+}
+
 static bool right_image(const struct seam_map *map, const struct seam_image *im)
 {
 	return im &&
@@ -289,7 +323,7 @@ static void open_image(struct seam_processes *ps, const struct seam_process *p,
 
 		if (fds[i] < 0)
 			continue;
-		if (!map->image) {
+		if (!map->image && right_file(map, fds[i])) {
 			im = seam_image_of_fd(ps->images, fds[i]);
 			if (right_image(map, im))
 				map->image = im;
@@ -314,4 +348,17 @@ struct seam_map *seam_process_map(struct seam_processes *ps,
 	if (!map->tried)
 		open_image(ps, p, map);
 	return map;
+}
+
+void seam_process_know(struct seam_process *p, uint64_t start,
+		       struct seam_image *image)
+{
+	const struct seam_range *range = seam_ranges_find(&p->maps, start);
+	struct seam_map *map = range ? range->value : NULL;
+
+	if (!map || range->start != start || map->image ||
+	    !right_image(map, image))
+		return;
+	map->image = image;
+	map->tried = true;
 }

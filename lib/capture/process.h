@@ -20,7 +20,8 @@
 struct seam_map {
 	uint64_t start, end, off;
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
-	uint8_t build_id_len; /* 0: not told */
+	uint8_t build_id_len; /* 0: not told; then: */
+	uint64_t ino, since_ns; /* the file's, and since when, in real time */
 	char *path;
 	struct seam_image *image; /* opened when first needed */
 	bool tried;
@@ -52,6 +53,11 @@ void seam_processes_fini(struct seam_processes *ps);
 /* The mapping of an address, with its image opened if it can be. */
 struct seam_map *seam_process_map(struct seam_processes *ps,
 				  struct seam_process *p, uint64_t addr);
+
+/* The file of the mapping that begins there is known, whatever is found by
+ * its path. */
+void seam_process_know(struct seam_process *p, uint64_t start,
+		       struct seam_image *image);
 
 /*
  * Opens the file of a mapping: through the process while it lives, else by

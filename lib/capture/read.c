@@ -74,21 +74,48 @@ static void lose_copies(struct seam_session *s)
 	}
 }
 
+/* As many files may wait for the worker; more are opened when it comes to
+ * them, if they are there still. */
+#define MAX_HELD 512
+
+/* Opens the files of new requests, at once. */
+static void hold_files(struct seam_session *s)
+{
+	const struct seam_wire *rec;
+	size_t at = 0, size, n = seam_worker_held(s->worker);
+
+	while (n + s->held.n < MAX_HELD &&
+	       (rec = seam_batch_next(&s->copies, &at, &size))) {
+		const struct seam_wire_miss *miss = (const void *)rec;
+		int fd;
+
+		if (rec->type != SEAM_WIRE_MISS || size < sizeof(*miss))
+			continue;
+		fd = seam_tables_hold(s->kernel, miss);
+		if (fd >= 0)
+			seam_held_add(&s->held, &miss->key, fd);
+	}
+}
+
 /* Gives copies, table requests and sideband to the worker. */
 static int read_copies(struct seam_session *s)
 {
 	struct seam_side_record *side = NULL;
 	int err =
 		seam_kernel_drain_copies(s->kernel, seam_batch_add, &s->copies);
-	long n = seam_sideband_read(s->sideband, &side, &s->lost_sideband);
+	long n;
 
+	hold_files(s);
+	n = seam_sideband_read(s->sideband, &side, &s->lost_sideband);
 	if (n < 0)
 		return (int)n;
 	n = (long)give_records(s, side, (size_t)n);
 	if (!err)
-		err = seam_worker_give(s->worker, &s->copies, side, (size_t)n);
+		err = seam_worker_give(s->worker, &s->copies, &s->held, side,
+				       (size_t)n);
 	if (err == -ENOBUFS) {
 		lose_copies(s);
+		seam_held_fini(&s->held);
 		err = 0;
 	}
 	return err;

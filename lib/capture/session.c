@@ -314,6 +314,7 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	seam_strip_fini(&s->strip);
 	seam_batch_fini(&s->samples);
 	seam_batch_fini(&s->copies);
+	seam_held_fini(&s->held);
 	free(s);
 	return NULL;
 }

@@ -203,35 +203,75 @@ static bool same_key(const struct seam_file_key *a,
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/*
- * Loads the file behind fd if it is the one that the key names: BPF is asked
- * for its key before it is read and after.
- */
+/* BPF is asked: user space sees another inode on some file systems. */
+static bool is_file(struct seam_kernel *k, const struct seam_file_key *key,
+		    int fd)
+{
+	struct seam_file_key now;
+
+	return !seam_kernel_key_of_fd(k, fd, &now) && same_key(key, &now);
+}
+
+/* Loads the file behind fd if it is the one that the key names, before it is
+ * read and after. */
 static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
 		   int fd)
 {
-	struct seam_file_key now;
 	struct seam_image *image;
 
-	if (seam_kernel_key_of_fd(t->kernel, fd, &now) || !same_key(key, &now))
+	if (!is_file(t->kernel, key, fd))
 		return -ESTALE;
 	image = seam_image_of_fd(t->processes->images, fd);
 	if (!image)
 		return -ENOMEM;
-	if (seam_kernel_key_of_fd(t->kernel, fd, &now) || !same_key(key, &now))
+	if (!is_file(t->kernel, key, fd))
 		return -ESTALE;
 	return load_image(t, key, image);
 }
 
+int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
+{
+	int fd;
+
+	if (miss->key.kind == SEAM_KEY_VDSO)
+		return -ENOENT;
+	fd = seam_open_mapped(miss->head.pid, miss->start, miss->end);
+	if (fd < 0 || is_file(k, &miss->key, fd))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/*
+ * The file was the right one when it was opened, so copies of the process's
+ * stack are unwound with it, whatever became of it since. The table is for
+ * all who have that key: there it must not have changed.
+ */
+static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
+		     struct seam_process *p, int fd)
+{
+	struct seam_image *image = seam_image_of_fd(t->processes->images, fd);
+
+	if (!image)
+		return -ENOMEM;
+	if (p)
+		seam_process_know(p, miss->start, image);
+	if (!is_file(t->kernel, &miss->key, fd))
+		return -ESTALE;
+	return load_image(t, &miss->key, image);
+}
+
 /* Tries the ways to the file of a mapping, best first. */
 static int load_mapping(struct seam_tables *t,
-			const struct seam_wire_miss *miss)
+			const struct seam_wire_miss *miss, int held)
 {
 	struct seam_process *p =
 		seam_process_find(t->processes, miss->head.pid);
 	struct seam_map *map = NULL;
 	int err = -ENOENT, fd;
 
+	if (held >= 0)
+		return load_held(t, miss, p, held);
 	fd = seam_open_mapped(miss->head.pid, miss->start, miss->end);
 	if (fd >= 0) {
 		err = load_fd(t, &miss->key, fd);
@@ -249,7 +289,8 @@ static int load_mapping(struct seam_tables *t,
 	return err;
 }
 
-static int answer(struct seam_tables *t, const struct seam_wire_miss *miss)
+static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
+		  int held)
 {
 	struct seam_image *vdso;
 	int err;
@@ -259,7 +300,7 @@ static int answer(struct seam_tables *t, const struct seam_wire_miss *miss)
 		err = vdso ? load_image(t, &miss->key, vdso)
 			   : note_none(t, &miss->key);
 	} else {
-		err = load_mapping(t, miss);
+		err = load_mapping(t, miss, held);
 	}
 	if (err == -ENOMEM)
 		return err;
@@ -281,12 +322,13 @@ static void publish(struct seam_tables *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss)
+int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
+		       int held)
 {
 	int err;
 
 	t->stats.asked++;
-	err = answer(t, miss);
+	err = answer(t, miss, held);
 	publish(t);
 	return err;
 }
@@ -396,7 +438,7 @@ void seam_tables_preload(struct seam_tables *t, const char *path)
 		preload_interp(t, image);
 		preload_needed(t, image, 0);
 	}
-	answer(t, &vdso); /* which nobody asked for */
+	answer(t, &vdso, -1); /* which nobody asked for */
 	publish(t);
 	seam_kernel_tables_changed(t->kernel);
 }

@@ -27,9 +27,15 @@ int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
 		     struct seam_tables **ret);
 struct seam_tables *seam_tables_close(struct seam_tables *t);
 
-/* Answers a request. */
-int seam_tables_answer(struct seam_tables *t,
-		       const struct seam_wire_miss *miss);
+/*
+ * Whether the mapping that a request came from can be opened now.
+ * Return: its file, which is the one that the request's key names; -errno.
+ */
+int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss);
+/* Answers a request. held: of seam_tables_hold, when the request was new;
+ * negative: it gave none. It stays the caller's. */
+int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
+		       int held);
 /* Loads a program's table, its interpreter's and its libraries', as far as
  * they are found, before it runs. Best effort. */
 void seam_tables_preload(struct seam_tables *t, const char *path);

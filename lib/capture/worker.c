@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "unwind/dump.h"
 
@@ -17,6 +18,7 @@
 struct round {
 	struct round *next;
 	struct seam_batch copies;
+	struct seam_held held; /* files of the requests among the copies */
 	uint8_t *side; /* each record behind its time */
 	size_t side_size;
 };
@@ -28,6 +30,7 @@ struct seam_worker {
 	/* Under the lock. */
 	struct round *first, **last;
 	size_t waiting; /* bytes */
+	size_t held; /* files, until their round is done */
 	bool busy, stop;
 	int err;
 	struct seam_unwound *done;
@@ -143,14 +146,25 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 	return err;
 }
 
-static int on_record(struct seam_worker *w, const struct seam_wire *rec,
-		     size_t size)
+static int on_miss(struct seam_worker *w, struct round *r,
+		   const struct seam_wire_miss *miss)
+{
+	int fd = seam_held_take(&r->held, &miss->key);
+	int err = seam_tables_answer(w->tables, miss, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int on_record(struct seam_worker *w, struct round *r,
+		     const struct seam_wire *rec, size_t size)
 {
 	if (rec->type == SEAM_WIRE_COPY)
 		return unwind_copy(w, (const void *)rec, size);
 	if (rec->type == SEAM_WIRE_MISS &&
 	    size >= sizeof(struct seam_wire_miss))
-		return seam_tables_answer(w->tables, (const void *)rec);
+		return on_miss(w, r, (const void *)rec);
 	return 0;
 }
 
@@ -174,7 +188,7 @@ static int follow(struct seam_worker *w, const struct round *r, size_t *at,
 }
 
 /* Copies are unwound with what was mapped when they were taken. */
-static int work(struct seam_worker *w, const struct round *r)
+static int work(struct seam_worker *w, struct round *r)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size, side = 0;
@@ -184,7 +198,7 @@ static int work(struct seam_worker *w, const struct round *r)
 	while (!err && (rec = seam_batch_next(&r->copies, &at, &size))) {
 		err = follow(w, r, &side, rec->time_ns);
 		if (!err)
-			err = on_record(w, rec, size);
+			err = on_record(w, r, rec, size);
 		last_ns = rec->time_ns;
 	}
 	if (!err)
@@ -197,6 +211,7 @@ static int work(struct seam_worker *w, const struct round *r)
 static void round_free(struct round *r)
 {
 	seam_batch_fini(&r->copies);
+	seam_held_fini(&r->held);
 	free(r->side);
 	free(r);
 }
@@ -229,10 +244,12 @@ static void *run(void *arg)
 	struct round *r;
 
 	while ((r = next_round(w))) {
+		size_t held = r->held.n;
 		int err = work(w, r);
 
 		round_free(r);
 		pthread_mutex_lock(&w->lock);
+		w->held -= held;
 		if (err && !w->err)
 			w->err = err;
 		pthread_mutex_unlock(&w->lock);
@@ -324,6 +341,7 @@ static int keep_side(struct round *r, const struct seam_side_record *side,
 }
 
 int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
+		     struct seam_held *held,
 		     const struct seam_side_record *side, size_t n_side)
 {
 	struct round *r;
@@ -346,14 +364,27 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 		copies->bytes = NULL;
 		copies->used = 0;
 		copies->room = 0;
+		r->held = *held;
+		*held = (struct seam_held){0};
 	}
 	/* Sideband is small, and without it all that follows would be wrong. */
 	*w->last = r;
 	w->last = &r->next;
 	w->waiting += r->copies.used + r->side_size;
+	w->held += r->held.n;
 	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->lock);
 	return err;
+}
+
+size_t seam_worker_held(struct seam_worker *w)
+{
+	size_t n;
+
+	pthread_mutex_lock(&w->lock);
+	n = w->held;
+	pthread_mutex_unlock(&w->lock);
+	return n;
 }
 
 long seam_worker_take(struct seam_worker *w, struct seam_unwound **ret)

@@ -13,6 +13,7 @@
 #define SEAM_LIB_CAPTURE_WORKER_H
 
 #include "capture/batch.h"
+#include "capture/held.h"
 #include "capture/process.h"
 #include "capture/sideband.h"
 #include "capture/tables.h"
@@ -34,11 +35,15 @@ int seam_worker_start(struct seam_processes *processes,
 struct seam_worker *seam_worker_stop(struct seam_worker *w);
 
 /*
- * Gives a round: takes the bytes of copies, which is empty afterwards, and
- * reads side. Return: 0; -ENOMEM; -ENOBUFS: too much waits, nothing taken.
+ * Gives a round: takes the bytes of copies and the files held for its
+ * requests, both empty afterwards, and reads side. Return: 0; -ENOMEM;
+ * -ENOBUFS: too much waits, of copies nothing is taken.
  */
 int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
+		     struct seam_held *held,
 		     const struct seam_side_record *side, size_t n_side);
+/* How many files wait to be read, of all rounds. */
+size_t seam_worker_held(struct seam_worker *w);
 
 /*
  * What has been unwound since the last call. The caller frees each .ips and

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: what a process has mapped for execution, as the kernel's
- * records tell it: cut, copied by fork, dropped by exec. */
+ * records tell it: cut, copied by fork, dropped by exec; and which file it
+ * is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "capture/process.h"
 
 /* Above the kernel's limit: nobody has it, so no file is found by it. */
@@ -39,8 +44,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void map(struct world *w, uint32_t pid, uint64_t start, uint64_t len,
-		uint64_t off, const char *path)
+/* A mapping without a build-id of the file with that inode. */
+static void map_file(struct world *w, uint32_t pid, uint64_t start,
+		     uint64_t len, uint64_t off, const char *path, uint64_t ino,
+		     uint64_t time_ns)
 {
 	struct {
 		struct perf_event_header header;
@@ -49,7 +56,7 @@ static void map(struct world *w, uint32_t pid, uint64_t start, uint64_t len,
 		uint32_t maj, min;
 		uint64_t ino, ino_generation;
 		uint32_t prot, flags;
-		char path[16];
+		char path[64];
 	} rec = {
 		.header = {PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER,
 			   sizeof(rec)},
@@ -58,11 +65,20 @@ static void map(struct world *w, uint32_t pid, uint64_t start, uint64_t len,
 		.start = start,
 		.len = len,
 		.off = off,
+		.ino = ino,
 		.prot = PROT_READ | PROT_EXEC,
 	};
 
+	assert_true(strlen(path) < sizeof(rec.path));
 	strcpy(rec.path, path);
-	assert_int_equal(seam_processes_follow(&w->ps, 1, &rec.header), 0);
+	assert_int_equal(seam_processes_follow(&w->ps, time_ns, &rec.header),
+			 0);
+}
+
+static void map(struct world *w, uint32_t pid, uint64_t start, uint64_t len,
+		uint64_t off, const char *path)
+{
+	map_file(w, pid, start, len, off, path, 0, 1);
 }
 
 static void fork_to(struct world *w, uint32_t parent, uint32_t child)
@@ -163,6 +179,79 @@ static void hostile(void **state)
 	assert_string_equal(at(w, PID, 0), "");
 }
 
+/* The image of what is mapped at addr. */
+static struct seam_image *image_at(struct world *w, uint64_t addr)
+{
+	struct seam_map *m =
+		seam_process_map(&w->ps, seam_process_find(&w->ps, PID), addr);
+
+	assert_non_null(m);
+	return m->image;
+}
+
+/* A copy of this very program, an ELF file of which we know all. */
+static void make_file(const char *path)
+{
+	char bytes[65536];
+	FILE *from = fopen("/proc/self/exe", "rb"), *to = fopen(path, "wb");
+	size_t n;
+
+	assert_non_null(from);
+	assert_non_null(to);
+	while ((n = fread(bytes, 1, sizeof(bytes), from)))
+		assert_int_equal(fwrite(bytes, 1, n, to), n);
+	fclose(from);
+	assert_int_equal(fclose(to), 0);
+}
+
+/* Without a build-id only the inode says whose code it is, and it is used
+ * again at once. */
+static void another_file(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct world *w = *state;
+	char path[] = "/tmp/seam-process-XXXXXX";
+	int fd = mkstemp(path);
+	struct seam_image *image;
+	struct stat st;
+
+	assert_true(fd >= 0);
+	make_file(path);
+	assert_int_equal(fstat(fd, &st), 0);
+	map_file(w, PID, 0x1000, 0x1000, 0, path, st.st_ino,
+		 seam_now_ns() + second);
+	image = image_at(w, 0x1000);
+	assert_non_null(image);
+	assert_non_null(image->elf);
+	/* Mapped before the file last changed: it was another. */
+	map_file(w, PID, 0x2000, 0x1000, 0, path, st.st_ino,
+		 seam_now_ns() - second);
+	assert_null(image_at(w, 0x2000));
+	map_file(w, PID, 0x3000, 0x1000, 0, path, st.st_ino + 1,
+		 seam_now_ns() + second);
+	assert_null(image_at(w, 0x3000));
+	close(fd);
+	unlink(path);
+}
+
+/* What was opened in time is believed, of that mapping alone. */
+static void known_file(void **state)
+{
+	struct seam_image image = {0}, other = {0};
+	struct world *w = *state;
+	struct seam_process *p;
+
+	map(w, PID, 0x1000, 0x2000, 0, "/gone");
+	map(w, PID, 0x5000, 0x1000, 0, "/gone too");
+	p = seam_process_find(&w->ps, PID);
+	seam_process_know(p, 0x2000, &other); /* none begins there */
+	seam_process_know(p, 0x9000, &other);
+	seam_process_know(p, 0x1000, &image);
+	seam_process_know(p, 0x1000, &other);
+	assert_ptr_equal(image_at(w, 0x2000), &image);
+	assert_null(image_at(w, 0x5000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +259,9 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(forked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hostile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(another_file, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(known_file, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
