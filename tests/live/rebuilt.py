@@ -6,8 +6,11 @@ under one name, while one recording goes on, shows each run's own call path.
 Frame sizes, depth and layout differ in each build, so that another build's
 table gives a wrong path. File systems reuse an inode's number at once, and a
 file can be written over in place. Also a library that is replaced, between
-runs and under a running process, a program on an overlay file system, and
-one whose file is gone. Names come from the builds that the test has kept.
+runs and under a running process, a program on an overlay file system, one
+whose file is gone, and a process that executes one build after the other.
+Names come from the builds that the test has kept. Each with build-ids and
+without, where only the inode can tell one build from another; names in the
+recording are then those of the last build, and not looked at.
 """
 
 import bisect
@@ -22,7 +25,11 @@ import livetest
 BUILDS = 10
 OWN = re.compile(r"[a-z]+\d+_f\d+$")
 HZ = 4999
+BARE = "-Wl,--build-id=none"
 MISS = "a miss"
+# What a sample without its table ends with: nothing that was found wrongly.
+MISSES = ("no-table", "lost")
+LEAST_WHOLE = 0.99
 ROOT = ["_start", "__libc_start_main", "__libc_start_call_main", "main"]
 
 
@@ -71,6 +78,8 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		unlink(argv[2]);
 	sink += %s(1);
+	if (argc > 3)
+		execv(argv[3], argv + 3);
 	_exit(0);
 }
 """
@@ -154,8 +163,9 @@ def read_log(path, builds):
     return runs
 
 
-def judge(sample, run, name):
-    """None, or what is wrong with a sample of a run of the file name."""
+def judge(sample, run, name, named):
+    """None, or what is wrong with a sample of a run of the file name. named:
+    the recording knows the build, and so must its names be."""
     path, inside = [], []
     for depth, frame in enumerate(livetest.user_frames(sample)):
         symbol = frame.get("sym", "?").split("@")[0]
@@ -165,7 +175,7 @@ def judge(sample, run, name):
             truth = run.build.name(int(frame["ip"], 16) - run.base -
                                    (not leaf))
             inside.append(truth)
-            if symbol != truth and OWN.match(symbol):
+            if named and symbol != truth and OWN.match(symbol):
                 return "%s is shown as %s" % (truth, symbol)
             symbol = truth
         path.append(symbol.replace("__libc_start_main_impl",
@@ -174,7 +184,8 @@ def judge(sample, run, name):
     if sample["end"] != "outermost":
         # Not whole, but what there is may be right.
         names = " ".join(run.build.names) + " "
-        return MISS if " ".join(own + [""]) in names else \
+        return MISS if sample["end"] in MISSES and \
+            " ".join(own + [""]) in names else \
             "ends %s: %s" % (sample["end"], " ".join(path))
     if own != run.build.names[:len(own)]:
         return "is " + " ".join(path)
@@ -191,24 +202,22 @@ def judge(sample, run, name):
     return None
 
 
-def check(bench, what, recording, runs, name, least=BUILDS):
-    """Every sample of every run; and there are enough in each path. least:
-    as many runs at least must be whole, if the recorder may have come too
-    late to the files of others."""
+def check(bench, what, recording, runs, name, named=True):
+    """Every sample of every run has its own build's path or is a miss, and
+    misses are few: of each run the end of its path is seen."""
     if not bench.test(what + ": recorded", recording.status == 0,
                       recording.log):
         return
-    wrong, deep, samples, misses = [], {}, recording.samples(), 0
-    for sample in samples:
+    wrong, deep, samples, misses = [], {}, 0, []
+    for sample in recording.samples():
         if sample["pid"] not in runs or sample["end"] == "no-user":
             continue
+        samples += 1
         candidates = runs[sample["pid"]]
-        verdicts = [judge(sample, run, name) for run in candidates]
-        if None not in verdicts and MISS in verdicts and least < BUILDS:
-            misses += 1
-            continue
+        verdicts = [judge(sample, run, name, named) for run in candidates]
         if None not in verdicts:
-            wrong.append("%s; %s" % (verdicts[0], livetest.show(sample)))
+            (misses if MISS in verdicts else wrong).append(
+                "%s; %s" % (verdicts[0], livetest.show(sample)))
             continue
         run = candidates[verdicts.index(None)]
         if livetest.user_frames(sample)[-1].get("dso", "").find(name) >= 0 \
@@ -218,16 +227,27 @@ def check(bench, what, recording, runs, name, least=BUILDS):
     every = [run for some in runs.values() for run in some]
     bench.note("%s: %d runs, %s samples at the end of their paths; %d "
                "misses, copies %d, tables %d, lost %s" % (
-                   what, len(every), list(deep.values()), misses,
+                   what, len(every), list(deep.values()), len(misses),
                    recording.summary["copies"], recording.summary["tables"],
                    {k: v for k, v in recording.summary["lost"].items()
                     if v}))
-    bench.test(what + ": every sample has its own build's path, whole",
-               not wrong, "%d wrong\n" % len(wrong) + "\n".join(wrong[:6]))
+    bench.test(what + ": no sample has another build's path",
+               samples and not wrong,
+               "%d wrong\n" % len(wrong) + "\n".join(wrong[:6]))
+    bench.test(what + ": at least %g %% are whole" % (100 * LEAST_WHOLE),
+               len(misses) <= (1 - LEAST_WHOLE) * samples,
+               "%d misses of %d\n" % (len(misses), samples) +
+               "\n".join(misses[:6]))
     bench.test(what + ": there are samples at the end of each path",
-               len(deep) >= min(least, len(every)) and
-               (least < BUILDS or min(deep.values()) > 50),
+               len(deep) == len(every) and min(deep.values()) > 50,
                list(deep.values()))
+
+
+def both(bench, function, what, kind, flags, *rest):
+    """With build-ids and without."""
+    function(bench, what, kind, flags, *rest)
+    function(bench, what + ", without build-ids", kind + "bare",
+             flags + [BARE], *rest)
 
 
 def inodes(bench, what, numbers):
@@ -240,8 +260,7 @@ def programs(bench, what, kind, flags, replace):
     it starts is recorded, the compiler too."""
     log, same = bench.path(kind + ".log"), bench.path(kind, "same.out")
     os.mkdir(bench.path(kind))
-    # The compiler's own tables take seconds to make, in which the recorder
-    # would come too late to the files.
+    # The compiler's own tables take seconds to make.
     with open(bench.path("warm.c"), "w") as f:
         f.write(source(kind, 0, 0)[0] + MAIN % ("x", "puts", "puts"))
     bench.record("-e", "cpu-clock", "-F", str(HZ), "--", "cc", "-O1", "-o",
@@ -257,7 +276,8 @@ def programs(bench, what, kind, flags, replace):
         subprocess.run([same, log], check=True)
     inodes(bench, what, numbers)
     recording = recorder.interrupt()
-    check(bench, what, recording, read_log(log, builds), "same.out", least=3)
+    check(bench, what, recording, read_log(log, builds), "same.out",
+          BARE not in flags)
 
 
 def again(bench, what, kind, flags, replace):
@@ -271,7 +291,8 @@ def again(bench, what, kind, flags, replace):
             replace.format(build.path, same), same, log))
     recording = bench.record("-e", "cpu-clock", "-F", str(HZ), "--", "sh",
                              "-c", "\n".join(script), name=kind + ".data")
-    check(bench, what, recording, read_log(log, builds), "same.out")
+    check(bench, what, recording, read_log(log, builds), "same.out",
+          BARE not in flags)
 
 
 def by_linker(bench):
@@ -280,24 +301,29 @@ def by_linker(bench):
         if os.path.exists(same):
             os.unlink(same)
         subprocess.run(["objcopy", path, same], check=True)
-    programs(bench, "linked anew", "link", ["-no-pie"], link)
+    both(bench, programs, "linked anew", "link", ["-no-pie"], link)
 
 
 def in_place(bench):
-    again(bench, "written over", "over", ["-no-pie"],
-          "cat {0} >{1}; chmod 755 {1}")
+    both(bench, again, "written over", "over", ["-no-pie"],
+         "cat {0} >{1}; chmod 755 {1}")
 
 
 def by_copy(bench):
-    again(bench, "removed and copied", "copy", ["-pie", "-fPIE"],
-          "rm -f {1}; cp {0} {1}")
+    both(bench, again, "removed and copied", "copy", ["-pie", "-fPIE"],
+         "rm -f {1}; cp {0} {1}")
 
 
 def library(bench):
+    both(bench, replaced, "a library replaced under its user", "lib",
+         ["-shared", "-fPIC"])
+
+
+def replaced(bench, what, kind, flags):
     """Replaced under a process that opens it again."""
     loader = bench.compile("#include <stdlib.h>\n" + LOADER, "loader")
-    log, same = bench.path("lib.log"), bench.path("libsame.so")
-    builds = {"lib%d" % i: make(bench, "lib", i, ["-shared", "-fPIC"])
+    log, same = bench.path(kind + ".log"), bench.path("libsame.so")
+    builds = {"%s%d" % (kind, i): make(bench, kind, i, flags)
               for i in range(BUILDS)}
     kept = list(builds.values())
     subprocess.run(["cp", kept[0].path, same], check=True)
@@ -306,7 +332,7 @@ def library(bench):
     process.stdout.readline()
     numbers = []
     recorder = bench.recorder("-p", str(process.pid), "-e", "cpu-clock",
-                              "-F", str(HZ), name="lib.data").ready()
+                              "-F", str(HZ), name=kind + ".data").ready()
     for i in range(1, BUILDS):
         os.unlink(same)
         subprocess.run(["cp", kept[i].path, same], check=True)
@@ -314,27 +340,51 @@ def library(bench):
         process.stdin.write(b"\n")
         process.stdin.flush()
         process.stdout.readline()
-    inodes(bench, "library", numbers)
+    inodes(bench, what, numbers)
     recording = recorder.interrupt()
     process.stdin.close()
     process.wait()
     runs = {pid: some[1:] for pid, some in read_log(log, builds).items()}
-    check(bench, "a library replaced under its user", recording, runs,
-          "libsame.so")
+    check(bench, what, recording, runs, "libsame.so", BARE not in flags)
 
 
 def deleted(bench):
+    both(bench, gone, "a file deleted after start", "gone", ["-pie", "-fPIE"])
+
+
+def gone(bench, what, kind, flags):
     """The program removes its file as its first deed."""
-    log, builds, script = bench.path("gone.log"), {}, []
+    log, builds, script = bench.path(kind + ".log"), {}, []
     for i in range(3):
-        builds["gone%d" % i] = build = make(bench, "gone", i,
-                                            ["-pie", "-fPIE"])
+        builds["%s%d" % (kind, i)] = build = make(bench, kind, i, flags)
         script.append("cp {0} {1}; {1} {2} {1}".format(
             build.path, bench.path("same.out"), log))
     recording = bench.record("-e", "cpu-clock", "-F", str(HZ), "--", "sh",
-                             "-c", "\n".join(script), name="gone.data")
-    check(bench, "a file deleted after start", recording,
-          read_log(log, builds), "same.out")
+                             "-c", "\n".join(script), name=kind + ".data")
+    check(bench, what, recording, read_log(log, builds), "same.out",
+          BARE not in flags)
+
+
+def chain(bench):
+    both(bench, executed, "one process, one build after the other", "exec",
+         ["-no-pie"])
+
+
+def executed(bench, what, kind, flags):
+    """All have the same addresses, and the name of each other's code."""
+    log, command = bench.path(kind + ".log"), []
+    builds = {"%s%d" % (kind, i): make(bench, kind, i, flags)
+              for i in range(BUILDS)}
+    for i, build in enumerate(builds.values()):
+        same = bench.path("%s%d" % (kind, i), "same.out")
+        os.mkdir(os.path.dirname(same))
+        os.rename(build.path, same)
+        build.path = same
+        command += [same, log, "/no/such/file"]
+    recording = bench.record("-e", "cpu-clock", "-F", str(HZ), "--",
+                             *command, name=kind + ".data")
+    check(bench, what, recording, read_log(log, builds), "same.out",
+          BARE not in flags)
 
 
 OVERLAY = """set -e
@@ -353,27 +403,32 @@ merged/same.out {3}
 
 
 def overlay(bench):
-    """Below, copied up, written over, and removed and made again, in a mount
-    namespace of its own."""
-    folder, log = bench.path("overlay"), bench.path("ovl.log")
-    os.mkdir(folder)
-    builds = {"ovl%d" % i: make(bench, "ovl", i, ["-no-pie"])
-              for i in range(3)}
-    script = OVERLAY.format(*(b.path for b in builds.values()), log)
     tried = subprocess.run(
         ["unshare", "-m", "sh", "-c", "mkdir l u w m; mount -t overlay o -o "
-         "lowerdir=l,upperdir=u,workdir=w m"], cwd=folder,
+         "lowerdir=l,upperdir=u,workdir=w m"], cwd=bench.folder,
         stderr=subprocess.PIPE, encoding="utf-8")
     if tried.returncode:
         bench.skip("an overlay", "cannot be mounted: " +
                    tried.stderr.strip()[:100].replace("\n", " "))
         return
+    both(bench, overlaid, "an overlay", "ovl", ["-no-pie"])
+
+
+def overlaid(bench, what, kind, flags):
+    """Below, copied up, written over, and removed and made again, in a mount
+    namespace of its own."""
+    folder, log = bench.path(kind), bench.path(kind + ".log")
+    os.mkdir(folder)
+    builds = {"%s%d" % (kind, i): make(bench, kind, i, flags)
+              for i in range(3)}
+    script = OVERLAY.format(*(b.path for b in builds.values()), log)
     recording = bench.record("-e", "cpu-clock", "-F", str(HZ), "--",
                              "unshare", "-m", "sh", "-c", script,
-                             name="ovl.data", cwd=folder)
-    check(bench, "an overlay", recording, read_log(log, builds), "same.out")
+                             name=kind + ".data", cwd=folder)
+    check(bench, what, recording, read_log(log, builds), "same.out",
+          BARE not in flags)
 
 
 if __name__ == "__main__":
     sys.exit(livetest.main(by_linker, in_place, by_copy, library, deleted,
-                           overlay))
+                           chain, overlay))
