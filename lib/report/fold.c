@@ -5,50 +5,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct seam_fold_line *slot(struct seam_fold_line *v, size_t cap,
-				   const char *text)
+#include "base/grow.h"
+
+/* Return: the line's number, or -errno. */
+static int64_t line_of(struct seam_fold *f, const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325;
-	size_t i;
+	uint64_t hash = seam_hash(SEAM_HASH_START, text, strlen(text));
+	struct seam_fold_line *l;
+	uint32_t i;
+	int err;
 
-	for (const char *p = text; *p; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3;
-	i = (h >> 20) & (cap - 1);
-	while (v[i].text && strcmp(v[i].text, text) != 0)
-		i = (i + 1) & (cap - 1);
-	return &v[i];
-}
-
-static int grow(struct seam_fold *f)
-{
-	size_t cap = f->cap ? f->cap * 2 : 1024;
-	struct seam_fold_line *v = calloc(cap, sizeof(*v));
-
-	if (!v)
+	for (size_t at = 0; seam_index_next(&f->index, hash, &at, &i);)
+		if (!strcmp(f->v[i].text, text))
+			return i;
+	if (seam_grow(&f->v, f->n + 1, &f->cap, sizeof(*f->v)))
 		return -ENOMEM;
-	for (size_t i = 0; i < f->cap; i++)
-		if (f->v[i].text)
-			*slot(v, cap, f->v[i].text) = f->v[i];
-	free(f->v);
-	f->v = v;
-	f->cap = cap;
-	return 0;
+	l = &f->v[f->n];
+	*l = (struct seam_fold_line){.text = strdup(text)};
+	if (!l->text)
+		return -ENOMEM;
+	err = seam_index_add(&f->index, hash, f->n);
+	if (err) {
+		free(l->text);
+		return err;
+	}
+	return (int64_t)f->n++;
 }
 
 int seam_fold_add(struct seam_fold *f, const char *text, uint64_t count)
 {
-	struct seam_fold_line *l;
+	int64_t i = line_of(f, text);
 
-	if (f->n >= f->cap / 2 && grow(f))
-		return -ENOMEM;
-	l = slot(f->v, f->cap, text);
-	if (!l->text) {
-		l->text = strdup(text);
-		if (!l->text)
-			return -ENOMEM;
-		f->n++;
-	}
-	l->count += count;
+	if (i < 0)
+		return (int)i;
+	f->v[i].count += count;
 	return 0;
 }
 
@@ -61,21 +51,15 @@ static int by_text(const void *a, const void *b)
 
 void seam_fold_sort(struct seam_fold *f)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < f->cap; i++)
-		if (f->v[i].text)
-			f->v[n++] = f->v[i];
-	for (size_t i = n; i < f->cap; i++)
-		f->v[i].text = NULL;
-	if (n)
-		qsort(f->v, n, sizeof(*f->v), by_text);
+	if (f->n)
+		qsort(f->v, f->n, sizeof(*f->v), by_text);
 }
 
 void seam_fold_fini(struct seam_fold *f)
 {
-	for (size_t i = 0; i < f->cap; i++)
+	for (size_t i = 0; i < f->n; i++)
 		free(f->v[i].text);
 	free(f->v);
+	seam_index_fini(&f->index);
 	*f = (struct seam_fold){0};
 }

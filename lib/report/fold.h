@@ -6,18 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
+
 struct seam_fold_line {
 	char *text;
 	uint64_t count;
 };
 
 struct seam_fold {
-	struct seam_fold_line *v; /* cap slots; unused: text NULL */
+	struct seam_fold_line *v;
 	size_t n, cap;
+	struct seam_index index; /* of v, until it is sorted */
 };
 
 int seam_fold_add(struct seam_fold *f, const char *text, uint64_t count);
-/* Afterwards v[0] to v[n - 1] are in order and nothing can be added. */
+/* Afterwards nothing can be added. */
 void seam_fold_sort(struct seam_fold *f);
 void seam_fold_fini(struct seam_fold *f);
 

@@ -6,28 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /* The file of commands and end codes, which no path can be. */
 static const char no_file[] = "";
 
-static uint64_t hash_text(const char *s, uint64_t h)
-{
-	while (*s)
-		h = (h ^ (unsigned char)*s++) * 0x100000001b3;
-	return h;
-}
-
 static uint64_t hash_row(const char *name, const char *dso, bool kernel)
 {
-	uint64_t h = hash_text(name, 0xcbf29ce484222325 + kernel);
+	uint64_t h =
+		seam_hash(SEAM_HASH_START + kernel, name, strlen(name) + 1);
 
-	return hash_text(dso ? dso : "?", h * 31);
-}
-
-static uint64_t hash_node(uint32_t parent, uint32_t row)
-{
-	uint64_t h = ((uint64_t)parent << 32 | row) * 0x9e3779b97f4a7c15;
-
-	return h ^ h >> 29;
+	return dso ? seam_hash(h, dso, strlen(dso)) : ~h;
 }
 
 static bool is_row(const struct seam_symbol_row *r, const char *name,
@@ -38,103 +27,49 @@ static bool is_row(const struct seam_symbol_row *r, const char *name,
 	return r->dso == dso || (r->dso && dso && !strcmp(r->dso, dso));
 }
 
-static void put_slot(struct seam_slots *s, uint64_t hash, uint32_t number)
-{
-	size_t i = hash & (s->cap - 1);
-
-	while (s->v[i])
-		i = (i + 1) & (s->cap - 1);
-	s->v[i] = number + 1;
-}
-
-static int more_slots(struct seam_slots *s)
-{
-	size_t cap = s->cap ? s->cap * 2 : 1024;
-	uint32_t *v = calloc(cap, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	free(s->v);
-	*s = (struct seam_slots){v, cap};
-	return 0;
-}
-
-static int grow_rows(struct seam_profile *p)
-{
-	size_t cap = p->cap_rows ? p->cap_rows * 2 : 512;
-	struct seam_symbol_row *v = realloc(p->rows, cap * sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	p->rows = v;
-	p->cap_rows = cap;
-	if (more_slots(&p->row_slots))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->n_rows; i++)
-		put_slot(&p->row_slots,
-			 hash_row(v[i].name, v[i].dso, v[i].kernel), i);
-	return 0;
-}
-
-/* Return: the row's number, or -ENOMEM. */
+/* Return: the row's number, or -errno. */
 static int64_t row_of(struct seam_profile *p, const char *name, const char *dso,
 		      bool kernel)
 {
 	uint64_t hash = hash_row(name, dso, kernel);
 	struct seam_symbol_row *r;
+	uint32_t i;
+	int err;
 
-	if (p->n_rows == p->cap_rows && grow_rows(p))
+	for (size_t at = 0; seam_index_next(&p->row_index, hash, &at, &i);)
+		if (is_row(&p->rows[i], name, dso, kernel))
+			return i;
+	if (seam_grow(&p->rows, p->n_rows + 1, &p->cap_rows, sizeof(*r)))
 		return -ENOMEM;
-	for (size_t i = hash;; i++) {
-		uint32_t n = p->row_slots.v[i & (p->row_slots.cap - 1)];
-
-		if (!n)
-			break;
-		if (is_row(&p->rows[n - 1], name, dso, kernel))
-			return n - 1;
-	}
 	r = &p->rows[p->n_rows];
 	*r = (struct seam_symbol_row){.dso = dso, .kernel = kernel};
 	r->name = strdup(name);
 	if (!r->name)
 		return -ENOMEM;
-	put_slot(&p->row_slots, hash, (uint32_t)p->n_rows);
+	err = seam_index_add(&p->row_index, hash, p->n_rows);
+	if (err) {
+		free(r->name);
+		return err;
+	}
 	return (int64_t)p->n_rows++;
 }
 
-static int grow_nodes(struct seam_profile *p)
-{
-	size_t cap = p->cap_nodes ? p->cap_nodes * 2 : 512;
-	struct seam_tree_node *v = realloc(p->nodes, cap * sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	p->nodes = v;
-	p->cap_nodes = cap;
-	if (more_slots(&p->node_slots))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->n_nodes; i++)
-		put_slot(&p->node_slots, hash_node(v[i].parent, v[i].row), i);
-	return 0;
-}
-
-/* The node for a row below parent. Return: its number, or -ENOMEM. */
+/* The node for a row below parent. Return: its number, or -errno. */
 static int64_t node_of(struct seam_profile *p, uint32_t parent, uint32_t row)
 {
-	uint64_t hash = hash_node(parent, row);
-	uint32_t sibling = SEAM_NO_NODE;
+	uint64_t hash = (uint64_t)parent << 32 | row;
+	uint32_t sibling = SEAM_NO_NODE, i;
+	int err;
 
-	if (p->n_nodes == p->cap_nodes && grow_nodes(p))
+	for (size_t at = 0; seam_index_next(&p->node_index, hash, &at, &i);)
+		if (p->nodes[i].parent == parent && p->nodes[i].row == row)
+			return i;
+	if (seam_grow(&p->nodes, p->n_nodes + 1, &p->cap_nodes,
+		      sizeof(*p->nodes)))
 		return -ENOMEM;
-	for (size_t i = hash;; i++) {
-		uint32_t n = p->node_slots.v[i & (p->node_slots.cap - 1)];
-
-		if (!n)
-			break;
-		if (p->nodes[n - 1].parent == parent &&
-		    p->nodes[n - 1].row == row)
-			return n - 1;
-	}
+	err = seam_index_add(&p->node_index, hash, p->n_nodes);
+	if (err)
+		return err;
 	if (parent != SEAM_NO_NODE) {
 		sibling = p->nodes[parent].child;
 		p->nodes[parent].child = (uint32_t)p->n_nodes;
@@ -145,7 +80,6 @@ static int64_t node_of(struct seam_profile *p, uint32_t parent, uint32_t row)
 		.child = SEAM_NO_NODE,
 		.sibling = sibling,
 	};
-	put_slot(&p->node_slots, hash, (uint32_t)p->n_nodes);
 	return (int64_t)p->n_nodes++;
 }
 
@@ -167,8 +101,8 @@ void seam_profile_fini(struct seam_profile *p)
 		free(p->rows[i].name);
 	free(p->rows);
 	free(p->nodes);
-	free(p->row_slots.v);
-	free(p->node_slots.v);
+	seam_index_fini(&p->row_index);
+	seam_index_fini(&p->node_index);
 	*p = (struct seam_profile){0};
 }
 
@@ -184,10 +118,10 @@ static int step(struct climb *c, const char *name, const char *dso, bool kernel)
 	struct seam_symbol_row *r;
 
 	if (row < 0)
-		return -ENOMEM;
+		return (int)row;
 	node = node_of(c->p, c->node, (uint32_t)row);
 	if (node < 0)
-		return -ENOMEM;
+		return (int)node;
 	c->node = (uint32_t)node;
 	c->p->nodes[node].total += c->weight;
 	r = &c->p->rows[row];

@@ -9,6 +9,7 @@
 #ifndef SEAM_LIB_REPORT_PROFILE_H
 #define SEAM_LIB_REPORT_PROFILE_H
 
+#include "base/index.h"
 #include "lib/report/text.h"
 
 /* One function, or one address without a name, of one file. */
@@ -30,11 +31,6 @@ struct seam_tree_node {
 	uint64_t self, total;
 };
 
-struct seam_slots {
-	uint32_t *v; /* number + 1; 0: free */
-	size_t cap;
-};
-
 struct seam_profile {
 	const char *event;
 	uint64_t samples, weight;
@@ -42,7 +38,7 @@ struct seam_profile {
 	size_t n_rows, cap_rows;
 	struct seam_tree_node *nodes;
 	size_t n_nodes, cap_nodes;
-	struct seam_slots row_slots, node_slots;
+	struct seam_index row_index, node_index;
 };
 
 int seam_profile_init(struct seam_profile *p, const char *event);

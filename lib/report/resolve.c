@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/index.h"
+
 #define NO_FILE (-1)
 #define KERNEL_FILE (INT32_MAX)
 
@@ -19,7 +22,6 @@ struct key {
 
 struct entry {
 	struct key key;
-	bool used;
 	struct seam_name name;
 };
 
@@ -27,7 +29,8 @@ struct seam_resolver {
 	struct seam_symbolizer *syms;
 	struct seam_kernel_fit fit;
 	struct entry *v;
-	size_t n, cap; /* cap is a power of two */
+	size_t n, cap;
+	struct seam_index index; /* of v */
 	int *files; /* by seam_map.number; NO_FILE: not asked yet */
 	size_t n_files;
 };
@@ -40,9 +43,7 @@ int seam_resolver_new(const struct seam_symbol_opts *opts,
 
 	if (!r)
 		return -ENOMEM;
-	r->cap = 4096;
-	r->v = calloc(r->cap, sizeof(*r->v));
-	rc = r->v ? seam_symbolizer_new(opts, &r->syms) : -ENOMEM;
+	rc = seam_symbolizer_new(opts, &r->syms);
 	if (rc)
 		seam_resolver_free(r);
 	else
@@ -56,6 +57,7 @@ struct seam_resolver *seam_resolver_free(struct seam_resolver *r)
 		return NULL;
 	seam_symbolizer_free(r->syms);
 	free(r->v);
+	seam_index_fini(&r->index);
 	free(r->files);
 	free(r);
 	return NULL;
@@ -70,35 +72,6 @@ void seam_resolver_kernel(struct seam_resolver *r,
 			  const struct seam_kernel_fit *fit)
 {
 	r->fit = *fit;
-}
-
-static struct entry *slot(struct entry *v, size_t cap, const struct key *key)
-{
-	uint64_t h = key->off * 0x9e3779b97f4a7c15ULL;
-	size_t i;
-
-	h ^= ((uint64_t)(uint32_t)key->file << 1 | key->exact) *
-	     0xc2b2ae3d27d4eb4fULL;
-	i = (h >> 29) & (cap - 1);
-	while (v[i].used && memcmp(&v[i].key, key, sizeof(*key)) != 0)
-		i = (i + 1) & (cap - 1);
-	return &v[i];
-}
-
-static int grow(struct seam_resolver *r)
-{
-	size_t cap = r->cap * 2;
-	struct entry *v = calloc(cap, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->cap; i++)
-		if (r->v[i].used)
-			*slot(v, cap, &r->v[i].key) = r->v[i];
-	free(r->v);
-	r->v = v;
-	r->cap = cap;
-	return 0;
 }
 
 /* Return: the symbolizer's handle for the mapping's file. */
@@ -159,19 +132,26 @@ static bool is_trampoline(const struct seam_name *name)
 static int cached(struct seam_resolver *r, struct key key,
 		  struct seam_name *ret)
 {
-	struct entry *e = slot(r->v, r->cap, &key);
+	uint64_t hash = seam_hash(SEAM_HASH_START, &key, sizeof(key));
+	struct entry *e;
+	uint32_t i;
+	int err;
 
-	if (!e->used) {
-		if (r->n >= r->cap / 2) {
-			if (grow(r))
-				return -ENOMEM;
-			e = slot(r->v, r->cap, &key);
+	for (size_t at = 0; seam_index_next(&r->index, hash, &at, &i);) {
+		e = &r->v[i];
+		if (!memcmp(&e->key, &key, sizeof(key))) {
+			*ret = e->name;
+			return 0;
 		}
-		e->used = true;
-		e->key = key;
-		r->n++;
-		look_up(r, &key, &e->name);
 	}
+	if (seam_grow(&r->v, r->n + 1, &r->cap, sizeof(*r->v)))
+		return -ENOMEM;
+	err = seam_index_add(&r->index, hash, r->n);
+	if (err)
+		return err;
+	e = &r->v[r->n++];
+	*e = (struct entry){.key = key};
+	look_up(r, &key, &e->name);
 	*ret = e->name;
 	return 0;
 }

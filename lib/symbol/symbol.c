@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/index.h"
 #include "symbol/file.h"
 
 struct seam_symbolizer {
@@ -14,8 +15,7 @@ struct seam_symbolizer {
 	bool no_demangle;
 	struct seam_symbol_file **files;
 	size_t num_files, room_files;
-	int *buckets; /* file + 1, 0: empty; open addressing */
-	size_t num_buckets;
+	struct seam_index index; /* of files */
 	struct seam_symtab kernel;
 	bool kernel_loaded;
 	char kernel_problem[200];
@@ -53,27 +53,18 @@ struct seam_symbolizer *seam_symbolizer_free(struct seam_symbolizer *s)
 	}
 	seam_symtab_fini(&s->kernel);
 	free(s->files);
-	free(s->buckets);
+	seam_index_fini(&s->index);
 	free(s->debug_root);
 	free(s->kallsyms);
 	free(s);
 	return NULL;
 }
 
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t len)
-{
-	const uint8_t *p = data;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ p[i]) * 0x100000001b3;
-	return hash;
-}
-
 static uint64_t hash_file(const char *path, const uint8_t *id, size_t id_len)
 {
-	uint64_t hash = hash_bytes(0xcbf29ce484222325, path, strlen(path));
+	uint64_t hash = seam_hash(SEAM_HASH_START, path, strlen(path));
 
-	return hash_bytes(hash, id, id_len);
+	return seam_hash(hash, id, id_len);
 }
 
 static bool is_file(const struct seam_symbol_file *f, const char *path,
@@ -86,71 +77,41 @@ static bool is_file(const struct seam_symbol_file *f, const char *path,
 	       !strcmp(f->path, path);
 }
 
-static int grow_buckets(struct seam_symbolizer *s)
-{
-	size_t n = s->num_buckets ? 2 * s->num_buckets : 64, at;
-	int *buckets = calloc(n, sizeof(*buckets));
-
-	if (!buckets)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->num_files; i++) {
-		const struct seam_symbol_file *f = s->files[i];
-
-		at = hash_file(f->path, f->build_id, f->asked_id_len) % n;
-		while (buckets[at])
-			at = (at + 1) % n;
-		buckets[at] = (int)i + 1;
-	}
-	free(s->buckets);
-	s->buckets = buckets;
-	s->num_buckets = n;
-	return 0;
-}
-
-static int make_room(struct seam_symbolizer *s)
-{
-	if (seam_grow(&s->files, s->num_files + 1, &s->room_files,
-		      sizeof(*s->files)))
-		return -ENOMEM;
-	if (2 * (s->num_files + 1) > s->num_buckets)
-		return grow_buckets(s);
-	return 0;
-}
-
 int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
 			 const uint8_t *build_id, size_t build_id_len)
 {
 	struct seam_symbol_file *f;
-	size_t at;
+	uint64_t hash;
+	uint32_t i;
 	int rc;
 
 	if (!build_id)
 		build_id_len = 0;
 	if (build_id_len > SEAM_BUILD_ID_MAX)
 		return -EINVAL;
-	rc = make_room(s);
-	if (rc)
-		return rc;
-	at = hash_file(path, build_id, build_id_len) % s->num_buckets;
-	for (; s->buckets[at]; at = (at + 1) % s->num_buckets)
-		if (is_file(s->files[s->buckets[at] - 1], path, build_id,
-			    build_id_len))
-			return s->buckets[at] - 1;
+	hash = hash_file(path, build_id, build_id_len);
+	for (size_t at = 0; seam_index_next(&s->index, hash, &at, &i);)
+		if (is_file(s->files[i], path, build_id, build_id_len))
+			return (int)i;
+	if (seam_grow(&s->files, s->num_files + 1, &s->room_files,
+		      sizeof(*s->files)))
+		return -ENOMEM;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	f->path = strdup(path);
-	if (!f->path) {
+	rc = f->path ? seam_index_add(&s->index, hash, s->num_files) : -ENOMEM;
+	if (rc) {
+		free(f->path);
 		free(f);
-		return -ENOMEM;
+		return rc;
 	}
 	if (build_id_len)
 		memcpy(f->build_id, build_id, build_id_len);
 	f->build_id_len = f->asked_id_len = build_id_len;
 	f->tab.demangle = !s->no_demangle;
 	s->files[s->num_files++] = f;
-	s->buckets[at] = (int)s->num_files;
-	return s->buckets[at] - 1;
+	return (int)s->num_files - 1;
 }
 
 static struct seam_symbol_file *get_file(struct seam_symbolizer *s, int file)
