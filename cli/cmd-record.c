@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "capture/recorder.h"
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/record-options.h"
 #include "cli/summary.h"
+#include "record/recorder.h"
 
 #define DRAIN_MS 100
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "capture/recorder.h"
+#include "record/recorder.h"
 
 void summary_print(FILE *to, const struct seam_summary *sum,
 		   const char *output);

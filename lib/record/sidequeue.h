@@ -7,8 +7,8 @@
  * in that exit or exec; samples that come later in it have the stack of the
  * program that was. Such records are stamped behind the last of them.
  */
-#ifndef SEAM_LIB_CAPTURE_SIDEQUEUE_H
-#define SEAM_LIB_CAPTURE_SIDEQUEUE_H
+#ifndef SEAM_LIB_RECORD_SIDEQUEUE_H
+#define SEAM_LIB_RECORD_SIDEQUEUE_H
 
 #include <linux/perf_event.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "capture/recorder.h"
+#include "record/recorder.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "base/idmap.h"
 #include "capture/fail.h"
 #include "capture/session.h"
-#include "capture/sidequeue.h"
+#include "record/sidequeue.h"
 
 /* A file on disk that is this young at worst when the recorder dies. */
 #define FLUSH_NS 500000000ULL

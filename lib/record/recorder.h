@@ -8,8 +8,8 @@
  * after the entry's last sample (late ones, of exec and exit too) and before
  * the task's next one.
  */
-#ifndef SEAM_LIB_CAPTURE_RECORDER_H
-#define SEAM_LIB_CAPTURE_RECORDER_H
+#ifndef SEAM_LIB_RECORD_RECORDER_H
+#define SEAM_LIB_RECORD_RECORDER_H
 
 #include "core/err.h"
 #include "perfdata/writer.h"
