@@ -128,17 +128,10 @@ class Recorder:
         The file alone is too early by the start of the events. A recorder
         that reads its rings sleeps in poll."""
         while self.process.poll() is None:
-            if os.path.exists(self.data) and self.polls():
+            if os.path.exists(self.data) and polls(self.process.pid):
                 return self
             time.sleep(0.01)
         return self
-
-    def polls(self):
-        try:
-            with open("/proc/%d/syscall" % self.process.pid) as f:
-                return f.read().split()[0] in ("7", "271")
-        except OSError:
-            return False
 
     def interrupt(self, signum=signal.SIGINT):
         if self.process.poll() is None:
@@ -155,6 +148,15 @@ class Recorder:
             with open(self.json) as f:
                 summary = json.load(f)
         return Recording(self.bench, self.data, status, text, summary)
+
+
+def polls(pid):
+    """Whether it sleeps in poll or ppoll."""
+    try:
+        with open("/proc/%d/syscall" % pid) as f:
+            return f.read().split()[0] in ("7", "271")
+    except OSError:
+        return False
 
 
 def user_frames(sample):
