@@ -81,7 +81,7 @@ print(sysconfig.get_path("stdlib", "posix_prefix"))')
 	(cd "$stdlib" && tar -c --exclude=test --exclude=dist-packages \
 		--exclude='config-*' --exclude=__pycache__ .) |
 		tar -x -C "$root$stdlib"
-	with_libraries "$build/seam"
+	with_libraries "$build/seam" /usr/bin/setpriv
 	cp "$build/seam" "$root/seam/seam"
 	cp "$here/../examples/demo.py" "$here/kernel-guest.sh" "$root/seam"
 	cat >"$root/init" <<-INIT

@@ -187,16 +187,38 @@ static void set_period(const struct seam_event_spec *spec,
 	}
 }
 
+/* Debian's kernels know 3, and have it by default: events are root's then,
+ * whatever other capabilities say. */
+static int fail_rights(const struct seam_event *ev, int err,
+		       struct seam_errinfo *reterr)
+{
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int paranoid = 0;
+
+	if (f) {
+		if (fscanf(f, "%d", &paranoid) != 1)
+			paranoid = 0;
+		fclose(f);
+	}
+	if (paranoid > 2)
+		return seam_fail(reterr, err,
+				 "opening %s on every CPU is not permitted: "
+				 "run as root, or with CAP_BPF, CAP_PERFMON "
+				 "and kernel.perf_event_paranoid below 3",
+				 ev->name);
+	return seam_fail(reterr, err,
+			 "opening %s on every CPU is not "
+			 "permitted: " SEAM_TAKES_RIGHTS,
+			 ev->name);
+}
+
 static int open_one(struct seam_event *ev, int cpu, struct seam_errinfo *reterr)
 {
 	int fd = seam_perf_event_open(&ev->attr, -1, cpu);
 	uint64_t id;
 
 	if (fd == -EACCES || fd == -EPERM)
-		return seam_fail(reterr, fd,
-				 "opening %s on every CPU is not "
-				 "permitted: " SEAM_TAKES_RIGHTS,
-				 ev->name);
+		return fail_rights(ev, fd, reterr);
 	if (fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV)
 		return seam_fail(reterr, fd,
 				 "this machine cannot count %s; try -e "

@@ -210,6 +210,12 @@ static void judge_programs(struct judge *j)
 	}
 }
 
+/* Debian's kernels know 3; it binds CAP_PERFMON, too. */
+static bool is_roots_alone(const struct seam_probe_facts *f)
+{
+	return f->paranoid > 2 && !has_cap(f, CAP_SYS_ADMIN);
+}
+
 static void judge_events(struct judge *j)
 {
 	const struct seam_probe_facts *f = j->f;
@@ -228,6 +234,14 @@ static void judge_events(struct judge *j)
 		r = add(j, "events", SEAM_PROBE_PART);
 		say(r, "cannot be told without the right to use them");
 		advise(r, "%s", RIGHTS);
+	} else if (is_roots_alone(f)) {
+		r = add(j, "events", SEAM_PROBE_NO);
+		say(r,
+		    "perf_event_open is refused (%s): kernel."
+		    "perf_event_paranoid is %d, as Debian sets it, which lets "
+		    "CAP_SYS_ADMIN alone by",
+		    error_text(f->clock_rc), f->paranoid);
+		advise(r, "sudo sysctl kernel.perf_event_paranoid=2");
 	} else {
 		r = add(j, "events", SEAM_PROBE_NO);
 		say(r, "perf_event_open is refused (%s), as in containers",
@@ -245,7 +259,10 @@ static void judge_events(struct judge *j)
 			    ? ", but you may trace every CPU"
 			    : "");
 	if (f->clock_rc)
-		advise(r, "%s", RIGHTS);
+		advise(r, "%s",
+		       is_roots_alone(f)
+			       ? "sudo sysctl kernel.perf_event_paranoid=2"
+			       : RIGHTS);
 }
 
 static void judge_kernel_symbols(struct judge *j)

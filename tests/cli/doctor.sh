@@ -111,7 +111,11 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 true 2>/dev/null; then
 else
 	skip 'without rights it says so' 'dropping rights takes root'
 fi
-if with_caps +bpf,+perfmon true 2>/dev/null; then
+# Debian's kernels know 3.
+if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 2 ]; then
+	skip 'CAP_BPF and CAP_PERFMON are enough' \
+		'kernel.perf_event_paranoid lets only root use events'
+elif with_caps +bpf,+perfmon true 2>/dev/null; then
 	check 'CAP_BPF and CAP_PERFMON are enough' enough
 	check 'CAP_BPF alone is not' short bpf CAP_PERFMON
 	check 'CAP_PERFMON alone is not' short perfmon CAP_BPF

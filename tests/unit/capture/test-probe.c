@@ -114,6 +114,10 @@ static void test_broken(void **state)
 	f = good();
 	f.cycles_rc = f.clock_rc = f.own_clock_rc = -ENOSYS;
 	check_broken(&f, "events", "perf_event_open", "container");
+	f.caps = CAP(BPF) | CAP(PERFMON);
+	f.paranoid = 3;
+	check_broken(&f, "events", "perf_event_paranoid is 3",
+		     "perf_event_paranoid=2");
 	f = good();
 	f.buffers_rc = -EPERM;
 	strcpy(f.buffers_reason, "no more memory");
