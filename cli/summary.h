@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "record/recorder.h"
+#include "record/summary.h"
 
 void summary_print(FILE *to, const struct seam_summary *sum,
 		   const char *output);

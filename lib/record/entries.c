@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "record/entries.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* After this an entry whose stack came has no more late samples, but for
+ * exec and exit, which can take long. */
+#define SETTLED_NS 100000000ULL
+/* A task that was quiet for so long is forgotten; it may be gone. */
+#define FORGET_NS 10000000000ULL
+
+/* A stack that did not come before its task's next entry may yet: the library
+ * unwinds copies aside, and may first have to read a large file. */
+#define ORPHAN_NS 30000000000ULL
+/* The samples of an entry that is over, whose stack did not come. */
+struct orphan {
+	uint64_t waiting;
+	uint64_t last_ns; /* of the last sample */
+};
+
+/* An exec or exit whose stack was taken, as far as its samples tell. */
+struct tail {
+	uint64_t from_ns, to_ns;
+};
+
+/* Of one task between two readings: more than these are forgotten. */
+#define TAILS 4
+
+/* The open or last entry of one task. */
+struct entry {
+	uint64_t cookie;
+	uint64_t last_ns; /* of the last sample, or stack */
+	uint64_t waiting; /* samples without a stack yet */
+	uint64_t served; /* samples that have one */
+	struct tail tails[TAILS];
+	uint32_t n_tails;
+	bool has_stack, written;
+	bool tail; /* the stack was taken at exec or exit */
+	struct seam_pd_stack stack;
+	uint64_t *ips;
+};
+
+static void note(struct seam_entries *es, int err)
+{
+	if (err && !es->err)
+		es->err = err;
+}
+
+static void entry_free(void *value)
+{
+	struct entry *e = value;
+
+	free(e->ips);
+	free(e);
+}
+
+static struct entry *entry_of(struct seam_entries *es, uint32_t tid)
+{
+	struct entry *e = seam_idmap_make(&es->tasks, tid, sizeof(*e));
+
+	if (!e)
+		note(es, -ENOMEM);
+	return e;
+}
+
+/* The record of a stack, but for its time. */
+static struct seam_pd_stack record_of(const struct seam_entries *es,
+				      const struct seam_user_stack *stack,
+				      const uint64_t *ips)
+{
+	return (struct seam_pd_stack){
+		.id = {stack->pid, stack->tid, 0, stack->cpu, es->id},
+		.cookie = stack->cookie,
+		.ips = ips,
+		.n_ips = stack->n_ips,
+		.end = stack->end,
+		.flags = stack->before_exec ? SEAM_PD_STACK_EXEC : 0,
+	};
+}
+
+/* Writes a stack that serves samples behind the last of them. */
+static void write_behind(struct seam_entries *es, struct seam_pd_stack *stack,
+			 uint64_t last_ns)
+{
+	stack->id.time_ns = last_ns + 1;
+	note(es, es->write(es->ctx, stack));
+}
+
+/* Counts a stack and what it served. */
+static void count_stack(struct seam_entries *es, int end, uint64_t served)
+{
+	es->sum->stacks++;
+	es->sum->end[end] += served;
+	if (served > es->sum->max_served)
+		es->sum->max_served = served;
+}
+
+static void orphan_add(struct seam_entries *es, const struct entry *e)
+{
+	struct orphan *o = malloc(sizeof(*o));
+
+	if (o) {
+		*o = (struct orphan){e->waiting, e->last_ns};
+		if (!seam_idmap_put(&es->orphans, e->cookie, o))
+			return;
+		free(o);
+	}
+	es->sum->end[SEAM_LOST] += e->waiting;
+}
+
+/* Return: true if the stack was one that samples had been waiting for. */
+static bool orphan_claim(struct seam_entries *es,
+			 const struct seam_user_stack *stack)
+{
+	struct orphan *o = seam_idmap_remove(&es->orphans, stack->cookie);
+	struct seam_pd_stack record = record_of(es, stack, stack->ips);
+
+	if (!o)
+		return false;
+	write_behind(es, &record, o->last_ns);
+	count_stack(es, stack->end, o->waiting);
+	free(o);
+	return true;
+}
+
+/* Stacks that did not come in all that time were dropped. */
+static bool orphan_expired(void *ctx, uint64_t cookie, void *value)
+{
+	struct seam_entries *es = ctx;
+	struct orphan *o = value;
+
+	(void)cookie;
+	if (o->last_ns + ORPHAN_NS >= es->now_ns)
+		return false;
+	es->sum->end[SEAM_LOST] += o->waiting;
+	free(o);
+	return true;
+}
+
+static void write_held(struct seam_entries *es, struct entry *e)
+{
+	write_behind(es, &e->stack, e->last_ns);
+	e->written = true;
+}
+
+/* The entry is over: its samples' fate is known. */
+static void entry_end(struct seam_entries *es, struct entry *e)
+{
+	if (!e->cookie)
+		return;
+	if (e->has_stack && e->served && !e->written)
+		write_held(es, e);
+	if (e->has_stack && e->served)
+		count_stack(es, e->stack.end, e->served);
+	if (e->has_stack && !e->served)
+		es->sum->unused++;
+	if (e->waiting)
+		orphan_add(es, e);
+	e->cookie = 0;
+	e->waiting = 0;
+	e->served = 0;
+	e->has_stack = false;
+	e->written = false;
+	e->tail = false;
+}
+
+static void tail_begin(struct entry *e, uint64_t time_ns)
+{
+	e->tails[e->n_tails++ % TAILS] = (struct tail){time_ns, 0};
+}
+
+static void tail_end(struct entry *e, uint64_t time_ns)
+{
+	e->tails[(e->n_tails - 1) % TAILS].to_ns = time_ns;
+}
+
+/* Makes cookie the task's entry; another that was open is over. */
+static void entry_is(struct seam_entries *es, struct entry *e, uint64_t cookie)
+{
+	if (e->cookie == cookie)
+		return;
+	entry_end(es, e);
+	e->cookie = cookie;
+}
+
+/* A sample of an entry: its stack is there, or will come. */
+int seam_entries_sample(struct seam_entries *es,
+			const struct seam_sample *sample)
+{
+	struct entry *e = entry_of(es, sample->tid);
+	uint64_t before_ns;
+
+	if (!e)
+		return -ENOMEM;
+	before_ns = e->last_ns;
+	entry_is(es, e, sample->cookie);
+	e->last_ns = sample->time_ns;
+	e->written = false; /* a late one: the stack comes again */
+	/* The stack of a cold program comes late: the sample says it first. */
+	if (sample->tail && !e->tail) {
+		e->tail = true;
+		tail_begin(e, before_ns);
+	}
+	if (e->tail)
+		tail_end(e, sample->time_ns);
+	if (e->has_stack)
+		e->served++;
+	else
+		e->waiting++;
+	return 0;
+}
+
+/* Holds a stack, and says of when it is. */
+static int hold(struct seam_entries *es, struct entry *e,
+		const struct seam_user_stack *stack)
+{
+	uint64_t *ips = realloc(e->ips, stack->n_ips * sizeof(*ips));
+
+	if (!ips)
+		return -ENOMEM;
+	memcpy(ips, stack->ips, stack->n_ips * sizeof(*ips));
+	e->ips = ips;
+	e->stack = record_of(es, stack, ips);
+	e->has_stack = true;
+	if (!e->tail && (stack->before_exec || stack->at_exit)) {
+		e->tail = true;
+		tail_begin(e, stack->time_ns);
+	}
+	return 0;
+}
+
+void seam_entries_stack(struct seam_entries *es,
+			const struct seam_user_stack *stack)
+{
+	struct entry *e;
+
+	if (orphan_claim(es, stack))
+		return;
+	e = seam_idmap_get(&es->tasks, stack->tid);
+	/* Its samples came before it; another entry may have begun since. */
+	if (stack->by_library && (!e || e->cookie != stack->cookie)) {
+		es->sum->unused++;
+		return;
+	}
+	e = entry_of(es, stack->tid);
+	if (!e)
+		return;
+	entry_is(es, e, stack->cookie);
+	if (e->has_stack)
+		return; /* the first is the one that samples were told of */
+	if (hold(es, e, stack)) {
+		note(es, -ENOMEM);
+		return;
+	}
+	e->served += e->waiting;
+	e->waiting = 0;
+	/* Not so at exec and exit: what the kernel says of them may have
+	 * come before the stack was written. */
+	if (stack->time_ns > e->last_ns && !e->tail)
+		e->last_ns = stack->time_ns;
+	if (!e->served)
+		e->last_ns = stack->time_ns;
+}
+
+uint64_t seam_entries_tail(const struct seam_entries *es, uint32_t tid,
+			   uint64_t time_ns)
+{
+	const struct entry *e = seam_idmap_get(&es->tasks, tid);
+
+	for (int i = 0; e && i < TAILS; i++)
+		if (e->tails[i].from_ns <= time_ns &&
+		    time_ns <= e->tails[i].to_ns)
+			return e->tails[i].to_ns;
+	return 0;
+}
+
+bool seam_entries_await(const struct seam_entries *es)
+{
+	return es->orphans.used != 0;
+}
+
+static void settle(void *ctx, uint64_t tid, void *value)
+{
+	struct seam_entries *es = ctx;
+	struct entry *e = value;
+
+	(void)tid;
+	if (e->has_stack && e->served && !e->written &&
+	    e->last_ns + SETTLED_NS < es->now_ns)
+		write_held(es, e);
+}
+
+static bool stale(void *ctx, uint64_t tid, void *value)
+{
+	struct seam_entries *es = ctx;
+	struct entry *e = value;
+
+	(void)tid;
+	if (e->waiting || e->last_ns + FORGET_NS >= es->now_ns)
+		return false;
+	entry_end(es, e);
+	entry_free(e);
+	return true;
+}
+
+void seam_entries_settle(struct seam_entries *es, uint64_t now_ns)
+{
+	es->now_ns = now_ns;
+	seam_idmap_each(&es->tasks, settle, es);
+	seam_idmap_sweep(&es->tasks, stale, es);
+	seam_idmap_sweep(&es->orphans, orphan_expired, es);
+}
+
+static void end(void *ctx, uint64_t tid, void *value)
+{
+	struct seam_entries *es = ctx;
+	struct entry *e = value;
+	/* What still waits now is asleep and was not to be had; of a task
+	 * that is gone, the stack it left was dropped. */
+	bool gone = kill((pid_t)tid, 0) && errno == ESRCH;
+
+	es->sum->end[gone ? SEAM_LOST : SEAM_PENDING] += e->waiting;
+	e->waiting = 0;
+	entry_end(es, e);
+}
+
+void seam_entries_end(struct seam_entries *es)
+{
+	seam_idmap_each(&es->tasks, end, es);
+	es->now_ns = UINT64_MAX;
+	seam_idmap_sweep(&es->orphans, orphan_expired, es);
+}
+
+void seam_entries_fini(struct seam_entries *es)
+{
+	seam_idmap_fini(&es->tasks, entry_free);
+	seam_idmap_fini(&es->orphans, free);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef SEAM_LIB_RECORD_SUMMARY_H
+#define SEAM_LIB_RECORD_SUMMARY_H
+
+#include "core/err.h"
+#include "seam/tracer.h"
+
+/* What became of a recording; valid after seam_recorder_stop. */
+struct seam_summary {
+	struct seam_counts counts;
+	uint64_t samples; /* written */
+	uint64_t idle; /* of those, of the idle task; not in counts.events */
+	uint64_t wanted; /* of those, that want a user half */
+	uint64_t end[SEAM_END_MAX]; /* of wanted, by end code */
+	uint64_t stacks; /* user stacks written that serve samples */
+	uint64_t unused; /* taken, but no sample wanted them */
+	uint64_t max_served; /* most samples on one stack */
+	uint64_t bytes; /* of the file */
+	char event[64]; /* the first event's name */
+};
+
+#endif

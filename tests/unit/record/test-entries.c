@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: samples and user stacks are joined by cookie: when each stack
+ * is written, and what becomes of each sample. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "record/entries.h"
+
+#define SECOND 1000000000ULL
+/* Above the kernel's limit: nobody has it. */
+#define TID 0x7ffffff0
+
+struct written {
+	uint64_t time_ns, cookie, n_ips, flags, end;
+};
+
+static struct {
+	struct seam_entries es;
+	struct seam_summary sum;
+	struct written out[16];
+	size_t n;
+	int fail;
+} t;
+
+static int keep(void *ctx, const struct seam_pd_stack *stack)
+{
+	assert_ptr_equal(ctx, &t);
+	assert_int_equal(stack->id.id, 42);
+	assert_true(t.n < sizeof(t.out) / sizeof(t.out[0]));
+	assert_int_equal(stack->ips[stack->n_ips - 1], stack->cookie);
+	t.out[t.n++] =
+		(struct written){stack->id.time_ns, stack->cookie, stack->n_ips,
+				 stack->flags, (uint64_t)stack->end};
+	return t.fail;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	t.es.sum = &t.sum;
+	t.es.id = 42;
+	t.es.write = keep;
+	t.es.ctx = &t;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	seam_entries_fini(&t.es);
+	return 0;
+}
+
+static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns, bool tail)
+{
+	struct seam_sample s = {
+		.tid = tid, .cookie = cookie, .time_ns = time_ns, .tail = tail};
+
+	assert_int_equal(seam_entries_sample(&t.es, &s), 0);
+}
+
+enum kind { PLAIN, LIBRARY, EXEC, EXIT };
+
+/* A stack of n frames; the last one is the cookie. */
+static void stack(uint64_t cookie, uint64_t time_ns, size_t n, enum kind kind)
+{
+	uint64_t ips[8] = {0};
+	struct seam_user_stack s = {
+		.tid = TID,
+		.cookie = cookie,
+		.time_ns = time_ns,
+		.end = SEAM_OUTERMOST,
+		.by_library = kind == LIBRARY,
+		.before_exec = kind == EXEC,
+		.at_exit = kind == EXIT,
+		.ips = ips,
+		.n_ips = n,
+	};
+
+	ips[n - 1] = cookie;
+	seam_entries_stack(&t.es, &s);
+}
+
+static void check_out(const struct written *want, size_t n)
+{
+	assert_int_equal(t.n, n);
+	for (size_t i = 0; i < n; i++)
+		assert_memory_equal(&t.out[i], &want[i], sizeof(want[i]));
+}
+
+static void check_counts(uint64_t whole, uint64_t lost, uint64_t pending,
+			 uint64_t unused)
+{
+	assert_int_equal(t.sum.end[SEAM_OUTERMOST], whole);
+	assert_int_equal(t.sum.end[SEAM_LOST], lost);
+	assert_int_equal(t.sum.end[SEAM_PENDING], pending);
+	assert_int_equal(t.sum.unused, unused);
+	assert_int_equal(t.es.err, 0);
+}
+
+/* Held until the next entry begins, stamped behind its last sample. */
+static void one_stack_for_all(void **state)
+{
+	const struct written want[] = {{121, 1, 3, 0, SEAM_OUTERMOST},
+				       {211, 2, 2, 0, SEAM_OUTERMOST}};
+
+	(void)state;
+	sample(TID, 1, 100, false);
+	stack(1, 110, 3, PLAIN);
+	sample(TID, 1, 120, false);
+	assert_int_equal(t.n, 0);
+	sample(TID, 2, 200, false);
+	check_out(want, 1);
+	stack(2, 210, 2, PLAIN);
+	stack(2, 215, 7, PLAIN); /* the first is the one */
+	seam_entries_end(&t.es);
+	check_out(want, 2);
+	check_counts(3, 0, 0, 0);
+	assert_int_equal(t.sum.stacks, 2);
+	assert_int_equal(t.sum.max_served, 2);
+}
+
+static void unwanted(void **state)
+{
+	(void)state;
+	stack(1, 100, 3, PLAIN);
+	sample(TID, 2, 200, false);
+	stack(9, 201, 3, LIBRARY); /* of an entry that nobody told of */
+	seam_entries_end(&t.es);
+	check_out(NULL, 0);
+	check_counts(0, 1, 0, 2);
+	assert_int_equal(t.sum.stacks, 0);
+}
+
+/* The library's stack comes when the task is in its next entry. */
+static void orphans(void **state)
+{
+	const struct written want[] = {{103, 1, 2, 0, SEAM_OUTERMOST}};
+
+	(void)state;
+	sample(TID, 1, 100, false);
+	sample(TID, 1, 101, false);
+	sample(TID, 1, 102, false);
+	assert_false(seam_entries_await(&t.es));
+	sample(TID, 2, 200, false);
+	assert_true(seam_entries_await(&t.es));
+	stack(1, 110, 2, LIBRARY);
+	check_out(want, 1);
+	assert_false(seam_entries_await(&t.es));
+	check_counts(3, 0, 0, 0);
+	assert_int_equal(t.sum.max_served, 3);
+	seam_entries_end(&t.es);
+	check_counts(3, 1, 0, 0);
+}
+
+static void orphans_expire(void **state)
+{
+	(void)state;
+	sample(TID, 1, 100, false);
+	sample(TID, 2, 200, false);
+	seam_entries_settle(&t.es, 100 + 30 * SECOND);
+	assert_true(seam_entries_await(&t.es));
+	check_counts(0, 0, 0, 0);
+	seam_entries_settle(&t.es, 101 + 30 * SECOND);
+	assert_false(seam_entries_await(&t.es));
+	check_counts(0, 1, 0, 0);
+	stack(1, 110, 2, LIBRARY); /* too late */
+	check_counts(0, 1, 0, 1);
+}
+
+/* What is quiet is written before a flush, and once more for a late sample. */
+static void settled(void **state)
+{
+	const struct written want[] = {{111, 1, 2, 0, SEAM_OUTERMOST},
+				       {SECOND + 1, 1, 2, 0, SEAM_OUTERMOST}};
+
+	(void)state;
+	sample(TID, 1, 100, false);
+	stack(1, 110, 2, PLAIN);
+	seam_entries_settle(&t.es, 110 + SECOND / 10);
+	check_out(want, 0);
+	seam_entries_settle(&t.es, 111 + SECOND / 10);
+	check_out(want, 1);
+	seam_entries_settle(&t.es, SECOND);
+	check_out(want, 1);
+	sample(TID, 1, SECOND, false);
+	seam_entries_settle(&t.es, 2 * SECOND);
+	check_out(want, 2);
+	/* Forgotten with its fate counted, once. */
+	seam_entries_settle(&t.es, SECOND + 10 * SECOND);
+	assert_int_equal(t.es.tasks.used, 1);
+	seam_entries_settle(&t.es, SECOND + 10 * SECOND + 1);
+	assert_int_equal(t.es.tasks.used, 0);
+	check_out(want, 2);
+	check_counts(2, 0, 0, 0);
+	assert_int_equal(t.sum.stacks, 1);
+}
+
+/* At the end what waits in a task that is there is asleep. */
+static void pending_or_lost(void **state)
+{
+	(void)state;
+	sample(TID, 1, 100, false);
+	sample((uint32_t)getpid(), 2, 100, false);
+	sample((uint32_t)getpid(), 2, 101, false);
+	/* What waits is not forgotten. */
+	seam_entries_settle(&t.es, 3600 * SECOND);
+	assert_int_equal(t.es.tasks.used, 2);
+	seam_entries_end(&t.es);
+	check_counts(0, 1, 2, 0);
+}
+
+/* Kernel records of an exec belong behind all samples that come in it. */
+static void tails(void **state)
+{
+	(void)state;
+	sample(TID, 1, 100, false);
+	stack(1, 110, 2, EXEC);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 115), 0);
+	sample(TID, 1, 130, true);
+	sample(TID, 1, 140, true);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 109), 0);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 110), 140);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 140), 140);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 141), 0);
+	assert_int_equal(seam_entries_tail(&t.es, TID + 1, 115), 0);
+	/* The sample says it before the stack of a cold program comes. */
+	sample(TID, 2, 200, false);
+	sample(TID, 2, 220, true);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 210), 220);
+	stack(2, 205, 2, EXIT);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 210), 220);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 120), 140);
+	seam_entries_end(&t.es);
+	assert_int_equal(t.n, 2);
+	assert_int_equal(t.out[0].time_ns, 141);
+	assert_int_equal(t.out[0].flags, SEAM_PD_STACK_EXEC);
+	assert_int_equal(t.out[1].time_ns, 221);
+	assert_int_equal(t.out[1].flags, 0);
+	check_counts(5, 0, 0, 0);
+}
+
+static void failing(void **state)
+{
+	(void)state;
+	sample(TID, 1, 100, false);
+	stack(1, 110, 2, PLAIN);
+	t.fail = -ENOSPC;
+	sample(TID, 2, 200, false);
+	t.fail = -EIO;
+	stack(2, 210, 2, PLAIN);
+	seam_entries_end(&t.es);
+	assert_int_equal(t.n, 2);
+	assert_int_equal(t.es.err, -ENOSPC);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(one_stack_for_all),
+		CASE(unwanted),
+		CASE(orphans),
+		CASE(orphans_expire),
+		CASE(settled),
+		CASE(pending_or_lost),
+		CASE(tails),
+		CASE(failing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
