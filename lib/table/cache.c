@@ -6,7 +6,6 @@
  */
 #include "table/table.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,21 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sframe/verify.h"
 #include "table/fingerprint.h"
+#include "table/tidy.h"
 
 /* Raise it whenever the converter makes different tables. */
 #define CACHE_VERSION 3
 #define CACHE_MAGIC "seamtab"
-#define TMP_PREFIX ".tmp-"
-#define TABLE_MAX ((size_t)1 << 30)
+/* A recording that stores much makes room meanwhile. */
+#define SHRINK_EVERY (SEAM_TABLE_CACHE_MAX / 16)
 #define NAME_SIZE (2 * SEAM_BUILD_ID_MAX + 16)
 
 struct seam_table_cache {
 	int dir;
+	uint64_t stored; /* bytes since the folder was last made smaller */
 };
 
 struct cache_header {
@@ -109,29 +109,6 @@ static int open_dir(char *path, int *ret_fd)
 	return 0;
 }
 
-/* Private names whose writer was killed; no writer takes an hour. */
-static void remove_stale(int dir)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	time_t limit = time(NULL) - 3600;
-	struct dirent *e;
-	struct stat st;
-
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while ((e = readdir(d))) {
-		if (!strncmp(e->d_name, TMP_PREFIX, strlen(TMP_PREFIX)) &&
-		    !fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
-		    st.st_mtime < limit)
-			unlinkat(dir, e->d_name, 0);
-	}
-	closedir(d);
-}
-
 int seam_table_cache_open(const char *dir, struct seam_table_cache **ret)
 {
 	char *path = dir ? strdup(dir) : default_dir();
@@ -148,7 +125,8 @@ int seam_table_cache_open(const char *dir, struct seam_table_cache **ret)
 		return -ENOMEM;
 	}
 	cache->dir = fd;
-	remove_stale(fd);
+	cache->stored = 0;
+	seam_cache_remove_stale(fd);
 	*ret = cache;
 	return 0;
 }
@@ -156,6 +134,8 @@ int seam_table_cache_open(const char *dir, struct seam_table_cache **ret)
 struct seam_table_cache *seam_table_cache_close(struct seam_table_cache *cache)
 {
 	if (cache) {
+		if (cache->stored)
+			seam_cache_shrink(cache->dir, SEAM_TABLE_CACHE_MAX);
 		close(cache->dir);
 		free(cache);
 	}
@@ -237,7 +217,7 @@ static int read_table(int fd, const struct seam_elf *elf,
 	    read_all(fd, h, sizeof(*h)))
 		return -EINVAL;
 	if (memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) ||
-	    h->version != CACHE_VERSION || h->length > TABLE_MAX ||
+	    h->version != CACHE_VERSION || h->length > SEAM_TABLE_CACHE_MAX ||
 	    (uint64_t)st.st_size != sizeof(*h) + h->length ||
 	    memcmp(&h->source, source, sizeof(*source)))
 		return -EINVAL;
@@ -266,6 +246,8 @@ static int load(const struct seam_table_cache *cache, const char *name,
 	if (fd < 0)
 		return -errno;
 	r = read_table(fd, elf, source, h, ret_bytes);
+	if (!r)
+		futimens(fd, NULL); /* used now; who may not say so reads on */
 	close(fd);
 	return r;
 }
@@ -281,7 +263,7 @@ static int create_private(const struct seam_table_cache *cache,
 			__atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
 		int fd;
 
-		snprintf(name, 64, TMP_PREFIX "%d-%u", getpid(), n);
+		snprintf(name, 64, SEAM_CACHE_TMP "%d-%u", getpid(), n);
 		fd = openat(cache->dir, name,
 			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
 				    O_CLOEXEC,
@@ -296,7 +278,7 @@ static int create_private(const struct seam_table_cache *cache,
  * Without fsync: a file that a crash cuts short is not believed. Failing is
  * no error: the next run converts again.
  */
-static void store(const struct seam_table_cache *cache, const char *name,
+static void store(struct seam_table_cache *cache, const char *name,
 		  struct cache_header *h, const uint8_t *bytes)
 {
 	char tmp[64];
@@ -311,8 +293,15 @@ static void store(const struct seam_table_cache *cache, const char *name,
 		r = write_all(fd, bytes, h->length);
 	if (close(fd) && !r)
 		r = -errno;
-	if (r || renameat(cache->dir, tmp, cache->dir, name))
+	if (r || renameat(cache->dir, tmp, cache->dir, name)) {
 		unlinkat(cache->dir, tmp, 0);
+		return;
+	}
+	if (__atomic_add_fetch(&cache->stored, sizeof(*h) + h->length,
+			       __ATOMIC_RELAXED) < SHRINK_EVERY)
+		return;
+	__atomic_store_n(&cache->stored, 0, __ATOMIC_RELAXED);
+	seam_cache_shrink(cache->dir, SEAM_TABLE_CACHE_MAX);
 }
 
 int seam_table_load_kernel(struct seam_table_cache *cache,
@@ -346,7 +335,7 @@ int seam_table_load_kernel(struct seam_table_cache *cache,
 	h.length = *ret_size;
 	h.source = source;
 	h.stats = stats;
-	if (*ret_size <= TABLE_MAX)
+	if (*ret_size < SEAM_TABLE_CACHE_MAX - sizeof(h))
 		store(cache, name, &h, *ret_bytes);
 	if (ret_stats)
 		*ret_stats = stats;

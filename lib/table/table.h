@@ -62,8 +62,11 @@ int seam_table_build_kernel(const struct seam_elf *elf, uint8_t **ret_bytes,
  * private name and renamed. Each file carries a version, its length and a
  * checksum, and is verified in full before it is believed; a bad one is
  * rebuilt. dir NULL: $XDG_CACHE_HOME/seam, ~/.cache/seam, root:
- * /var/cache/seam. Failing to write the cache is no error.
+ * /var/cache/seam. Failing to write the cache is no error. Who stored tables
+ * removes those used longest ago, by anybody, where there are more than
+ * SEAM_TABLE_CACHE_MAX bytes of them.
  */
+#define SEAM_TABLE_CACHE_MAX ((size_t)512 << 20)
 struct seam_table_cache;
 int seam_table_cache_open(const char *dir, struct seam_table_cache **ret);
 struct seam_table_cache *seam_table_cache_close(struct seam_table_cache *cache);
