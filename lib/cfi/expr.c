@@ -8,62 +8,12 @@
  */
 #include <limits.h>
 
+#include "cfi/expr-op.h"
 #include "cfi/private.h"
 
 #define STACK_MAX 64
 /* Real expressions have ten operations, and loops none that is known. */
 #define STEPS_MAX 4096
-
-enum expr_op {
-	OP_ADDR = 0x03,
-	OP_DEREF = 0x06,
-	OP_CONST1U = 0x08,
-	OP_CONST1S = 0x09,
-	OP_CONST2U = 0x0a,
-	OP_CONST2S = 0x0b,
-	OP_CONST4U = 0x0c,
-	OP_CONST4S = 0x0d,
-	OP_CONST8U = 0x0e,
-	OP_CONST8S = 0x0f,
-	OP_CONSTU = 0x10,
-	OP_CONSTS = 0x11,
-	OP_DUP = 0x12,
-	OP_DROP = 0x13,
-	OP_OVER = 0x14,
-	OP_PICK = 0x15,
-	OP_SWAP = 0x16,
-	OP_ROT = 0x17,
-	OP_ABS = 0x19,
-	OP_AND = 0x1a,
-	OP_DIV = 0x1b,
-	OP_MINUS = 0x1c,
-	OP_MOD = 0x1d,
-	OP_MUL = 0x1e,
-	OP_NEG = 0x1f,
-	OP_NOT = 0x20,
-	OP_OR = 0x21,
-	OP_PLUS = 0x22,
-	OP_PLUS_UCONST = 0x23,
-	OP_SHL = 0x24,
-	OP_SHR = 0x25,
-	OP_SHRA = 0x26,
-	OP_XOR = 0x27,
-	OP_BRA = 0x28,
-	OP_EQ = 0x29,
-	OP_GE = 0x2a,
-	OP_GT = 0x2b,
-	OP_LE = 0x2c,
-	OP_LT = 0x2d,
-	OP_NE = 0x2e,
-	OP_SKIP = 0x2f,
-	OP_LIT0 = 0x30,
-	OP_LIT31 = 0x4f,
-	OP_BREG0 = 0x70,
-	OP_BREG31 = 0x8f,
-	OP_BREGX = 0x92,
-	OP_DEREF_SIZE = 0x94,
-	OP_NOP = 0x96,
-};
 
 struct eval {
 	struct seam_bytes b;
@@ -86,41 +36,14 @@ static uint64_t *top(struct eval *e)
 	return &e->stack[e->depth - 1];
 }
 
-static int push_sized(struct eval *e, size_t size, bool is_signed)
+/* Of the file; where it is mapped is the target's. */
+static int push_addr(struct eval *e)
 {
-	uint64_t u;
-	int64_t s;
+	uint64_t svma;
 
-	if (is_signed) {
-		if (!seam_bytes_sint(&e->b, size, &s))
-			return -EINVAL;
-		u = (uint64_t)s;
-	} else if (!seam_bytes_uint(&e->b, size, &u)) {
-		return -EINVAL;
-	}
-	return push(e, u);
-}
-
-static int push_const(struct eval *e, uint8_t op)
-{
-	uint64_t u;
-	int64_t s;
-
-	switch (op) {
-	case OP_ADDR: /* of the file; where it is mapped is the target's */
-		if (push_sized(e, 8, false))
-			return -EINVAL;
-		*top(e) += e->target->bias;
-		return 0;
-	case OP_CONSTU:
-		return seam_bytes_uleb(&e->b, &u) ? push(e, u) : -EINVAL;
-	case OP_CONSTS:
-		if (!seam_bytes_sleb(&e->b, &s))
-			return -EINVAL;
-		return push(e, (uint64_t)s);
-	default:
-		return push_sized(e, 1u << ((op - OP_CONST1U) / 2), op & 1);
-	}
+	return seam_bytes_uint(&e->b, 8, &svma)
+		       ? push(e, svma + e->target->bias)
+		       : -EINVAL;
 }
 
 static int push_reg(struct eval *e, uint64_t reg)
@@ -344,15 +267,19 @@ static unsigned int operands(uint8_t op)
 
 static int one_op(struct eval *e, uint8_t op)
 {
+	int64_t value;
+	int rc;
+
 	if (e->depth < operands(op))
 		return -EINVAL;
-	if (op >= OP_LIT0 && op <= OP_LIT31)
-		return push(e, op - OP_LIT0);
+	rc = seam_expr_const(&e->b, op, &value);
+	if (rc)
+		return rc > 0 ? push(e, (uint64_t)value) : rc;
 	if (op >= OP_BREG0 && op <= OP_BREG31)
 		return push_reg(e, op - OP_BREG0);
-	if (op == OP_ADDR || (op >= OP_CONST1U && op <= OP_CONSTS))
-		return push_const(e, op);
 	switch (op) {
+	case OP_ADDR:
+		return push_addr(e);
 	case OP_DEREF:
 		return deref(e, 8);
 	case OP_DEREF_SIZE:

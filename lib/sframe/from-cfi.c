@@ -2,41 +2,12 @@
 #include "sframe/from-cfi.h"
 
 #include <stddef.h>
-#include <string.h>
 
+#include "cfi/expr-op.h"
 #include "core/arch.h"
 
 #define GP_REGS 16
 #define STACK_MAX 8
-
-/* The DWARF operations that real CFI is made of, of those SFrame can hold. */
-enum {
-	OP_DEREF = 0x06,
-	OP_CONST1U = 0x08,
-	OP_CONST1S = 0x09,
-	OP_CONST2U = 0x0a,
-	OP_CONST2S = 0x0b,
-	OP_CONST4U = 0x0c,
-	OP_CONST4S = 0x0d,
-	OP_CONSTU = 0x10,
-	OP_CONSTS = 0x11,
-	OP_AND = 0x1a,
-	OP_MINUS = 0x1c,
-	OP_PLUS = 0x22,
-	OP_PLUS_UCONST = 0x23,
-	OP_SHL = 0x24,
-	OP_GE = 0x2a,
-	OP_LIT0 = 0x30,
-	OP_LIT31 = 0x4f,
-	OP_BREG0 = 0x70,
-	OP_BREG16 = 0x80,
-	OP_NOP = 0x96,
-};
-
-struct bytes {
-	const uint8_t *p, *end;
-	bool bad;
-};
 
 /* A value as an expression builds it: base + off, or *(base + off) + add. */
 enum base { BASE_NONE, BASE_CFA, BASE_REG };
@@ -46,67 +17,6 @@ struct sym {
 	bool deref;
 	int64_t off, add;
 };
-
-static uint64_t get_fixed(struct bytes *b, size_t size)
-{
-	uint64_t v = 0;
-
-	if ((size_t)(b->end - b->p) < size) {
-		b->bad = true;
-		b->p = b->end;
-		return 0;
-	}
-	memcpy(&v, b->p, size);
-	b->p += size;
-	return v;
-}
-
-static uint64_t get_leb(struct bytes *b, bool is_signed)
-{
-	uint64_t v = 0;
-	unsigned int shift = 0;
-	uint8_t byte;
-
-	do {
-		/* 9 bytes hold 63 bits: more than any offset needs. */
-		if (b->p == b->end || shift > 56) {
-			b->bad = true;
-			return 0;
-		}
-		byte = *b->p++;
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (is_signed && (byte & 0x40))
-		v |= ~(uint64_t)0 << shift;
-	return v;
-}
-
-/* Return: false if op is not a constant. */
-static bool get_const(struct bytes *b, uint8_t op, int64_t *ret)
-{
-	if (op >= OP_LIT0 && op <= OP_LIT31)
-		*ret = op - OP_LIT0;
-	else if (op == OP_CONST1U)
-		*ret = (uint8_t)get_fixed(b, 1);
-	else if (op == OP_CONST1S)
-		*ret = (int8_t)get_fixed(b, 1);
-	else if (op == OP_CONST2U)
-		*ret = (uint16_t)get_fixed(b, 2);
-	else if (op == OP_CONST2S)
-		*ret = (int16_t)get_fixed(b, 2);
-	else if (op == OP_CONST4U)
-		*ret = (uint32_t)get_fixed(b, 4);
-	else if (op == OP_CONST4S)
-		*ret = (int32_t)get_fixed(b, 4);
-	else if (op == OP_CONSTU)
-		*ret = (int64_t)get_leb(b, false);
-	else if (op == OP_CONSTS)
-		*ret = (int64_t)get_leb(b, true);
-	else
-		return false;
-	return true;
-}
 
 /* The sums wrap as the target's do; whether they fit is asked at the end. */
 static void add_const(struct sym *s, int64_t value)
@@ -152,20 +62,24 @@ static bool push(struct sym *stack, size_t *depth, struct sym s)
 	return true;
 }
 
-static bool eval_op(struct bytes *b, struct sym *stack, size_t *depth)
+static bool eval_op(struct seam_bytes *b, struct sym *stack, size_t *depth)
 {
-	uint8_t op = *b->p++;
 	int64_t value;
+	uint64_t add;
+	uint8_t op;
+	int rc;
 
-	if (op >= OP_BREG0 && op < OP_BREG0 + GP_REGS) {
-		value = (int64_t)get_leb(b, true);
-		return push(stack, depth,
+	if (!seam_bytes_u8(b, &op))
+		return false;
+	if (op >= OP_BREG0 && op < OP_BREG0 + GP_REGS)
+		return seam_bytes_sleb(b, &value) &&
+		       push(stack, depth,
 			    (struct sym){.base = BASE_REG,
 					 .reg = (uint8_t)(op - OP_BREG0),
 					 .off = value});
-	}
-	if (get_const(b, op, &value))
-		return push(stack, depth, (struct sym){.off = value});
+	rc = seam_expr_const(b, op, &value);
+	if (rc)
+		return rc > 0 && push(stack, depth, (struct sym){.off = value});
 	if (op == OP_NOP)
 		return true;
 	if (!*depth)
@@ -173,7 +87,9 @@ static bool eval_op(struct bytes *b, struct sym *stack, size_t *depth)
 	if (op == OP_DEREF)
 		return deref(&stack[*depth - 1]);
 	if (op == OP_PLUS_UCONST) {
-		add_const(&stack[*depth - 1], (int64_t)get_leb(b, false));
+		if (!seam_bytes_uleb(b, &add))
+			return false;
+		add_const(&stack[*depth - 1], (int64_t)add);
 		return true;
 	}
 	if ((op != OP_PLUS && op != OP_MINUS) || *depth < 2)
@@ -190,16 +106,15 @@ static bool eval_op(struct bytes *b, struct sym *stack, size_t *depth)
 static bool eval(const uint8_t *expr, size_t len, bool push_cfa,
 		 struct sym *ret)
 {
-	struct bytes b = {expr, expr + len, false};
+	struct seam_bytes b = {expr, expr + len};
 	struct sym stack[STACK_MAX];
 	size_t depth = 0;
 
 	if (push_cfa)
 		stack[depth++] = (struct sym){.base = BASE_CFA};
-	while (b.p < b.end) {
-		if (!eval_op(&b, stack, &depth) || b.bad)
+	while (b.p < b.end)
+		if (!eval_op(&b, stack, &depth))
 			return false;
-	}
 	if (!depth || stack[depth - 1].base == BASE_NONE)
 		return false;
 	*ret = stack[depth - 1];
@@ -371,7 +286,7 @@ enum seam_hole seam_rule_from_cfi(const struct seam_cfi_row *row,
 	return hole ? hole : rest_from_cfi(row, ret);
 }
 
-static bool get_op(struct bytes *b, uint8_t op)
+static bool get_op(struct seam_bytes *b, uint8_t op)
 {
 	if (b->p == b->end || *b->p != op)
 		return false;
@@ -379,7 +294,7 @@ static bool get_op(struct bytes *b, uint8_t op)
 	return true;
 }
 
-static bool get_lit(struct bytes *b, uint8_t *ret)
+static bool get_lit(struct seam_bytes *b, uint8_t *ret)
 {
 	if (b->p == b->end || *b->p < OP_LIT0 || *b->p > OP_LIT31)
 		return false;
@@ -391,18 +306,17 @@ static bool get_lit(struct bytes *b, uint8_t *ret)
 static bool parse_plt(const struct seam_cfi_row *row, struct seam_plt_cfa *plt,
 		      int64_t *off, uint8_t *shift)
 {
-	struct bytes b = {row->cfa_expr, row->cfa_expr + row->cfa_expr_len,
-			  false};
+	struct seam_bytes b = {row->cfa_expr,
+			       row->cfa_expr + row->cfa_expr_len};
+	int64_t ip_off;
 	uint8_t mask;
 
-	if (!row->cfa_is_expr || !get_op(&b, OP_BREG0 + SEAM_AMD64_REG_SP))
-		return false;
-	*off = (int64_t)get_leb(&b, true);
-	if (!get_op(&b, OP_BREG16) || get_leb(&b, true) ||
-	    !get_lit(&b, &mask) || !get_op(&b, OP_AND) ||
-	    !get_lit(&b, &plt->from) || !get_op(&b, OP_GE) ||
-	    !get_lit(&b, shift) || !get_op(&b, OP_SHL) ||
-	    !get_op(&b, OP_PLUS) || b.bad || b.p != b.end)
+	if (!row->cfa_is_expr || !get_op(&b, OP_BREG0 + SEAM_AMD64_REG_SP) ||
+	    !seam_bytes_sleb(&b, off) || !get_op(&b, OP_BREG16) ||
+	    !seam_bytes_sleb(&b, &ip_off) || ip_off || !get_lit(&b, &mask) ||
+	    !get_op(&b, OP_AND) || !get_lit(&b, &plt->from) ||
+	    !get_op(&b, OP_GE) || !get_lit(&b, shift) || !get_op(&b, OP_SHL) ||
+	    !get_op(&b, OP_PLUS) || b.p != b.end)
 		return false;
 	plt->block = (uint8_t)(mask + 1);
 	return mask && !(mask & plt->block) && plt->from && plt->from <= mask &&
