@@ -27,8 +27,7 @@ struct reader {
 	struct slot *slots;
 	size_t num_slots, room_slots;
 	Elf_Data *syms;
-	char *names;
-	size_t names_size;
+	struct seam_strings names; /* of syms */
 };
 
 static int add_slot(struct reader *r, const GElf_Rela *rela)
@@ -71,18 +70,11 @@ static int read_relocations(struct reader *r, Elf_Scn *scn)
 
 static int read_dynsym(struct reader *r, Elf_Scn *scn, size_t link)
 {
-	struct seam_strings names;
+	int rc = seam_symtab_own_strings(r->tab, r->elf, link, &r->names);
 
-	if (!seam_strings_get(r->elf, link, &names))
-		return 0;
-	r->names = malloc(names.size + 1);
-	if (!r->names)
-		return -ENOMEM;
-	memcpy(r->names, names.data, names.size);
-	r->names[names.size] = '\0';
-	r->names_size = names.size;
-	r->syms = elf_getdata(scn, NULL);
-	return seam_symtab_own(r->tab, r->names);
+	if (!rc)
+		r->syms = elf_getdata(scn, NULL);
+	return rc == -ENOENT ? 0 : rc;
 }
 
 static int compare_slots(const void *pa, const void *pb)
@@ -105,7 +97,7 @@ static int read_slots(struct reader *r)
 	while (!rc && (scn = elf_nextscn(seam_elf_libelf(r->elf), scn))) {
 		if (!gelf_getshdr(scn, &sh) || sh.sh_flags & SHF_COMPRESSED)
 			continue;
-		if (sh.sh_type == SHT_DYNSYM && !r->names) {
+		if (sh.sh_type == SHT_DYNSYM && !r->names.data) {
 			rc = read_dynsym(r, scn, sh.sh_link);
 		} else if (sh.sh_type == SHT_RELA && sh.sh_flags & SHF_ALLOC &&
 			   sh.sh_size <= left) {
@@ -122,11 +114,11 @@ static const char *symbol_name(const struct reader *r, uint32_t index)
 {
 	GElf_Sym sym;
 
-	if (!r->syms || !r->names || index > INT32_MAX ||
+	if (!r->syms || !r->names.data || index > INT32_MAX ||
 	    !gelf_getsym(r->syms, (int)index, &sym) ||
-	    sym.st_name >= r->names_size || !r->names[sym.st_name])
+	    sym.st_name >= r->names.size || !r->names.data[sym.st_name])
 		return NULL;
-	return r->names + sym.st_name;
+	return r->names.data + sym.st_name;
 }
 
 /*

@@ -17,8 +17,7 @@ struct reader {
 	const struct seam_elf *elf;
 	struct section *sections;
 	size_t num_sections;
-	char *names;
-	size_t names_size;
+	struct seam_strings names;
 };
 
 /* Section names are short; more of a longer one is not looked at. */
@@ -40,6 +39,26 @@ bool seam_strings_get(const struct seam_elf *elf, size_t section,
 	ret->data = data->d_buf;
 	ret->size = data->d_size;
 	return true;
+}
+
+int seam_symtab_own_strings(struct seam_symtab *tab, const struct seam_elf *elf,
+			    size_t section, struct seam_strings *ret)
+{
+	struct seam_strings names;
+	char *copy;
+	int rc;
+
+	if (!seam_strings_get(elf, section, &names))
+		return -ENOENT;
+	copy = malloc(names.size + 1);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, names.data, names.size);
+	copy[names.size] = '\0';
+	rc = seam_symtab_own(tab, copy);
+	if (!rc)
+		*ret = (struct seam_strings){copy, names.size};
+	return rc;
 }
 
 static bool name_has_text(const struct seam_strings *names, uint64_t at)
@@ -89,23 +108,6 @@ static int read_sections(struct reader *r)
 	return 0;
 }
 
-/* The string table is taken whole: names may overlap, and copying each
- * would let a small file ask for endless memory. */
-static int read_names(struct reader *r, size_t link)
-{
-	struct seam_strings names;
-
-	if (!seam_strings_get(r->elf, link, &names))
-		return -ENOENT;
-	r->names = malloc(names.size + 1);
-	if (!r->names)
-		return -ENOMEM;
-	memcpy(r->names, names.data, names.size);
-	r->names[names.size] = '\0';
-	r->names_size = names.size;
-	return seam_symtab_own(r->tab, r->names);
-}
-
 /* ARM's and RISC-V's marks between code and data. */
 static bool is_mapping_symbol(const struct seam_elf *elf, const char *name)
 {
@@ -141,16 +143,16 @@ static int add_symbol(struct reader *r, const GElf_Sym *sym)
 	 * would be a linked file of 65,280 sections. */
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx >= SHN_LORESERVE ||
 	    sym->st_shndx >= r->num_sections || !sym->st_name ||
-	    sym->st_name >= r->names_size)
+	    sym->st_name >= r->names.size)
 		return 0;
 	sec = &r->sections[sym->st_shndx];
 	if (!names_code(sym, sec) ||
-	    is_mapping_symbol(r->elf, r->names + sym->st_name))
+	    is_mapping_symbol(r->elf, r->names.data + sym->st_name))
 		return 0;
 	add = (struct seam_sym){
 		.start = sym->st_value,
 		.end = sec->end,
-		.raw = r->names + sym->st_name,
+		.raw = r->names.data + sym->st_name,
 		.type = GELF_ST_TYPE(sym->st_info),
 		.bind = GELF_ST_BIND(sym->st_info),
 	};
@@ -174,7 +176,7 @@ static int read_symbols(struct reader *r, Elf_Scn *scn, size_t link)
 
 	if (!data || !data->d_buf)
 		return -ENOENT;
-	rc = read_names(r, link);
+	rc = seam_symtab_own_strings(r->tab, r->elf, link, &r->names);
 	if (!rc)
 		rc = read_sections(r);
 	if (rc)

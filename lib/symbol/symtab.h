@@ -72,6 +72,11 @@ struct seam_strings {
 };
 bool seam_strings_get(const struct seam_elf *elf, size_t section,
 		      struct seam_strings *ret);
+/* Makes a copy the table's own, with an end behind its last byte. It is taken
+ * whole: names may overlap, and copying each would let a small file ask for
+ * endless memory. Return: 0; -ENOENT: there is none; -ENOMEM. */
+int seam_symtab_own_strings(struct seam_symtab *tab, const struct seam_elf *elf,
+			    size_t section, struct seam_strings *ret);
 
 /* Return: a malloc'd string, or NULL if raw is no C++ or Rust name. */
 char *seam_demangle(const char *raw);
