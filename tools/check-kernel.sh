@@ -20,13 +20,7 @@ cannot() {
 	exit 77
 }
 
-if [ -n "${SEAM_PEERS:-}" ]; then
-	base=$SEAM_PEERS
-elif [ "$(id -u)" = 0 ]; then
-	base=/var/cache/seam-peers
-else
-	base=${XDG_CACHE_HOME:-$HOME/.cache}/seam-peers
-fi
+base=$(private_folder)
 for tool in qemu-system-x86_64 busybox; do
 	command -v "$tool" >/dev/null ||
 		cannot "$tool is missing; tools/setup.sh slow installs it"

@@ -19,13 +19,7 @@ min_version=7.3.4
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/private-apt.sh"
 
-if [ -n "${SEAM_PEERS:-}" ]; then
-	base=$SEAM_PEERS
-elif [ "$(id -u)" = 0 ]; then
-	base=/var/cache/seam-peers
-else
-	base=${XDG_CACHE_HOME:-$HOME/.cache}/seam-peers
-fi
+base=$(private_folder)
 done_mark=$base/perf-done
 wrapper=$base/bin/perf
 

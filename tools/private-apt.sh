@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
 # An apt of our own, for packages of other suites of Debian: source it, then
+#   private_folder                     prints where such packages are kept
 #   private_apt_init FOLDER SUITE...   the state is in FOLDER/apt
 #   private_apt COMMAND...             apt-get with that state
 #   private_apt_version PACKAGE        its newest version, or nothing
@@ -8,6 +9,16 @@
 # The mirror and the keyring are those of the system's own sources; nothing
 # of the system is changed, and nothing is taken to be installed.
 # $here is the tree's tools folder.
+
+private_folder() {
+	if [ -n "${SEAM_PEERS:-}" ]; then
+		echo "$SEAM_PEERS"
+	elif [ "$(id -u)" = 0 ]; then
+		echo /var/cache/seam-peers
+	else
+		echo "${XDG_CACHE_HOME:-$HOME/.cache}/seam-peers"
+	fi
+}
 
 private_apt_init() {
 	command -v apt-get >/dev/null || cannot "this is not a Debian machine"

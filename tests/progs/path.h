@@ -15,16 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/*
- * KEEP: the function stays a function of its own. STAY() after a call keeps
- * that call from becoming a tail call, since something is left to do.
- */
-#ifdef __clang__
-#define KEEP __attribute__((noinline))
-#else
-#define KEEP __attribute__((noipa))
-#endif
-#define STAY() __asm__ volatile("" : : : "memory")
+#include "keep.h"
 
 volatile unsigned long path_sink;
 volatile unsigned long path_spin = 1, path_reps = 1;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* The library that plt.c calls through its PLT; it has a PLT of its own. */
-#ifdef __clang__
-#define KEEP __attribute__((noinline))
-#else
-#define KEEP __attribute__((noipa))
-#endif
-#define STAY() __asm__ volatile("" : : : "memory")
+#include "keep.h"
 
 void lib_outer(void (*back)(void));
 void lib_inner(void (*back)(void));

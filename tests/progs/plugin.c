@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* The shared object that dlopen.c opens; it calls back into the program. */
-#ifdef __clang__
-#define KEEP __attribute__((noinline))
-#else
-#define KEEP __attribute__((noipa))
-#endif
-#define STAY() __asm__ volatile("" : : : "memory")
+#include "keep.h"
 
 void plugin_enter(void (*back)(unsigned long), unsigned long n);
 void plugin_inner(void (*back)(unsigned long), unsigned long n);

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "written.h"
+
 #define IMAGE_SVMA 0x10000 /* of file offset 0 */
 #define IMAGE_POINTER_OFF 0x180 /* IMAGE_FUNC lies here, as 8 bytes */
 #define IMAGE_CFI_OFF 0x200
@@ -23,17 +25,6 @@ struct image {
 	uint8_t bytes[IMAGE_MAX];
 	size_t size;
 };
-
-struct bytes {
-	const uint8_t *p;
-	size_t len;
-};
-
-#define BYTES(...)                                                             \
-	{                                                                      \
-		(const uint8_t[]){__VA_ARGS__},                                \
-			sizeof((const uint8_t[]){__VA_ARGS__})                 \
-	}
 
 /* Zeros mean what a compiler would write; see spec_defaults. */
 struct spec {

@@ -12,20 +12,10 @@
 
 #include "cfi/private.h"
 #include "core/err.h"
+#include "written.h"
 
 #define BIAS 0x700000
 #define UNREADABLE 0xbad000
-
-struct bytes {
-	const uint8_t *p;
-	size_t len;
-};
-
-#define BYTES(...)                                                             \
-	{                                                                      \
-		(const uint8_t[]){__VA_ARGS__},                                \
-			sizeof((const uint8_t[]){__VA_ARGS__})                 \
-	}
 
 /* Each address holds 0x..f6f5f4f3f2f1f0 plus itself, cut to its size. */
 static int read_test(void *ctx, uint64_t avma, size_t size, uint64_t *ret)
