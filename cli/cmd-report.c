@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* seam report: a recording added up, as call tree and table. */
-#include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -28,29 +27,13 @@ static const char help[] =
 	"      --kallsyms FILE   kernel symbols (default: this kernel's)\n"
 	"  -h, --help            this text\n";
 
-enum {
-	OPT_STDIO = 256,
-	OPT_JSON,
-	OPT_COMM,
-	OPT_EVENT,
-	OPT_PERCENT,
-	OPT_DEPTH,
-	OPT_RAW,
-	OPT_KSYMS,
-};
+enum { OPT_STDIO = 256, OPT_JSON, OPT_PERCENT };
 
 static const struct option options[] = {
-	{"input", required_argument, NULL, 'i'},
 	{"stdio", no_argument, NULL, OPT_STDIO},
 	{"json", no_argument, NULL, OPT_JSON},
-	{"comm", required_argument, NULL, OPT_COMM},
-	{"event", required_argument, NULL, OPT_EVENT},
 	{"percent-limit", required_argument, NULL, OPT_PERCENT},
-	{"max-stack", required_argument, NULL, OPT_DEPTH},
-	{"no-demangle", no_argument, NULL, OPT_RAW},
-	{"kallsyms", required_argument, NULL, OPT_KSYMS},
-	{"help", no_argument, NULL, 'h'},
-	{0},
+	INPUT_OPTIONS,
 };
 
 struct report {
@@ -77,64 +60,18 @@ static int parse_percent(const char *text, double *ret)
 	return 0;
 }
 
-static int take_option(struct report *r, int c)
+static int take_option(void *ctx, int option)
 {
-	switch (c) {
-	case 'i':
-		r->in.path = optarg;
-		return 0;
-	case OPT_STDIO:
-		return 0;
+	struct report *r = ctx;
+
+	switch (option) {
 	case OPT_JSON:
 		r->json = true;
 		return 0;
-	case OPT_COMM:
-		r->in.comm = optarg;
-		return 0;
-	case OPT_EVENT:
-		r->in.event = optarg;
-		return 0;
 	case OPT_PERCENT:
 		return parse_percent(optarg, &r->style.min_percent);
-	case OPT_DEPTH:
-		return input_parse_depth("report", optarg, &r->in.max_stack)
-			       ? 0
-			       : -1;
-	case OPT_RAW:
-		r->in.no_demangle = true;
-		return 0;
-	case OPT_KSYMS:
-		r->in.kallsyms = optarg;
-		return 0;
 	}
-	return -1;
-}
-
-/* Return: 0 to go on, -1 after --help, 2 for bad usage. */
-static int parse(int argc, char **argv, struct report *r)
-{
-	int c;
-
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "i:h", options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(help, stdout);
-			return -1;
-		}
-		if (c == '?')
-			return input_bad_option("report", argv);
-		if (take_option(r, c))
-			return 2;
-	}
-	if (optind < argc) {
-		fprintf(stderr,
-			"seam report: '%s' is not an option; the recording "
-			"is named with -i\n",
-			argv[optind]);
-		return 2;
-	}
-	return 0;
+	return 0; /* OPT_STDIO: the only way yet */
 }
 
 static void choose_style(struct seam_style *style)
@@ -254,7 +191,9 @@ static int run(struct report *r)
 int cmd_report(int argc, char **argv)
 {
 	struct report r = {.in = INPUT_INIT, .style.min_percent = 0.5};
-	int status = parse(argc, argv, &r);
+	const struct input_command command = {"report", help, options,
+					      take_option, &r};
+	int status = input_parse(&r.in, &command, argc, argv);
 
 	if (status)
 		return status < 0 ? 0 : status;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* seam script: every sample of a recording with its whole stack. */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,18 +25,11 @@ static const char help[] =
 	"  -h, --help          this text\n\n"
 	"A stack that is not whole says why: see seam-script(1).\n";
 
-enum { OPT_FORMAT = 256, OPT_COMM, OPT_EVENT, OPT_DEPTH, OPT_RAW, OPT_KSYMS };
+enum { OPT_FORMAT = 256 };
 
 static const struct option options[] = {
-	{"input", required_argument, NULL, 'i'},
 	{"format", required_argument, NULL, OPT_FORMAT},
-	{"comm", required_argument, NULL, OPT_COMM},
-	{"event", required_argument, NULL, OPT_EVENT},
-	{"max-stack", required_argument, NULL, OPT_DEPTH},
-	{"no-demangle", no_argument, NULL, OPT_RAW},
-	{"kallsyms", required_argument, NULL, OPT_KSYMS},
-	{"help", no_argument, NULL, 'h'},
-	{0},
+	INPUT_OPTIONS,
 };
 
 enum format { FORMAT_PERF, FORMAT_FOLDED, FORMAT_JSON };
@@ -58,56 +50,10 @@ static int parse_format(const char *s, enum format *ret)
 	return -1;
 }
 
-/* Return: 0 to go on, -1 after --help, 2 for bad usage. */
-static int parse(int argc, char **argv, struct input *in, enum format *format)
+static int take_option(void *ctx, int option)
 {
-	int c;
-
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "i:h", options, NULL)) != -1) {
-		bool bad = false;
-
-		switch (c) {
-		case 'i':
-			in->path = optarg;
-			break;
-		case OPT_FORMAT:
-			bad = parse_format(optarg, format);
-			break;
-		case OPT_COMM:
-			in->comm = optarg;
-			break;
-		case OPT_EVENT:
-			in->event = optarg;
-			break;
-		case OPT_DEPTH:
-			bad = !input_parse_depth("script", optarg,
-						 &in->max_stack);
-			break;
-		case OPT_RAW:
-			in->no_demangle = true;
-			break;
-		case OPT_KSYMS:
-			in->kallsyms = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return -1;
-		default:
-			return input_bad_option("script", argv);
-		}
-		if (bad)
-			return 2;
-	}
-	if (optind < argc) {
-		fprintf(stderr,
-			"seam script: '%s' is not an option; the "
-			"recording is named with -i\n",
-			argv[optind]);
-		return 2;
-	}
-	return 0;
+	(void)option; /* the only one */
+	return parse_format(optarg, ctx);
 }
 
 static int print_all(struct input *in, enum format format)
@@ -181,7 +127,9 @@ int cmd_script(int argc, char **argv)
 {
 	struct input in = INPUT_INIT;
 	enum format format = FORMAT_PERF;
-	int status = parse(argc, argv, &in, &format);
+	const struct input_command command = {"script", help, options,
+					      take_option, &format};
+	int status = input_parse(&in, &command, argc, argv);
 
 	if (status)
 		return status < 0 ? 0 : status;

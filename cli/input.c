@@ -2,7 +2,6 @@
 #include "cli/input.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +157,7 @@ void input_warn(const struct input *in)
 			in->path, (unsigned long long)d->n_malformed);
 }
 
-int input_bad_option(const char *command, char **argv)
+static int bad_option(const char *command, char **argv)
 {
 	/* The word it stumbled over; of a bunch of letters, the letter. */
 	if (optopt && optopt < 128)
@@ -171,7 +170,8 @@ int input_bad_option(const char *command, char **argv)
 	return 2;
 }
 
-bool input_parse_depth(const char *command, const char *text, size_t *ret)
+/* A number of frames. */
+static int take_depth(const char *command, const char *text, size_t *ret)
 {
 	char *end;
 	unsigned long long n;
@@ -183,10 +183,61 @@ bool input_parse_depth(const char *command, const char *text, size_t *ret)
 			"seam %s: --max-stack takes a number of frames from "
 			"1 up, not '%s'\n",
 			command, text);
-		return false;
+		return -1;
 	}
 	*ret = n;
-	return true;
+	return 0;
+}
+
+static int take(struct input *in, const struct input_command *cmd, int option)
+{
+	switch (option) {
+	case 'i':
+		in->path = optarg;
+		return 0;
+	case INPUT_OPT_COMM:
+		in->comm = optarg;
+		return 0;
+	case INPUT_OPT_EVENT:
+		in->event = optarg;
+		return 0;
+	case INPUT_OPT_DEPTH:
+		return take_depth(cmd->name, optarg, &in->max_stack);
+	case INPUT_OPT_RAW:
+		in->no_demangle = true;
+		return 0;
+	case INPUT_OPT_KSYMS:
+		in->kallsyms = optarg;
+		return 0;
+	}
+	return cmd->take(cmd->ctx, option);
+}
+
+int input_parse(struct input *in, const struct input_command *cmd, int argc,
+		char **argv)
+{
+	int c;
+
+	optind = 1;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "i:h", cmd->options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(cmd->help, stdout);
+			return -1;
+		}
+		if (c == '?')
+			return bad_option(cmd->name, argv);
+		if (take(in, cmd, c))
+			return 2;
+	}
+	if (optind < argc) {
+		fprintf(stderr,
+			"seam %s: '%s' is not an option; the recording is "
+			"named with -i\n",
+			cmd->name, argv[optind]);
+		return 2;
+	}
+	return 0;
 }
 
 int input_emit(struct seam_strbuf *b)

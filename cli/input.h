@@ -3,6 +3,8 @@
 #ifndef SEAM_CLI_INPUT_H
 #define SEAM_CLI_INPUT_H
 
+#include <getopt.h>
+
 #include "lib/report/resolve.h"
 #include "lib/report/text.h"
 
@@ -26,6 +28,40 @@ struct input {
 		.max_stack = (size_t)-1                                        \
 	}
 
+/* The options that all of them have, at the end of a table for getopt_long;
+ * those of a command's own have values below these. */
+enum {
+	INPUT_OPT_COMM = 512,
+	INPUT_OPT_EVENT,
+	INPUT_OPT_DEPTH,
+	INPUT_OPT_RAW,
+	INPUT_OPT_KSYMS,
+};
+
+/* clang-format off */
+#define INPUT_OPTIONS                                                          \
+	{"input", required_argument, NULL, 'i'},                               \
+	{"comm", required_argument, NULL, INPUT_OPT_COMM},                     \
+	{"event", required_argument, NULL, INPUT_OPT_EVENT},                   \
+	{"max-stack", required_argument, NULL, INPUT_OPT_DEPTH},               \
+	{"no-demangle", no_argument, NULL, INPUT_OPT_RAW},                     \
+	{"kallsyms", required_argument, NULL, INPUT_OPT_KSYMS},                \
+	{"help", no_argument, NULL, 'h'},                                      \
+	{0}
+/* clang-format on */
+
+struct input_command {
+	const char *name, *help;
+	const struct option *options;
+	/* Takes one of its own, with optarg. Return: 0, or -1, said on stderr.
+	 */
+	int (*take)(void *ctx, int option);
+	void *ctx;
+};
+
+/* Return: 0 to go on, -1 after --help, 2 for bad usage, said on stderr. */
+int input_parse(struct input *in, const struct input_command *cmd, int argc,
+		char **argv);
 /* All print one line to stderr when they fail. Return: 0 or -1. */
 int input_open(struct input *in);
 /* 1: *ret is the next sample that the options let through, 0: no more. */
@@ -34,10 +70,6 @@ int input_next(struct input *in, struct seam_stitched *ret_sample,
 void input_close(struct input *in);
 /* A cut-off recording is used as far as it goes, and that is said. */
 void input_warn(const struct input *in);
-/* getopt returned '?'. Return: 2, the exit status. */
-int input_bad_option(const char *command, char **argv);
-/* A number of frames. Return: false, said on stderr: it is none. */
-bool input_parse_depth(const char *command, const char *text, size_t *ret);
 /* Writes and empties b. Return: 0 or -1. */
 int input_emit(struct seam_strbuf *b);
 /* Flushes stdout. Return: the exit status. */

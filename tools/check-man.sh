@@ -53,6 +53,7 @@ for name in $commands; do
 	page=man/seam-$name.1
 	code=cli/cmd-$name.c
 	[ ! -f "cli/$name-options.c" ] || code="$code cli/$name-options.c"
+	! grep -qs INPUT_OPTIONS "cli/cmd-$name.c" || code="$code cli/input.h"
 	check "seam $name has a man page" test -s "$page"
 	[ -s "$page" ] || continue
 	check "seam(1) points to seam-$name(1)" \
