@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "capture/fail.h"
+#include "capture/kernel-priv.h"
 #include "seam-impl.skel.h"
-#include "seam.skel.h"
 
 /* Where the arena lies in our own address space: BPF addresses are its low
  * 32 bits, so a multiple of 4 GiB makes them offsets. AddressSanitizer's
@@ -30,23 +30,6 @@
 #endif
 
 #define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
-
-#define TASK_PROGRAMS 6
-
-struct seam_kernel {
-	struct seam_bpf *skel;
-	struct ring_buffer *samples, *copies;
-	struct bpf_link *links[TASK_PROGRAMS];
-	size_t n_links;
-	uint8_t *arena;
-	size_t arena_size;
-	int poll_fd;
-	uint64_t event_tag;
-	int *attached; /* what keeps programs on their events */
-	size_t n_attached;
-	seam_record_fn *fn;
-	void *fn_ctx;
-};
 
 const char *seam_kernel_task_work(const struct btf *btf)
 {
@@ -372,153 +355,4 @@ int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid)
 {
 	k->skel->bss->seam_arm_tgid = tgid;
 	return 0;
-}
-
-int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
-			  struct seam_file_key *ret)
-{
-	struct seam_key_args args = {0};
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &args,
-		    .ctx_size_in = sizeof(args));
-	void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
-	int err;
-
-	if (at == MAP_FAILED)
-		return -errno;
-	args.addr = (uint64_t)(uintptr_t)at;
-	err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.seam_key),
-				     &run);
-	munmap(at, 4096);
-	if (err)
-		return err;
-	if (args.err)
-		return -ENOENT;
-	*ret = args.key;
-	return 0;
-}
-
-uint8_t *seam_kernel_arena(struct seam_kernel *k, size_t *ret_first,
-			   size_t *ret_size)
-{
-	*ret_first = SEAM_TABLES_OFFSET;
-	*ret_size = k->arena_size;
-	return k->arena;
-}
-
-int seam_kernel_table_put(struct seam_kernel *k,
-			  const struct seam_file_key *key,
-			  const struct seam_table_ref *ref)
-{
-	return bpf_map__update_elem(k->skel->maps.tables, key, sizeof(*key),
-				    ref, sizeof(*ref), BPF_ANY);
-}
-
-int seam_kernel_table_get(struct seam_kernel *k,
-			  const struct seam_file_key *key,
-			  struct seam_table_ref *ret)
-{
-	return bpf_map__lookup_elem(k->skel->maps.tables, key, sizeof(*key),
-				    ret, sizeof(*ret), 0);
-}
-
-int seam_kernel_table_drop(struct seam_kernel *k,
-			   const struct seam_file_key *key)
-{
-	return bpf_map__delete_elem(k->skel->maps.tables, key, sizeof(*key), 0);
-}
-
-void seam_kernel_tables_changed(struct seam_kernel *k)
-{
-	__atomic_fetch_add(&k->skel->bss->seam_tables_generation, 1,
-			   __ATOMIC_SEQ_CST);
-}
-
-static int drain(struct seam_kernel *k, struct ring_buffer *ring,
-		 seam_record_fn *fn, void *ctx)
-{
-	int n;
-
-	k->fn = fn;
-	k->fn_ctx = ctx;
-	n = ring_buffer__consume(ring);
-	return n < 0 ? n : 0;
-}
-
-int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
-			      void *ctx)
-{
-	return drain(k, k->samples, fn, ctx);
-}
-
-int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
-			     void *ctx)
-{
-	return drain(k, k->copies, fn, ctx);
-}
-
-int seam_kernel_poll_fd(const struct seam_kernel *k)
-{
-	return k->poll_fd;
-}
-
-int seam_kernel_take_sleepers(struct seam_kernel *k)
-{
-	struct bpf_link *link =
-		bpf_program__attach_iter(k->skel->progs.seam_sleepers, NULL);
-	char buf[64];
-	int fd, err = 0;
-
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0)
-		err = -errno;
-	while (!err && read(fd, buf, sizeof(buf)) > 0)
-		;
-	if (fd >= 0)
-		close(fd);
-	bpf_link__destroy(link);
-	return err;
-}
-
-/* Hits that came while the program was at work on the same CPU. */
-static uint64_t tracepoint_misses(struct seam_kernel *k)
-{
-	struct bpf_prog_info info = {0};
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(
-		    bpf_program__fd(k->skel->progs.seam_tracepoint), &info,
-		    &size))
-		return 0;
-	return info.recursion_misses;
-}
-
-int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
-{
-	struct seam_cpu_state *cpus;
-	int n = libbpf_num_possible_cpus();
-	uint32_t zero = 0;
-	int err;
-
-	if (n < 0)
-		return n;
-	cpus = calloc((size_t)n, sizeof(*cpus));
-	if (!cpus)
-		return -ENOMEM;
-	err = bpf_map__lookup_elem(k->skel->maps.cpu_states, &zero,
-				   sizeof(zero), cpus,
-				   (size_t)n * sizeof(*cpus), 0);
-	memset(ret, 0, sizeof(*ret));
-	for (int c = 0; !err && c < n; c++) {
-		for (int i = 0; i < SEAM_COUNT_MAX; i++)
-			ret->count[i] += cpus[c].counts[i];
-		for (int i = 0; i < SEAM_END_MAX; i++)
-			ret->end[i] += cpus[c].ends[i];
-		for (int i = 0; i < SEAM_MAX_EVENTS; i++)
-			ret->event_runs[i] += cpus[c].event_runs[i];
-	}
-	ret->tracepoint_misses = tracepoint_misses(k);
-	free(cpus);
-	return err;
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What the files of the kernel side's door share: kernel.c sets it up and
+ * attaches, kernel-tables.c has its tables, kernel-read.c what it says. */
+#ifndef SEAM_LIB_CAPTURE_KERNEL_PRIV_H
+#define SEAM_LIB_CAPTURE_KERNEL_PRIV_H
+
+#include <bpf/libbpf.h>
+
+#include "capture/kernel.h"
+#include "seam.skel.h"
+
+#define TASK_PROGRAMS 6
+
+struct seam_kernel {
+	struct seam_bpf *skel;
+	struct ring_buffer *samples, *copies;
+	struct bpf_link *links[TASK_PROGRAMS];
+	size_t n_links;
+	uint8_t *arena;
+	size_t arena_size;
+	int poll_fd;
+	uint64_t event_tag;
+	int *attached; /* what keeps programs on their events */
+	size_t n_attached;
+	seam_record_fn *fn;
+	void *fn_ctx;
+};
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* What the kernel side hands over: records, stacks of sleepers, counts. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/kernel-priv.h"
+
+static int drain(struct seam_kernel *k, struct ring_buffer *ring,
+		 seam_record_fn *fn, void *ctx)
+{
+	int n;
+
+	k->fn = fn;
+	k->fn_ctx = ctx;
+	n = ring_buffer__consume(ring);
+	return n < 0 ? n : 0;
+}
+
+int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
+			      void *ctx)
+{
+	return drain(k, k->samples, fn, ctx);
+}
+
+int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
+			     void *ctx)
+{
+	return drain(k, k->copies, fn, ctx);
+}
+
+int seam_kernel_poll_fd(const struct seam_kernel *k)
+{
+	return k->poll_fd;
+}
+
+int seam_kernel_take_sleepers(struct seam_kernel *k)
+{
+	struct bpf_link *link =
+		bpf_program__attach_iter(k->skel->progs.seam_sleepers, NULL);
+	char buf[64];
+	int fd, err = 0;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		err = -errno;
+	while (!err && read(fd, buf, sizeof(buf)) > 0)
+		;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return err;
+}
+
+/* Hits that came while the program was at work on the same CPU. */
+static uint64_t tracepoint_misses(struct seam_kernel *k)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(
+		    bpf_program__fd(k->skel->progs.seam_tracepoint), &info,
+		    &size))
+		return 0;
+	return info.recursion_misses;
+}
+
+int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
+{
+	struct seam_cpu_state *cpus;
+	int n = libbpf_num_possible_cpus();
+	uint32_t zero = 0;
+	int err;
+
+	if (n < 0)
+		return n;
+	cpus = calloc((size_t)n, sizeof(*cpus));
+	if (!cpus)
+		return -ENOMEM;
+	err = bpf_map__lookup_elem(k->skel->maps.cpu_states, &zero,
+				   sizeof(zero), cpus,
+				   (size_t)n * sizeof(*cpus), 0);
+	memset(ret, 0, sizeof(*ret));
+	for (int c = 0; !err && c < n; c++) {
+		for (int i = 0; i < SEAM_COUNT_MAX; i++)
+			ret->count[i] += cpus[c].counts[i];
+		for (int i = 0; i < SEAM_END_MAX; i++)
+			ret->end[i] += cpus[c].ends[i];
+		for (int i = 0; i < SEAM_MAX_EVENTS; i++)
+			ret->event_runs[i] += cpus[c].event_runs[i];
+	}
+	ret->tracepoint_misses = tracepoint_misses(k);
+	free(cpus);
+	return err;
+}
