@@ -6,18 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 void seam_held_add(struct seam_held *h, const struct seam_file_key *key, int fd)
 {
-	if (h->n == h->max) {
-		size_t max = h->max ? h->max * 2 : 8;
-		void *files = realloc(h->files, max * sizeof(*h->files));
-
-		if (!files) {
-			close(fd);
-			return;
-		}
-		h->files = files;
-		h->max = max;
+	if (seam_grow(&h->files, h->n + 1, &h->max, sizeof(*h->files))) {
+		close(fd);
+		return;
 	}
 	h->files[h->n].key = *key;
 	h->files[h->n].fd = fd;
