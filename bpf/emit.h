@@ -156,23 +156,51 @@ static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
 		count(SEAM_COUNT_LOST_COPY);
 }
 
-/* The attempt's end, made known: as frames, or as a copy where a table or a
- * rule is missing that the library may have. */
+/* Where a table or a rule is missing that the library may have. */
+static __always_inline bool wants_copy(const struct seam_env *env, int end)
+{
+	return end == SEAM_NO_RULE || end == SEAM_VMA_BUSY ||
+	       (end == SEAM_NO_TABLE && env->scratch->asked);
+}
+
+/*
+ * Whether the stack is not the event's any more, when its registers are not
+ * the task's, whose sp is given. A signal's frame lies below what the event
+ * used, or on another stack; but it is put on top of code that runs on the
+ * alternate stack without the kernel knowing. Nothing from that sp on can be
+ * believed, and the unwind has read up to its cursor's; the library reads on
+ * in a copy. rt_sigreturn raises sp as well, and writes nothing. And garbage
+ * leads nowhere, even if nobody tells where it is from.
+ */
+static __always_inline bool stack_differs(const struct seam_env *env, int end,
+					  uint64_t sp_now)
+{
+	uint64_t sp = env->state->regs[SEAM_AMD64_REG_SP];
+	bool copy = wants_copy(env, end);
+	uint64_t top = copy ? sp + seam_stack_copy : env->scratch->cursor.sp;
+	bool over = sp_now > sp && sp_now < top &&
+		    !(env->state->flags & ELEMENT_SIGRETURN);
+
+	return over || end == SEAM_BAD_CFA || end == SEAM_UNREADABLE ||
+	       (end == SEAM_NO_TABLE && !copy);
+}
+
+/* The attempt's end, made known. */
 static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
 				     uint32_t flags, int end, uint64_t began)
 {
-	if (end == SEAM_NO_RULE || end == SEAM_VMA_BUSY ||
-	    (end == SEAM_NO_TABLE && env->scratch->asked))
+	if (wants_copy(env, end))
 		emit_copy(env, cookie, flags, end, began);
 	else
 		emit_frames(env, cookie, flags, end, began);
 }
 
-/* Takes and sends the stack of a task whose state has regs and cookie. */
+/* Takes and sends the stack of a task whose state has regs and cookie.
+ * sp_now: the task's own, where flags say MOVED. */
 static __always_inline void take_stack(struct task_struct *task,
 				       struct task_state *state,
 				       uint64_t cookie, uint32_t flags,
-				       enum how how)
+				       uint64_t sp_now, enum how how)
 {
 	struct seam_env env = {.state = state, .task = task, .how = how};
 	uint64_t began = bpf_ktime_get_ns();
@@ -183,10 +211,10 @@ static __always_inline void take_stack(struct task_struct *task,
 		return;
 	count(SEAM_COUNT_UNWINDS);
 	end = unwind(&env);
-	/* Something ran in between, and the stack is not the event's now. */
-	if ((flags & SEAM_STACK_MOVED) &&
-	    (end == SEAM_BAD_CFA || end == SEAM_UNREADABLE))
+	if ((flags & SEAM_STACK_MOVED) && stack_differs(&env, end, sp_now)) {
 		end = SEAM_REGS_DIFFER;
+		env.scratch->nr = 1; /* the event's own ip is sure */
+	}
 	emit_end(&env, cookie, flags, end, began);
 	scratch_give(env.scratch);
 }

@@ -64,6 +64,7 @@ enum element_flags {
 	ELEMENT_FLUX = 8, /* the registers were being replaced */
 	ELEMENT_CLONED = 16, /* a new thread that has not run yet */
 	ELEMENT_SYSCALL = 32, /* the ip is behind a system call's instruction */
+	ELEMENT_SIGRETURN = 64, /* of rt_sigreturn: sp goes back up */
 };
 
 /* The per-task state. Only the task itself writes it, in its own context,

@@ -151,7 +151,8 @@ static __always_inline void regs_judge(struct element *el,
 	 * was called through. */
 	bool syscall = regs->cx == regs->ip && regs->r11 == regs->flags;
 
-	el->state.flags &= ~(ELEMENT_FLUX | ELEMENT_CLONED | ELEMENT_SYSCALL);
+	el->state.flags &= ~(ELEMENT_FLUX | ELEMENT_CLONED | ELEMENT_SYSCALL |
+			     ELEMENT_SIGRETURN);
 	if (syscall)
 		el->state.flags |= ELEMENT_SYSCALL;
 	/* rt_sigreturn replaces the registers one by one, and its own number
@@ -160,6 +161,8 @@ static __always_inline void regs_judge(struct element *el,
 	    (regs->orig_ax == NR_NONE ||
 	     (regs->orig_ax == NR_RT_SIGRETURN && regs->cx != regs->ip)))
 		el->state.flags |= ELEMENT_FLUX;
+	else if (!in_user && regs->orig_ax == NR_RT_SIGRETURN)
+		el->state.flags |= ELEMENT_SIGRETURN;
 	if ((regs->orig_ax == NR_CLONE || regs->orig_ax == NR_CLONE3) &&
 	    syscall && !regs->ax && task->pid != task->tgid)
 		el->state.flags |= ELEMENT_CLONED;
@@ -235,7 +238,7 @@ static __always_inline uint64_t request(struct task_struct *task, bool in_user,
 	/* The cookie stays until the stack is out: an event that comes in
 	 * between joins it. */
 	el->state.flags |= ELEMENT_RUNNING;
-	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER, HOW_NOFAULT);
+	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER, 0, HOW_NOFAULT);
 	el->state.flags &= ~ELEMENT_RUNNING;
 	el->state.closed = cookie;
 	el->state.cookie = 0;
@@ -260,6 +263,7 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 	} else if (cookie) {
 		struct pt_regs___kernel *regs =
 			(struct pt_regs___kernel *)bpf_task_pt_regs(task);
+		uint64_t sp = regs->sp;
 
 		if (el->state.flags & ELEMENT_FLUX) {
 			regs_save(el->state.regs, regs);
@@ -269,7 +273,7 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 			flags |= SEAM_STACK_MOVED;
 		}
 		el->state.flags |= ELEMENT_RUNNING;
-		take_stack(task, &el->state, cookie, flags, HOW_FAULT);
+		take_stack(task, &el->state, cookie, flags, sp, HOW_FAULT);
 		el->state.flags &= ~ELEMENT_RUNNING;
 	}
 	el->state.closed = cookie;
@@ -291,7 +295,7 @@ static __always_inline struct element *take_now(struct task_struct *task,
 			    (struct pt_regs___kernel *)bpf_task_pt_regs(task),
 			    task, false, &first);
 	el->state.flags |= ELEMENT_RUNNING;
-	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER | flags,
+	take_stack(task, &el->state, cookie, SEAM_STACK_EAGER | flags, 0,
 		   HOW_NOFAULT);
 	el->state.flags &= ~ELEMENT_RUNNING;
 	el->state.flags |= ELEMENT_TAKEN;

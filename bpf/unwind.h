@@ -400,10 +400,9 @@ static __always_inline int frame_step(struct seam_env *env)
 	if (err)
 		return err;
 	err = seam_step(&c, &rule, env);
-	if (err)
-		return err;
-	s->cursor = c;
-	return 0;
+	if (!err || err == SEAM_OUTERMOST)
+		s->cursor = c;
+	return err;
 }
 
 /*

@@ -78,8 +78,8 @@ SEAM_INLINE int seam_step_value(const struct seam_cursor *c,
 
 /*
  * Return: SEAM_OK, stepped to the caller; SEAM_OUTERMOST, this was the last
- * frame; else SEAM_NO_RULE (needs a register that only the leaf knows),
- * SEAM_BAD_CFA or SEAM_UNREADABLE.
+ * frame, and c->sp is behind all that was read of it; else SEAM_NO_RULE (needs
+ * a register that only the leaf knows), SEAM_BAD_CFA or SEAM_UNREADABLE.
  */
 SEAM_INLINE int seam_step(struct seam_cursor *c, const struct seam_rule *rule,
 			  struct seam_env *env)
@@ -118,10 +118,10 @@ SEAM_INLINE int seam_step(struct seam_cursor *c, const struct seam_rule *rule,
 			return err;
 		fp_lost = err;
 	}
+	c->sp = cfa;
 	if (!ra)
 		return SEAM_OUTERMOST;
 	c->ip = ra;
-	c->sp = cfa;
 	c->fp = fp;
 	c->fp_lost = fp_lost;
 	c->leaf = false;

@@ -242,6 +242,10 @@ def hold(bench, what, recording, allowed):
         what, len(samples), in_user, recording.summary["moved"], differ))
     bench.test(what + ": every stack is a path of the program", not wrong,
                "%d wrong\n" % len(wrong) + "\n".join(wrong[:5]))
+    # Handlers come and go, but the stack is the event's all the time.
+    bench.test(what + ": hardly any says regs-differ",
+               differ <= len(samples) / 1000,
+               "%d of %d" % (differ, len(samples)))
     bench.test(what + ": the leaf is the event's own ip", not other_ip and
                in_user > 300, "%d of %d\n" % (len(other_ip), in_user) +
                "\n".join(other_ip[:5]))

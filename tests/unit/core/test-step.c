@@ -181,9 +181,10 @@ static void ends(void **state)
 
 	(void)state;
 	assert_int_equal(seam_step(&c, &last, &env), SEAM_OUTERMOST);
+	assert_int_equal(c.sp, BASE + 16); /* nothing was read */
 	env.words[2] = 0;
 	assert_int_equal(seam_step(&c, &zero, &env), SEAM_OUTERMOST);
-	assert_int_equal(c.sp, BASE + 16);
+	assert_int_equal(c.sp, BASE + 24); /* behind the word of 0 */
 }
 
 static void refusals(void **state)
