@@ -371,15 +371,32 @@ static void test_entry(void **state)
 	done(&t);
 }
 
-/* Linkers write an entry into libraries as well. */
-static void test_entry_of_library(void **state)
+/* What the kernel's table of im says of an offset into it. */
+static int find_in_kernel(uint64_t at, struct seam_rule *ret_rule)
 {
 	struct seam_table_stats stats;
 	struct seam_sframe sf = {0};
-	struct seam_rule rule;
 	struct seam_elf *elf;
 	uint8_t *bytes;
 	size_t size;
+	int end;
+
+	assert_int_equal(seam_elf_open_mem(im.bytes, IMAGE_SIZE, &elf, NULL),
+			 0);
+	assert_int_equal(
+		seam_table_build_kernel(elf, &bytes, &size, &stats, NULL), 0);
+	assert_int_equal(seam_sframe_open(&sf, bytes, size), 0);
+	end = seam_sframe_find(&sf, at, ret_rule);
+	free(bytes);
+	seam_elf_close(elf);
+	return end;
+}
+
+/* Linkers write an entry into libraries as well. */
+static void test_entry_of_library(void **state)
+{
+	Elf64_Shdr *sections = (Elf64_Shdr *)(im.bytes + IMAGE_SHDRS);
+	struct seam_rule rule;
 
 	(void)state;
 	start(CODE + 0x20);
@@ -387,32 +404,18 @@ static void test_entry_of_library(void **state)
 	image_finish(&im);
 	image_ehdr(&im)->e_type = ET_DYN;
 	/* As ld.so, which needs nothing: real. */
-	assert_int_equal(seam_elf_open_mem(im.bytes, IMAGE_SIZE, &elf, NULL),
-			 0);
-	assert_int_equal(
-		seam_table_build_kernel(elf, &bytes, &size, &stats, NULL), 0);
-	assert_int_equal(seam_sframe_open(&sf, bytes, size), 0);
-	assert_int_equal(seam_sframe_find(&sf, 0x1020, &rule), 0);
-	free(bytes);
-	seam_elf_close(elf);
+	assert_int_equal(find_in_kernel(0x1020, &rule), 0);
 	/* The symbol table becomes a dynamic section that needs a library. */
-	((Elf64_Shdr *)(im.bytes + IMAGE_SHDRS))[2].sh_type = SHT_DYNAMIC;
-	((Elf64_Shdr *)(im.bytes + IMAGE_SHDRS))[2].sh_size = 16;
+	sections[2].sh_type = SHT_DYNAMIC;
+	sections[2].sh_size = 16;
 	((Elf64_Dyn *)(im.bytes + IMAGE_SYMTAB))->d_tag = DT_NEEDED;
-	assert_int_equal(seam_elf_open_mem(im.bytes, IMAGE_SIZE, &elf, NULL),
-			 0);
-	assert_int_equal(
-		seam_table_build_kernel(elf, &bytes, &size, &stats, NULL), 0);
-	assert_int_equal(seam_sframe_open(&sf, bytes, size), 0);
-	assert_int_equal(seam_sframe_find(&sf, 0x1020, &rule), SEAM_NO_RULE);
-	free(bytes);
-	seam_elf_close(elf);
+	assert_int_equal(find_in_kernel(0x1020, &rule), SEAM_NO_RULE);
 }
 
 /* No CFI: an entry point still is the end of the stack. */
 static void test_no_cfi(void **state)
 {
-	struct seam_sframe sf = {0};
+	Elf64_Shdr *sections = (Elf64_Shdr *)(im.bytes + IMAGE_SHDRS);
 	struct seam_rule rule;
 	struct seam_elf *elf;
 	uint8_t *bytes;
@@ -421,19 +424,15 @@ static void test_no_cfi(void **state)
 	(void)state;
 	start(CODE);
 	image_finish(&im);
-	((Elf64_Shdr *)(im.bytes + IMAGE_SHDRS))[1].sh_type = SHT_NULL;
-	((Elf64_Shdr *)(im.bytes + IMAGE_SHDRS))[1].sh_name = 0;
+	sections[1].sh_type = SHT_NULL;
+	sections[1].sh_name = 0;
 	assert_int_equal(seam_elf_open_mem(im.bytes, IMAGE_SIZE, &elf, NULL),
 			 0);
 	assert_int_equal(seam_table_build(elf, &bytes, &size, NULL, NULL),
 			 -ENOENT);
-	assert_int_equal(
-		seam_table_build_kernel(elf, &bytes, &size, NULL, NULL), 0);
-	assert_int_equal(seam_sframe_open(&sf, bytes, size), 0);
-	assert_int_equal(seam_sframe_find(&sf, 0x1000, &rule), 0);
-	assert_int_equal(rule.flags, SEAM_RULE_OUTERMOST);
-	free(bytes);
 	seam_elf_close(elf);
+	assert_int_equal(find_in_kernel(0x1000, &rule), 0);
+	assert_int_equal(rule.flags, SEAM_RULE_OUTERMOST);
 }
 
 int main(void)
