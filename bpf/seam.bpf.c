@@ -34,7 +34,7 @@ static __always_inline bool has_user(struct task_struct *task)
  * and runs would differ by nobody's loss.
  */
 static __always_inline void count_event(struct task_struct *task,
-					uint32_t event)
+					uint32_t event, bool is_ours)
 {
 	struct seam_cpu_state *cpu = cpu_state();
 
@@ -43,6 +43,8 @@ static __always_inline void count_event(struct task_struct *task,
 	/* A clock may tick inside a tracepoint's program. */
 	__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_EVENTS], 1);
 	__sync_fetch_and_add(&cpu->event_runs[event], 1);
+	if (is_ours)
+		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_WATCHED], 1);
 }
 
 /*
@@ -63,10 +65,13 @@ int BPF_PROG(seam_expiry, struct hrtimer *timer)
 	uint64_t cookie = *(const uint64_t *)(event + bpf_core_field_offset(
 							      struct perf_event,
 							      bpf_cookie));
+	struct task_struct *task = bpf_get_current_task_btf();
 
-	if ((cookie & SEAM_EVENT_TAG_MASK) == seam_event_tag &&
-	    bpf_get_current_task_btf()->pid)
-		count(SEAM_COUNT_EXPIRIES);
+	if ((cookie & SEAM_EVENT_TAG_MASK) != seam_event_tag || !task->pid)
+		return 0;
+	count(SEAM_COUNT_EXPIRIES);
+	if (is_watched(task))
+		count(SEAM_COUNT_WATCHED_EXPIRIES);
 	return 0;
 }
 
@@ -124,9 +129,10 @@ int seam_event(struct bpf_perf_event_data *ctx)
 	volatile uint64_t *cs = (volatile uint64_t *)&ctx->regs.cs;
 	uint32_t slot = BUFFER_EVENT;
 	struct sample_buffer *buf;
+	bool is_ours = is_watched(task);
 
-	count_event(task, event);
-	if (!is_watched(task)) {
+	count_event(task, event, is_ours);
+	if (!is_ours) {
 		count(SEAM_COUNT_FILTERED);
 		return 0;
 	}
@@ -152,9 +158,10 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	struct seam_cpu_state *cpu = cpu_state();
 	uint32_t slot = BUFFER_TRACEPOINT;
 	struct sample_buffer *buf;
+	bool is_ours = is_watched(task);
 
-	count_event(task, event);
-	if (!is_watched(task)) {
+	count_event(task, event, is_ours);
+	if (!is_ours) {
 		count(SEAM_COUNT_FILTERED);
 		return 0;
 	}

@@ -194,6 +194,8 @@ static json_t *json_summary(const struct seam_summary *sum)
 	set_count(root, "idle", sum->idle);
 	set_count(root, "events", c->events);
 	set_count(root, "expected", c->expected);
+	set_count(root, "watched", c->watched);
+	set_count(root, "expected_watched", c->expected_watched);
 	set_count(root, "wanted", sum->wanted);
 	json_object_set_new(root, "end", json_ends(sum));
 	set_count(root, "unwinds", c->unwinds);

@@ -121,6 +121,8 @@ struct seam_table_ref {
 enum seam_count {
 	SEAM_COUNT_EVENTS, /* every run of an event program */
 	SEAM_COUNT_EXPIRIES, /* of our clocks' timers */
+	SEAM_COUNT_WATCHED, /* runs in watched tasks */
+	SEAM_COUNT_WATCHED_EXPIRIES, /* likewise */
 	SEAM_COUNT_FILTERED, /* not a watched task */
 	SEAM_COUNT_SAMPLES, /* of watched tasks */
 	SEAM_COUNT_WANTED, /* of those, that want a user half */

@@ -111,6 +111,8 @@ struct seam_client_opts {
 struct seam_counts {
 	uint64_t events; /* overflows that the event program saw */
 	uint64_t expected; /* by a count of their own; or SEAM_UNKNOWN */
+	/* The same of the client's tasks alone. */
+	uint64_t watched, expected_watched;
 	uint64_t samples; /* of the client's tasks */
 	uint64_t wanted; /* of those, that want a user half */
 	uint64_t own; /* taken inside seam's own unwind: not given */

@@ -247,6 +247,16 @@ static uint64_t expected(const struct seam_session *s,
 	return total + k->tracepoint_misses;
 }
 
+/* Of the client's tasks: clocks alone say whose time it is. */
+static uint64_t expected_watched(const struct seam_session *s,
+				 const struct seam_kernel_counts *k)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		if (!s->events[i].is_clock)
+			return SEAM_UNKNOWN;
+	return k->count[SEAM_COUNT_WATCHED_EXPIRIES];
+}
+
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 {
 	struct seam_tables_stats t;
@@ -259,6 +269,8 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	memset(ret, 0, sizeof(*ret));
 	ret->events = k.count[SEAM_COUNT_EVENTS];
 	ret->expected = expected(s, &k);
+	ret->watched = k.count[SEAM_COUNT_WATCHED];
+	ret->expected_watched = expected_watched(s, &k);
 	ret->samples = k.count[SEAM_COUNT_SAMPLES];
 	ret->wanted = k.count[SEAM_COUNT_WANTED];
 	ret->own = s->own;

@@ -102,7 +102,8 @@ def paths(stacks):
 
 
 def summary(**changes):
-    base = {"samples": 6000, "events": 6000, "expected": 6003,
+    base = {"samples": 6000, "events": 9000, "expected": 9003, "own": 5,
+            "watched": 6005, "expected_watched": 6008, "lost": {"samples": 0},
             "wanted": 5990, "unwinds": 5000, "engine": "deferred",
             "end": {"outermost": 5988, "no-table": 2, "no-user": 10}}
     base.update(changes)
@@ -115,8 +116,13 @@ def summaries():
          summary(wanted=4999, end={"outermost": 4999}) != [])
     test("0.2 % not whole are found",
          summary(end={"outermost": 5978, "no-rule": 12}) != [])
-    test("0.2 % missing samples are found", summary(expected=6012) != [])
+    test("0.2 % missing samples are found", summary(expected=9018) != [])
+    test("0.2 % missing samples of the program are found",
+         summary(expected_watched=6017) != [])
     test("an unknown count is found", summary(expected=None) != [])
+    test("samples that are nowhere are found", summary(samples=5999) != [])
+    test("0.2 % lost samples are found", summary(
+        samples=5988, lost={"samples": 12}) != [])
     test("samples without an end code are found",
          summary(end={"outermost": 5988}) != [])
 
