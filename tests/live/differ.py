@@ -58,14 +58,7 @@ void on_fiber(void) { down(%d); STAY(); }
 
 DISARMED = COMMON + r"""
 static sigjmp_buf back;
-static long cpu_ms(void)
-{
-	struct timespec t;
-	long ret;
-	__asm__ volatile("syscall" : "=a"(ret) : "0"(228L), "D"(2L), "S"(&t)
-			 : "rcx", "r11", "memory");
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+""" + livetest.CPU_MS + r"""
 void handler(int sig) { siglongjmp(back, 1); }
 void arm(void)
 {

@@ -31,14 +31,7 @@ static volatile unsigned long sink;
 static volatile int done;
 static int main_tid;
 
-static long cpu_ms(void)
-{
-	struct timespec t;
-	long ret;
-	__asm__ volatile("syscall" : "=a"(ret) : "0"(228L), "D"(2L), "S"(&t)
-			 : "rcx", "r11", "memory");
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+""" + livetest.CPU_MS + r"""
 #ifdef ONE
 #define ROUNDS 1
 #else
@@ -126,14 +119,7 @@ RSEQ = r"""
 
 static volatile unsigned long sink, aborts;
 
-static long cpu_ms(void)
-{
-	struct timespec t;
-	long ret;
-	__asm__ volatile("syscall" : "=a"(ret) : "0"(228L), "D"(2L), "S"(&t)
-			 : "rcx", "r11", "memory");
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+""" + livetest.CPU_MS + r"""
 /* Other frames than the sequence's: what an abort goes to. */
 void aborted(void)
 {

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -99,6 +100,43 @@ static inline void load_right(struct seam_table_cache *cache)
 	assert_memory_equal(bytes, t.table, size);
 	assert_memory_equal(&stats, &t.stats, sizeof(stats));
 	free(bytes);
+}
+
+/* For a child, where an assertion would return into the parent's tests.
+ * Return: 0, 1: no load; 2: another table. */
+static inline int load_in_child(void)
+{
+	struct seam_table_cache *cache;
+	uint8_t *bytes;
+	size_t size;
+	bool right;
+
+	if (seam_table_cache_open(t.dir, &cache) ||
+	    seam_table_load_kernel(cache, t.elf, &bytes, &size, NULL, NULL))
+		return 1;
+	right = size == t.size && !memcmp(bytes, t.table, size);
+	free(bytes);
+	seam_table_cache_close(cache);
+	return right ? 0 : 2;
+}
+
+/* Runs fn in n children at once; each has to return 0. */
+static inline void in_children(int n, int (*fn)(int who))
+{
+	pid_t children[64];
+	int status;
+
+	assert_true(n <= 64);
+	for (int i = 0; i < n; i++) {
+		children[i] = fork();
+		if (!children[i])
+			_exit(fn(i));
+	}
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
 }
 
 static inline ino_t inode(void)

@@ -2,7 +2,6 @@
 /* Description: many processes load through one table cache, remove its file
  * and damage it, and each gets the right table all the time. */
 #include <signal.h>
-#include <sys/wait.h>
 
 #include "cache.h"
 
@@ -10,27 +9,15 @@
 #define READERS 4
 #define ROUNDS 150
 
-/* In a child, where an assertion would return into the parent's tests. */
-static int load_many(unsigned int seed)
+static int load_many(int who)
 {
-	struct seam_table_cache *cache;
-	uint8_t *bytes;
-	size_t size;
-
 	for (int i = 0; i < ROUNDS; i++) {
-		bool right;
+		int err = load_in_child();
 
-		if (seam_table_cache_open(t.dir, &cache) ||
-		    seam_table_load_kernel(cache, t.elf, &bytes, &size, NULL,
-					   NULL))
-			return 1;
-		right = size == t.size && !memcmp(bytes, t.table, size);
-		free(bytes);
-		seam_table_cache_close(cache);
-		if (!right)
-			return 2;
+		if (err)
+			return err;
 		/* Writers remove what they find, so that they all write. */
-		if (seed < WRITERS && i % 2)
+		if (who < WRITERS && i % 2)
 			unlink(t.file);
 	}
 	return 0;
@@ -54,24 +41,12 @@ static void damage_forever(void)
 
 static void test_many_at_once(void **state)
 {
-	pid_t children[WRITERS + READERS], damager;
+	pid_t damager = fork();
 
 	(void)state;
-	damager = fork();
 	if (!damager)
 		damage_forever();
-	for (unsigned int i = 0; i < WRITERS + READERS; i++) {
-		children[i] = fork();
-		if (!children[i])
-			_exit(load_many(i));
-	}
-	for (unsigned int i = 0; i < WRITERS + READERS; i++) {
-		int status;
-
-		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
-		assert_true(WIFEXITED(status));
-		assert_int_equal(WEXITSTATUS(status), 0);
-	}
+	in_children(WRITERS + READERS, load_many);
 	kill(damager, SIGKILL);
 	waitpid(damager, NULL, 0);
 	/* No private name is left behind. */

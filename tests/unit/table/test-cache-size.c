@@ -3,7 +3,6 @@
  * removes those used longest ago, never what is not a table, also with many
  * at work. The large tables are holes, so that they take no room. */
 #include <errno.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "cache.h"
@@ -162,56 +161,34 @@ static void test_meanwhile(void **state)
 	seam_table_cache_close(cache);
 }
 
-/* In a child, where an assertion would return into the parent's tests. */
 static int store_many(int who)
 {
 	char name[32], path[PATH_MAX];
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct seam_table_cache *cache;
-		uint8_t *bytes;
-		size_t size;
-		bool right;
-		int fd;
+		int fd, err;
 
-		snprintf(name, sizeof(name), "%02x%02x.k3", who, i);
+		snprintf(name, sizeof(name), "%02x%02x.k3", (unsigned)who,
+			 (unsigned)i);
 		path_in(path, name);
 		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 		if (fd < 0 || ftruncate(fd, 100 * MIB) || close(fd))
-			return 1;
+			return 3;
 		if (i % 3)
 			unlink(t.file);
-		if (seam_table_cache_open(t.dir, &cache) ||
-		    seam_table_load_kernel(cache, t.elf, &bytes, &size, NULL,
-					   NULL))
-			return 2;
-		right = size == t.size && !memcmp(bytes, t.table, size);
-		free(bytes);
-		seam_table_cache_close(cache);
-		if (!right)
-			return 3;
+		err = load_in_child();
+		if (err)
+			return err;
 	}
 	return 0;
 }
 
 static void test_many_at_once(void **state)
 {
-	pid_t children[PROCESSES];
 	int n;
 
 	(void)state;
-	for (int i = 0; i < PROCESSES; i++) {
-		children[i] = fork();
-		if (!children[i])
-			_exit(store_many(i));
-	}
-	for (int i = 0; i < PROCESSES; i++) {
-		int status;
-
-		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
-		assert_true(WIFEXITED(status));
-		assert_int_equal(WEXITSTATUS(status), 0);
-	}
+	in_children(PROCESSES, store_many);
 	store();
 	/* Five of 100 MiB and the table; not much less, either. */
 	n = list(false, NULL);
