@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/probe.h"
 #include "cli/commands.h"
-#include "lib/capture/probe.h"
 
 static const char help[] =
 	"usage: seam doctor [OPTIONS]\n\n"

@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
-#include "lib/report/render.h"
+#include "report/render.h"
 
 static const char help[] =
 	"usage: seam report [OPTIONS]\n\n"

@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
-#include "lib/report/fold.h"
+#include "report/fold.h"
 
 static const char help[] =
 	"usage: seam script [OPTIONS]\n\n"

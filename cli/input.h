@@ -5,8 +5,8 @@
 
 #include <getopt.h>
 
-#include "lib/report/resolve.h"
-#include "lib/report/text.h"
+#include "report/resolve.h"
+#include "report/text.h"
 
 struct input {
 	const char *path; /* -i; NULL: perf.data */

@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "lib/perfdata/reader.h"
-#include "lib/report/text.h"
-#include "lib/stitch/stitch.h"
+#include "perfdata/reader.h"
+#include "report/text.h"
+#include "stitch/stitch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

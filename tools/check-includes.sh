@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
 # Description: who may include whom: core <- lib <- cli, core <- bpf, and
-# lib/capture alone sees the generated BPF skeleton. DESIGN.md says why.
+# lib/capture alone sees the generated BPF skeleton. DESIGN.md says why. And a
+# header is included by one name everywhere.
 cd "$(dirname "$0")/.." || exit 1
 . tools/tap.sh
 
@@ -45,6 +46,8 @@ forbid 'lib does not include bpf, but lib/capture may' \
 	'^bpf/|\.skel\.h$|\.bpf\.' lib ':!lib/capture'
 forbid 'cli does not include bpf' '^bpf/|\.skel\.h$' cli
 forbid 'cli reaches core through lib only' '^core/' cli
+forbid 'a header of lib has one name, that begins with its folder' '^lib/' \
+	lib cli tests fuzz bench examples
 rule 'public headers include public headers and the system only' \
 	'^seam/|^(stdbool|stddef|stdint|sys/types|linux/[a-z_]+)\.h$' \
 	include/seam ':!include/seam/*.bpf.h'

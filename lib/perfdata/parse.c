@@ -5,7 +5,7 @@
  * order; other records end with a shorter selection of them.
  */
 #include "core/uapi.h"
-#include "lib/perfdata/reader-priv.h"
+#include "perfdata/reader-priv.h"
 
 #define MISC_MMAP_BUILD_ID (1 << 14) /* PERF_RECORD_MISC_MMAP_BUILD_ID */
 #define READ_LOST (1U << 4) /* PERF_FORMAT_LOST */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/uapi.h"
-#include "lib/perfdata/reader-priv.h"
+#include "perfdata/reader-priv.h"
 
 #define ATTR_SIZE_MIN 64 /* PERF_ATTR_SIZE_VER0 */
 #define MAX_EVENTS 65536

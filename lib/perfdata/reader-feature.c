@@ -3,7 +3,7 @@
  * so what is malformed is passed over. */
 #include <stdlib.h>
 
-#include "lib/perfdata/reader-priv.h"
+#include "perfdata/reader-priv.h"
 
 /* Return: a string that ends inside the file, or NULL. */
 static const char *take_string(struct span *s)

@@ -4,8 +4,8 @@
 #ifndef SEAM_LIB_PERFDATA_READER_PRIV_H
 #define SEAM_LIB_PERFDATA_READER_PRIV_H
 
-#include "lib/perfdata/format.h"
-#include "lib/perfdata/reader.h"
+#include "perfdata/format.h"
+#include "perfdata/reader.h"
 
 /* A part of the file and how much of it is left to read. */
 struct span {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/perfdata/reader-priv.h"
+#include "perfdata/reader-priv.h"
 
 static size_t run_end(const struct pd_index *v, size_t from, size_t n)
 {

@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "core/uapi.h"
-#include "lib/perfdata/reader-priv.h"
+#include "perfdata/reader-priv.h"
 
 /* What a file may grow to when decompressed: a bomb is not a recording. */
 #define INFLATE_MIN (64ULL << 20)

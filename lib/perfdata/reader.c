@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "lib/perfdata/reader.h"
+#include "perfdata/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/perfdata/reader-priv.h"
+#include "perfdata/reader-priv.h"
 
 int seam_pd_fill_err(struct seam_errinfo *err, int rc, const char *where,
 		     uint64_t offset, const char *fmt, ...)

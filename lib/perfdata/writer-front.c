@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/uapi.h"
-#include "lib/perfdata/writer-priv.h"
+#include "perfdata/writer-priv.h"
 
 #define NAME_ALIGN 64 /* perf pads its strings to this */
 #define DATA_ALIGN 8

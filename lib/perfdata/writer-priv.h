@@ -4,8 +4,8 @@
 #ifndef SEAM_LIB_PERFDATA_WRITER_PRIV_H
 #define SEAM_LIB_PERFDATA_WRITER_PRIV_H
 
-#include "lib/perfdata/format.h"
-#include "lib/perfdata/writer.h"
+#include "perfdata/format.h"
+#include "perfdata/writer.h"
 
 struct pd_buf {
 	uint8_t *p;

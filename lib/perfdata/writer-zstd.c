@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-#include "lib/perfdata/writer-priv.h"
+#include "perfdata/writer-priv.h"
 
 /* Perf's own bound: what the 16 bits of a record's size can say, less one. */
 #define MAX_PAYLOAD (65535 - 8 - 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Records into the buffer, the buffer into the file. */
-#include "lib/perfdata/writer.h"
+#include "perfdata/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "base/grow.h"
 #include "core/uapi.h"
-#include "lib/perfdata/writer-priv.h"
+#include "perfdata/writer-priv.h"
 
 /* Above this the buffer goes to the file, where it stays invisible until
  * the next flush. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "lib/report/kernel.h"
+#include "report/kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

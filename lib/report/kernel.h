@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "lib/perfdata/reader.h"
+#include "perfdata/reader.h"
 
 struct seam_kernel_fit {
 	bool other; /* another kernel: its symbols would be wrong */

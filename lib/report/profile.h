@@ -10,7 +10,7 @@
 #define SEAM_LIB_REPORT_PROFILE_H
 
 #include "base/index.h"
-#include "lib/report/text.h"
+#include "report/text.h"
 
 /* One function, or one address without a name, of one file. */
 struct seam_symbol_row {

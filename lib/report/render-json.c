@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/report/render.h"
+#include "report/render.h"
 
 #define ull unsigned long long /* what printf takes */
 

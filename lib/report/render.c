@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "lib/report/render.h"
+#include "report/render.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef SEAM_LIB_REPORT_RENDER_H
 #define SEAM_LIB_REPORT_RENDER_H
 
-#include "lib/report/profile.h"
+#include "report/profile.h"
 
 struct seam_style {
 	bool utf8, colour;

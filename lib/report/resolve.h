@@ -7,9 +7,9 @@
 #ifndef SEAM_LIB_REPORT_RESOLVE_H
 #define SEAM_LIB_REPORT_RESOLVE_H
 
-#include "lib/report/kernel.h"
-#include "lib/stitch/stitch.h"
-#include "lib/symbol/symbol.h"
+#include "report/kernel.h"
+#include "stitch/stitch.h"
+#include "symbol/symbol.h"
 
 struct seam_resolver;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "lib/report/text.h"
+#include "report/text.h"
 
 #include <stdbool.h>
 #include <string.h>

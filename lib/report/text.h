@@ -8,8 +8,8 @@
 #ifndef SEAM_LIB_REPORT_TEXT_H
 #define SEAM_LIB_REPORT_TEXT_H
 
-#include "lib/report/resolve.h"
-#include "lib/report/strbuf.h"
+#include "report/resolve.h"
+#include "report/strbuf.h"
 
 struct seam_text_opts {
 	size_t max_stack; /* frames shown, from the leaf */

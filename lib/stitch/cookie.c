@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "lib/stitch/cookie.h"
+#include "stitch/cookie.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef SEAM_LIB_STITCH_COOKIE_H
 #define SEAM_LIB_STITCH_COOKIE_H
 
-#include "lib/stitch/space.h"
+#include "stitch/space.h"
 
 struct cookie_entry { /* sorted by cookie, tid, time, record */
 	uint64_t cookie;

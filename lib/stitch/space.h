@@ -9,7 +9,7 @@
 
 #include "base/idmap.h"
 #include "base/ranges.h"
-#include "lib/stitch/stitch.h"
+#include "stitch/stitch.h"
 
 struct space {
 	unsigned refs;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "lib/stitch/stitch.h"
+#include "stitch/stitch.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
 #include "core/uapi.h"
-#include "lib/perfdata/writer.h"
-#include "lib/stitch/cookie.h"
+#include "perfdata/writer.h"
+#include "stitch/cookie.h"
 
 #define MISC_CPUMODE 0x7
 

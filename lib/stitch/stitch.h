@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
-#include "lib/perfdata/reader.h"
+#include "perfdata/reader.h"
 
 struct seam_stitch;
 

@@ -51,6 +51,8 @@ refused includes 'lib in bpf' bpf/c.h '#include "elf/b.h"'
 refused includes 'cli in lib' lib/elf/b.c '#include "cli/commands.h"'
 refused includes 'the skeleton outside lib/capture' lib/elf/b.c \
 	'#include "seam.skel.h"'
+refused includes 'a second name for a header' lib/elf/b.c \
+	'#include "lib/elf/b.h"'
 refused includes 'core in cli' cli/main.c '#include "core/a.h"'
 refused includes 'lib in public headers' include/seam/d.h \
 	'#include "elf/b.h"'

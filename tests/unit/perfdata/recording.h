@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "core/uapi.h"
-#include "lib/perfdata/reader.h"
-#include "lib/perfdata/writer.h"
+#include "perfdata/reader.h"
+#include "perfdata/writer.h"
 
 #define EVENT_ID 11
 #define DUMMY_ID 21

@@ -4,7 +4,7 @@
  * are met without harm. */
 #include <errno.h>
 
-#include "lib/perfdata/format.h"
+#include "perfdata/format.h"
 #include "recording.h"
 
 static size_t make(int zstd, uint8_t **ret)

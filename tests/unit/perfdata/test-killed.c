@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "lib/perfdata/format.h"
+#include "perfdata/format.h"
 #include "recording.h"
 
 /* Each batch is one sample and one stack with the number as their cookie. */

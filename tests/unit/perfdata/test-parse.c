@@ -2,7 +2,7 @@
 /* Description: records of other recorders, laid out by hand after
  * perf_event_open(2): every field that sample_type can ask for before the
  * user stack, events told apart by id, pipe streams, older MMAP records. */
-#include "lib/perfdata/format.h"
+#include "perfdata/format.h"
 #include "recording.h"
 
 struct image {

@@ -2,7 +2,7 @@
 /* Description: perf 6.19 or later, named by $SEAM_PERF, reads and merges what
  * the writer leaves: closed, killed after a flush, killed inside one; and all
  * its features. Without $SEAM_PERF the test is skipped. */
-#include "lib/perfdata/format.h"
+#include "perfdata/format.h"
 #include "recording.h"
 
 enum state { CLOSED, KILLED, KILLED_INSIDE };

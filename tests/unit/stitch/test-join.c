@@ -3,7 +3,7 @@
  * and after it; the thread and the nearest time decide between equal
  * cookies; a sample without one says why, and all are counted. */
 #include "../perfdata/recording.h"
-#include "lib/stitch/stitch.h"
+#include "stitch/stitch.h"
 
 struct session {
 	struct folder folder;

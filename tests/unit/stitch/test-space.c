@@ -2,7 +2,7 @@
 /* Description: mappings over time, against a plain array of pages: new ones
  * cover, split and trim old ones; a fork copies, an exec drops. */
 #include "../perfdata/recording.h"
-#include "lib/stitch/stitch.h"
+#include "stitch/stitch.h"
 
 #define PAGES 64
 #define STEPS 4000
