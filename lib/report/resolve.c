@@ -31,7 +31,7 @@ struct seam_resolver {
 	struct entry *v;
 	size_t n, cap;
 	struct seam_index index; /* of v */
-	int *files; /* by seam_map.number; NO_FILE: not asked yet */
+	int *files; /* by seam_stitch_map.number; NO_FILE: not asked yet */
 	size_t n_files;
 };
 
@@ -75,7 +75,7 @@ void seam_resolver_kernel(struct seam_resolver *r,
 }
 
 /* Return: the symbolizer's handle for the mapping's file. */
-static int file_of(struct seam_resolver *r, const struct seam_map *map)
+static int file_of(struct seam_resolver *r, const struct seam_stitch_map *map)
 {
 	int file;
 

@@ -58,7 +58,8 @@ static int own(struct world *w, struct space **ps)
 	return 0;
 }
 
-const struct seam_map *seam_space_find(const struct space *s, uint64_t ip)
+const struct seam_stitch_map *seam_space_find(const struct space *s,
+					      uint64_t ip)
 {
 	const struct seam_range *r = s ? seam_ranges_find(&s->areas, ip) : NULL;
 
@@ -66,7 +67,8 @@ const struct seam_map *seam_space_find(const struct space *s, uint64_t ip)
 }
 
 /* A new mapping takes the place of what was there. */
-static int insert(struct world *w, struct space **ps, struct seam_map *map)
+static int insert(struct world *w, struct space **ps,
+		  struct seam_stitch_map *map)
 {
 	struct seam_range range = {map->start, map->end, map};
 	int err = own(w, ps);
@@ -93,9 +95,9 @@ struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid)
 	return t;
 }
 
-static struct seam_map *new_map(struct world *w)
+static struct seam_stitch_map *new_map(struct world *w)
 {
-	struct seam_map *m;
+	struct seam_stitch_map *m;
 
 	if (seam_grow(&w->maps, w->n_maps + 1, &w->cap_maps, sizeof(m)))
 		return NULL;
@@ -114,7 +116,7 @@ static int apply_map(struct world *w, const struct seam_pd_reader *r,
 	/* "[kernel.kallsyms]_text" may go to the very end. */
 	uint64_t end = seam_range_end(from->start, from->len);
 	struct process *p;
-	struct seam_map *m;
+	struct seam_stitch_map *m;
 
 	if (end == from->start)
 		return 0;
@@ -144,7 +146,7 @@ static int apply_map(struct world *w, const struct seam_pd_reader *r,
 static int apply_ksymbol(struct world *w, const struct seam_pd_rec *rec)
 {
 	const struct seam_pd_rec_ksymbol *k = &rec->ksymbol;
-	struct seam_map *m;
+	struct seam_stitch_map *m;
 
 	if (k->gone || !k->len || k->start > UINT64_MAX - k->len)
 		return 0;

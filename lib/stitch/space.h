@@ -14,7 +14,7 @@
 struct space {
 	unsigned refs;
 	size_t *live; /* the world's count, which this one's cap is in */
-	struct seam_ranges areas; /* struct seam_map, the world's */
+	struct seam_ranges areas; /* struct seam_stitch_map, the world's */
 };
 
 struct process {
@@ -35,7 +35,7 @@ struct world {
 	/* Areas in all spaces. A file can ask for many copies of a large one,
 	 * so there is a limit that grows with what it has records. */
 	size_t n_areas, max_areas;
-	struct seam_map **maps;
+	struct seam_stitch_map **maps;
 	size_t n_maps, cap_maps;
 };
 
@@ -46,7 +46,8 @@ int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
 		     const struct seam_pd_rec *rec);
 struct space *seam_space_get(struct space *space);
 struct space *seam_space_put(struct space *space);
-const struct seam_map *seam_space_find(const struct space *space, uint64_t ip);
+const struct seam_stitch_map *seam_space_find(const struct space *space,
+					      uint64_t ip);
 struct process *seam_world_process(struct world *w, uint32_t pid);
 /* Return: never NULL unless there is no memory. */
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid);

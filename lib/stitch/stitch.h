@@ -31,7 +31,7 @@
 
 struct seam_stitch;
 
-struct seam_map {
+struct seam_stitch_map {
 	const char *path; /* as recorded; "[vdso]", "//anon" too */
 	uint64_t start, end, pgoff;
 	const uint8_t *build_id; /* NULL: not recorded */
@@ -43,7 +43,7 @@ struct seam_map {
 
 struct seam_frame {
 	uint64_t ip;
-	const struct seam_map *map; /* NULL: none known there */
+	const struct seam_stitch_map *map; /* NULL: none known there */
 	bool kernel;
 	bool exact; /* ip was running, it is no return address */
 };

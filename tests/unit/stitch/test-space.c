@@ -116,7 +116,8 @@ static void test_model(void **state)
 		assert_int_equal(seam_stitch_next(s, &out), 1);
 		assert_int_equal(out.n_frames, 5);
 		for (int k = 0; k < 3; k++) {
-			const struct seam_map *map = out.frames[2 + k].map;
+			const struct seam_stitch_map *map =
+				out.frames[2 + k].map;
 
 			assert_string_equal(map ? map->path : "",
 					    want[i].path[k]);
