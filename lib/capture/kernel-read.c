@@ -36,20 +36,29 @@ int seam_kernel_poll_fd(const struct seam_kernel *k)
 	return k->poll_fd;
 }
 
+/* To read runs the iterator; it has nothing to say itself. */
+static int run_iterator(int fd)
+{
+	char buf[64];
+	ssize_t n;
+
+	/* EAGAIN: it has looked at very many tasks, and goes on from there. */
+	do {
+		n = read(fd, buf, sizeof(buf));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	return n < 0 ? -errno : 0;
+}
+
 int seam_kernel_take_sleepers(struct seam_kernel *k)
 {
 	struct bpf_link *link =
 		bpf_program__attach_iter(k->skel->progs.seam_sleepers, NULL);
-	char buf[64];
-	int fd, err = 0;
+	int fd, err;
 
 	if (!link)
 		return -errno;
 	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0)
-		err = -errno;
-	while (!err && read(fd, buf, sizeof(buf)) > 0)
-		;
+	err = fd < 0 ? -errno : run_iterator(fd);
 	if (fd >= 0)
 		close(fd);
 	bpf_link__destroy(link);
