@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cfi/private.h"
 #include "core/err.h"
@@ -158,6 +159,34 @@ struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi)
 	free(cfi->inflated);
 	free(cfi);
 	return NULL;
+}
+
+int seam_cfi_keeps(struct seam_cfi *cfi, struct seam_elf_parts *ret_parts,
+		   size_t *ret_own)
+{
+	struct seam_elf_parts parts = {0};
+	size_t size, own = sizeof(*cfi);
+	const uint8_t *bytes = seam_elf_bytes(cfi->elf, &size);
+	int rc = seam_cfi_index(cfi);
+
+	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++) {
+		const struct seam_cfi_section *s = &cfi->sections[i];
+
+		if (!cfi->inflated || strcmp(s->name, ".debug_frame"))
+			rc = seam_elf_parts_add(
+				&parts, (uint64_t)(s->data - bytes), s->size);
+		else
+			own += s->size;
+	}
+	if (rc) {
+		seam_elf_parts_fini(&parts);
+		return rc;
+	}
+	seam_elf_parts_settle(&parts, size);
+	*ret_parts = parts;
+	*ret_own = own + cfi->num_ranges * sizeof(*cfi->ranges) +
+		   SEAM_CFI_FOUND_SLOTS * sizeof(*cfi->found);
+	return 0;
 }
 
 /* GNU ld leaves the FDEs of functions that it discarded with a start of 0. */

@@ -56,6 +56,14 @@ int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
 struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi);
 
 /*
+ * What look-ups go on to read of the image, for seam_elf_trim, and the memory
+ * that cfi has of its own, in bytes. An indirect pointer in CFI that leads
+ * elsewhere cannot be read then; no compiler writes one for an address.
+ */
+int seam_cfi_keeps(struct seam_cfi *cfi, struct seam_elf_parts *ret_parts,
+		   size_t *ret_own);
+
+/*
  * The row that holds for an address.
  * Return: 0; -ENOENT if no FDE covers it; -EINVAL, its CFI is malformed.
  */

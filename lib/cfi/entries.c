@@ -106,7 +106,8 @@ static bool load_pointer(const struct seam_cfi *cfi, uint64_t svma,
 	uint64_t off;
 
 	bytes = seam_elf_bytes(cfi->elf, &size);
-	if (!seam_elf_svma_to_off(cfi->elf, svma, &off) || off > size)
+	if (!seam_elf_svma_to_off(cfi->elf, svma, &off) ||
+	    !seam_elf_has(cfi->elf, off, 8))
 		return false;
 	b = (struct seam_bytes){bytes + off, bytes + size};
 	return seam_bytes_uint(&b, 8, ret);

@@ -16,8 +16,14 @@
 
 /* A sparse file costs its owner nothing; a copy of it would cost us. */
 #define COPY_MAX (UINT64_C(4) << 30)
+#define PARTS_MAX (UINT64_C(1) << 30)
 
-enum memory_kind { BORROWED, MAPPED, COPIED };
+enum memory_kind {
+	BORROWED,
+	MAPPED,
+	COPIED,
+	PARTS, /* anonymous, pages are there where they were written */
+};
 
 struct named_section {
 	const char *name;
@@ -30,6 +36,7 @@ struct seam_elf {
 	const uint8_t *bytes;
 	size_t size;
 	enum memory_kind kind;
+	struct seam_elf_parts parts; /* at hand; none: all is */
 	Elf *libelf;
 	GElf_Ehdr ehdr;
 	struct seam_elf_segment *segments;
@@ -47,9 +54,11 @@ struct seam_elf {
 	struct seam_entry_memo entry;
 };
 
-static bool in_file(const struct seam_elf *elf, uint64_t off, uint64_t size)
+bool seam_elf_has(const struct seam_elf *elf, uint64_t off, uint64_t size)
 {
-	return off <= elf->size && size <= elf->size - off;
+	return off <= elf->size && size <= elf->size - off &&
+	       (elf->kind != PARTS ||
+		seam_elf_parts_have(&elf->parts, off, size));
 }
 
 static int read_segment(struct seam_elf *elf, const GElf_Phdr *ph,
@@ -112,7 +121,7 @@ static int read_segments(struct seam_elf *elf, struct seam_errinfo *reterr)
 				.align = ph.p_align == 8 ? 8 : 4,
 			};
 		} else if (ph.p_type == PT_GNU_EH_FRAME &&
-			   in_file(elf, ph.p_offset, ph.p_filesz)) {
+			   seam_elf_has(elf, ph.p_offset, ph.p_filesz)) {
 			elf->eh_frame_hdr = (struct seam_elf_section){
 				.data = elf->bytes + ph.p_offset,
 				.size = ph.p_filesz,
@@ -143,7 +152,7 @@ static int read_sections(struct seam_elf *elf)
 		if (elf->num_sections == n || !gelf_getshdr(scn, &sh))
 			break;
 		if (sh.sh_type == SHT_NULL || sh.sh_type == SHT_NOBITS ||
-		    !in_file(elf, sh.sh_offset, sh.sh_size))
+		    !seam_elf_has(elf, sh.sh_offset, sh.sh_size))
 			continue;
 		s = &elf->sections[elf->num_sections];
 		s->name = elf_strptr(elf->libelf, strndx, sh.sh_name);
@@ -188,32 +197,32 @@ static int parse(struct seam_elf *elf, struct seam_errinfo *reterr)
 	return rc;
 }
 
-static int open_bytes(const uint8_t *bytes, size_t size, enum memory_kind kind,
-		      struct seam_elf **ret_elf, struct seam_errinfo *reterr)
+static void free_memory(struct seam_elf *elf)
 {
-	struct seam_elf *elf = calloc(1, sizeof(*elf));
+	if (elf->kind == MAPPED || elf->kind == PARTS)
+		munmap((void *)elf->bytes, elf->size);
+	else if (elf->kind == COPIED)
+		free((void *)elf->bytes);
+	seam_elf_parts_fini(&elf->parts);
+}
+
+/* Takes the memory that from names, and its parts. */
+static int open_memory(struct seam_elf *from, struct seam_elf **ret_elf,
+		       struct seam_errinfo *reterr)
+{
+	struct seam_elf *elf = malloc(sizeof(*elf));
 	int rc;
 
 	if (!elf) {
-		rc = -ENOMEM;
-		goto free_bytes;
+		free_memory(from);
+		return -ENOMEM;
 	}
-	elf->bytes = bytes;
-	elf->size = size;
+	*elf = *from;
 	rc = parse(elf, reterr);
 	if (rc)
-		goto close_elf;
-	elf->kind = kind;
-	*ret_elf = elf;
-	return 0;
-
-close_elf:
-	seam_elf_close(elf);
-free_bytes:
-	if (kind == MAPPED)
-		munmap((void *)bytes, size);
-	else if (kind == COPIED)
-		free((void *)bytes);
+		seam_elf_close(elf);
+	else
+		*ret_elf = elf;
 	return rc;
 }
 
@@ -244,25 +253,69 @@ static int copy_file(int fd, size_t size, uint8_t **ret_bytes, size_t *ret_size)
 	return 0;
 }
 
+static int open_copy(int fd, size_t size, struct seam_elf **ret_elf,
+		     struct seam_errinfo *reterr)
+{
+	struct seam_elf from = {.kind = COPIED};
+	uint8_t *bytes = NULL;
+	int rc;
+
+	if (size > COPY_MAX)
+		return -EFBIG;
+	rc = copy_file(fd, size, &bytes, &from.size);
+	if (rc)
+		return rc;
+	from.bytes = bytes;
+	return open_memory(&from, ret_elf, reterr);
+}
+
+static int open_parts(int fd, size_t size, struct seam_elf **ret_elf,
+		      struct seam_errinfo *reterr)
+{
+	struct seam_elf from = {.kind = PARTS, .size = size};
+	uint8_t *bytes;
+	int rc;
+
+	if (size > COPY_MAX)
+		return -EFBIG;
+	rc = seam_elf_parts_of_fd(fd, size, &from.parts);
+	if (rc == -EINVAL)
+		seam_elf_fail(reterr, SEAM_ELF_NOT, 0, "ELF header",
+			      "not an ELF file");
+	if (rc)
+		return rc;
+	bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (bytes == MAP_FAILED) {
+		seam_elf_parts_fini(&from.parts);
+		return -ENOMEM;
+	}
+	from.bytes = bytes;
+	rc = seam_elf_parts_settle(&from.parts, size) > PARTS_MAX
+		     ? -EFBIG
+		     : seam_elf_parts_read(&from.parts, fd, bytes);
+	if (rc) {
+		free_memory(&from);
+		return rc;
+	}
+	return open_memory(&from, ret_elf, reterr);
+}
+
 static int open_regular(int fd, int flags, size_t size,
 			struct seam_elf **ret_elf, struct seam_errinfo *reterr)
 {
-	uint8_t *bytes = NULL;
+	struct seam_elf from = {.kind = MAPPED, .size = size};
 	void *map;
-	int rc;
 
-	if (flags & SEAM_ELF_COPY) {
-		if (size > COPY_MAX)
-			return -EFBIG;
-		rc = copy_file(fd, size, &bytes, &size);
-		if (rc)
-			return rc;
-		return open_bytes(bytes, size, COPIED, ret_elf, reterr);
-	}
+	if (flags & SEAM_ELF_COPY)
+		return open_copy(fd, size, ret_elf, reterr);
+	if (flags & SEAM_ELF_PARTS)
+		return open_parts(fd, size, ret_elf, reterr);
 	map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	return open_bytes(map, size, MAPPED, ret_elf, reterr);
+	from.bytes = map;
+	return open_memory(&from, ret_elf, reterr);
 }
 
 int seam_elf_open_fd(int fd, int flags, struct seam_elf **ret_elf,
@@ -290,7 +343,13 @@ int seam_elf_open_fd(int fd, int flags, struct seam_elf **ret_elf,
 int seam_elf_open_mem(const void *data, size_t size, struct seam_elf **ret_elf,
 		      struct seam_errinfo *reterr)
 {
-	return open_bytes(data, size, BORROWED, ret_elf, reterr);
+	struct seam_elf from = {
+		.kind = BORROWED,
+		.bytes = data,
+		.size = size,
+	};
+
+	return open_memory(&from, ret_elf, reterr);
 }
 
 struct seam_entry_memo *seam_elf_entry_memo(const struct seam_elf *elf)
@@ -305,15 +364,46 @@ struct seam_elf *seam_elf_close(struct seam_elf *elf)
 		return NULL;
 	if (elf->libelf)
 		elf_end(elf->libelf);
-	if (elf->kind == MAPPED)
-		munmap((void *)elf->bytes, elf->size);
-	else if (elf->kind == COPIED)
-		free((void *)elf->bytes);
+	free_memory(elf);
 	free(elf->segments);
 	free(elf->sections);
 	free(elf->notes);
 	free(elf);
 	return NULL;
+}
+
+/* Gives the whole pages of [off, end) back; they read as 0 then. */
+static void drop_pages(const struct seam_elf *elf, uint64_t off, uint64_t end)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	off = (off + page - 1) & -page;
+	end &= -page;
+	if (off < end)
+		madvise((uint8_t *)elf->bytes + off, end - off, MADV_DONTNEED);
+}
+
+void seam_elf_trim(struct seam_elf *elf, struct seam_elf_parts *keep)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = 0;
+
+	elf_end(elf->libelf);
+	elf->libelf = NULL;
+	elf->num_sections = 0;
+	elf->num_notes = 0;
+	elf->eh_frame_hdr = (struct seam_elf_section){0};
+	if (elf->kind != PARTS) {
+		seam_elf_parts_fini(keep);
+		return;
+	}
+	for (size_t i = 0; i < keep->n; i++) {
+		drop_pages(elf, at, keep->v[i].off);
+		at = keep->v[i].end;
+	}
+	drop_pages(elf, at, (elf->size + page - 1) & -page);
+	seam_elf_parts_fini(&elf->parts);
+	elf->parts = *keep;
+	*keep = (struct seam_elf_parts){0};
 }
 
 Elf *seam_elf_libelf(const struct seam_elf *elf)
@@ -478,7 +568,7 @@ size_t seam_elf_build_id(const struct seam_elf *elf,
 	for (size_t i = 0; i < elf->num_notes && !len; i++) {
 		const struct seam_elf_note *n = &elf->notes[i];
 
-		if (in_file(elf, n->off, n->size))
+		if (seam_elf_has(elf, n->off, n->size))
 			len = find_build_id(elf, elf->bytes + n->off, n->size,
 					    n->align, ret_id);
 	}

@@ -6,7 +6,9 @@
  * the file's own (p_vaddr) space, off is a file offset.
  *
  * A file may shrink while it is mapped; callers that read files which others
- * may write use SEAM_ELF_COPY, which reads the file into memory instead.
+ * may write use SEAM_ELF_COPY, which reads the file into memory instead, or
+ * SEAM_ELF_PARTS, which so reads what tables and unwinding need, and leaves
+ * out debugging information, most of a large file that has it.
  */
 #ifndef SEAM_LIB_ELF_H
 #define SEAM_LIB_ELF_H
@@ -16,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/parts.h"
 #include "seam/error.h"
 
 #define SEAM_BUILD_ID_MAX 20
@@ -27,10 +30,10 @@ struct seam_elf_segment { /* one PT_LOAD */
 	uint32_t flags; /* PF_X ... */
 };
 
-enum seam_elf_open_flags { SEAM_ELF_COPY = 1 };
+enum seam_elf_open_flags { SEAM_ELF_COPY = 1, SEAM_ELF_PARTS = 2 };
 
-/* fd stays the caller's and may be closed at once. -EFBIG: a copy would
- * have over 4 GiB. */
+/* fd stays the caller's and may be closed at once. -EFBIG: of a copy, the file
+ * has over 4 GiB; of parts, they have over 1 GiB. -EIO: the file shrank. */
 int seam_elf_open_fd(int fd, int flags, struct seam_elf **ret_elf,
 		     struct seam_errinfo *reterr);
 /* data is borrowed until close (the vDSO, a test's array). */
@@ -38,8 +41,19 @@ int seam_elf_open_mem(const void *data, size_t size, struct seam_elf **ret_elf,
 		      struct seam_errinfo *reterr);
 struct seam_elf *seam_elf_close(struct seam_elf *elf); /* NULL is fine */
 
-Elf *seam_elf_libelf(const struct seam_elf *elf);
+/*
+ * Lets go of all bytes but some parts, for an elf that was opened with
+ * SEAM_ELF_PARTS; of others it keeps the bytes. What stays known is said by
+ * segments, entry and header; sections, notes and libelf are gone, so entry.h
+ * and the build-id are to be asked before. keep is settled, and taken.
+ */
+void seam_elf_trim(struct seam_elf *elf, struct seam_elf_parts *keep);
+
+Elf *seam_elf_libelf(const struct seam_elf *elf); /* NULL: trimmed */
+/* All of the file's size; what is not at hand reads as 0. */
 const uint8_t *seam_elf_bytes(const struct seam_elf *elf, size_t *ret_size);
+/* Whether these bytes of the file are at hand. */
+bool seam_elf_has(const struct seam_elf *elf, uint64_t off, uint64_t size);
 uint16_t seam_elf_machine(const struct seam_elf *elf);
 uint16_t seam_elf_type(const struct seam_elf *elf); /* ET_EXEC ... */
 bool seam_elf_is_le(const struct seam_elf *elf);

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "elf/parts.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int seam_elf_parts_add(struct seam_elf_parts *parts, uint64_t off,
+		       uint64_t size)
+{
+	uint64_t end = size > UINT64_MAX - off ? UINT64_MAX : off + size;
+
+	if (parts->n == parts->room) {
+		size_t room = parts->room ? parts->room * 2 : 16;
+		void *v = reallocarray(parts->v, room, sizeof(*parts->v));
+
+		if (!v)
+			return -ENOMEM;
+		parts->v = v;
+		parts->room = room;
+	}
+	parts->v[parts->n++] = (struct seam_elf_part){off, end};
+	return 0;
+}
+
+static int by_offset(const void *va, const void *vb)
+{
+	const struct seam_elf_part *a = va, *b = vb;
+
+	return a->off < b->off ? -1 : a->off > b->off;
+}
+
+uint64_t seam_elf_parts_settle(struct seam_elf_parts *parts, uint64_t file_size)
+{
+	uint64_t bytes = 0;
+	size_t to = 0;
+
+	if (parts->n)
+		qsort(parts->v, parts->n, sizeof(*parts->v), by_offset);
+	for (size_t i = 0; i < parts->n; i++) {
+		struct seam_elf_part p = parts->v[i];
+
+		if (p.end > file_size)
+			p.end = file_size;
+		if (p.off >= p.end)
+			continue;
+		if (to && p.off <= parts->v[to - 1].end) {
+			if (p.end > parts->v[to - 1].end)
+				parts->v[to - 1].end = p.end;
+		} else {
+			parts->v[to++] = p;
+		}
+	}
+	parts->n = to;
+	for (size_t i = 0; i < to; i++)
+		bytes += parts->v[i].end - parts->v[i].off;
+	return bytes;
+}
+
+bool seam_elf_parts_have(const struct seam_elf_parts *parts, uint64_t off,
+			 uint64_t size)
+{
+	size_t lo = 0, hi = parts->n;
+
+	/* The first part that begins behind off. */
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (parts->v[mid].off <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && off <= parts->v[lo - 1].end &&
+	       size <= parts->v[lo - 1].end - off;
+}
+
+void seam_elf_parts_fini(struct seam_elf_parts *parts)
+{
+	free(parts->v);
+	*parts = (struct seam_elf_parts){0};
+}
+
+static int add_headers(struct seam_elf_parts *parts, Elf *elf,
+		       const GElf_Ehdr *ehdr)
+{
+	size_t phnum = 0, shnum = 0;
+	int err = seam_elf_parts_add(parts, 0, ehdr->e_ehsize);
+
+	/* Where there are too many to count in the ELF header, the first
+	 * section header has their number. */
+	if (elf_getphdrnum(elf, &phnum) || elf_getshdrnum(elf, &shnum))
+		phnum = ehdr->e_phnum;
+	if (!err && ehdr->e_shoff)
+		err = seam_elf_parts_add(parts, ehdr->e_shoff,
+					 (shnum ? shnum : 1) *
+						 (uint64_t)ehdr->e_shentsize);
+	return err ? err
+		   : seam_elf_parts_add(parts, ehdr->e_phoff,
+					phnum * (uint64_t)ehdr->e_phentsize);
+}
+
+static int add_segments(struct seam_elf_parts *parts, Elf *elf)
+{
+	size_t n = 0;
+	GElf_Phdr ph;
+	int err = 0;
+
+	if (elf_getphdrnum(elf, &n))
+		return 0;
+	for (size_t i = 0; !err && i < n; i++)
+		if (gelf_getphdr(elf, (int)i, &ph))
+			err = seam_elf_parts_add(parts, ph.p_offset,
+						 ph.p_filesz);
+	return err;
+}
+
+static bool is_read(const GElf_Shdr *sh, const char *name)
+{
+	switch (sh->sh_type) {
+	case SHT_NULL:
+	case SHT_NOBITS:
+		return false;
+	case SHT_SYMTAB:
+	case SHT_DYNSYM:
+	case SHT_DYNAMIC:
+	case SHT_NOTE:
+		return true;
+	}
+	return sh->sh_flags & (SHF_ALLOC | SHF_EXECINSTR) ||
+	       (name &&
+		(!strcmp(name, ".debug_frame") || !strcmp(name, ".eh_frame")));
+}
+
+static int add_sections(struct seam_elf_parts *parts, Elf *elf)
+{
+	size_t names = 0;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	int err = 0;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return 0;
+	while (!err && (scn = elf_nextscn(elf, scn))) {
+		if (!gelf_getshdr(scn, &sh))
+			break;
+		if (elf_ndxscn(scn) == names ||
+		    is_read(&sh, elf_strptr(elf, names, sh.sh_name)))
+			err = seam_elf_parts_add(parts, sh.sh_offset,
+						 sh.sh_size);
+	}
+	return err;
+}
+
+int seam_elf_parts_of_fd(int fd, uint64_t file_size, struct seam_elf_parts *ret)
+{
+	struct seam_elf_parts parts = {0};
+	GElf_Ehdr ehdr;
+	Elf *elf;
+	int err;
+
+	elf_version(EV_CURRENT);
+	/* Read and not mapped: the file may shrink while we look. */
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr)) {
+		elf_end(elf);
+		return -EINVAL;
+	}
+	err = add_headers(&parts, elf, &ehdr);
+	if (!err)
+		err = add_segments(&parts, elf);
+	if (!err)
+		err = add_sections(&parts, elf);
+	elf_end(elf);
+	if (err) {
+		seam_elf_parts_fini(&parts);
+		return err;
+	}
+	seam_elf_parts_settle(&parts, file_size);
+	*ret = parts;
+	return 0;
+}
+
+int seam_elf_parts_read(const struct seam_elf_parts *parts, int fd, uint8_t *to)
+{
+	for (size_t i = 0; i < parts->n; i++) {
+		uint64_t at = parts->v[i].off;
+
+		while (at < parts->v[i].end) {
+			ssize_t n = pread(fd, to + at, parts->v[i].end - at,
+					  (off_t)at);
+
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n <= 0)
+				return n ? -errno : -EIO;
+			at += (uint64_t)n;
+		}
+	}
+	return 0;
+}
