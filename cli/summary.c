@@ -25,6 +25,7 @@ static const struct place {
 	PLACE(lost_requests, "requests", "requests for tables, buffer full"),
 	PLACE(tables_gone, "tables",
 	      "tables, their file was gone or closed to us"),
+	PLACE(images_gone, "images", "files to unwind copies, changed since"),
 #undef PLACE
 };
 
@@ -175,6 +176,12 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(tables_gone),
 		COUNT(tables_none),
 		COUNT(tables_too_big),
+		COUNT(tables_forgotten),
+		COUNT(images),
+		COUNT(image_bytes),
+		COUNT(image_bytes_max),
+		COUNT(images_evicted),
+		COUNT(images_gone),
 #undef COUNT
 	};
 

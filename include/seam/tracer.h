@@ -132,6 +132,11 @@ struct seam_counts {
 	uint64_t rule_hits, map_walks, map_retries;
 	uint64_t tables, table_bytes, table_bytes_max, tables_evicted;
 	uint64_t tables_asked, tables_gone, tables_none, tables_too_big;
+	uint64_t tables_forgotten; /* answers without a table, to make room */
+	/* Files open for the library's unwinding; taken out of memory, and of
+	 * these, changed or gone when they were needed again. */
+	uint64_t images, image_bytes, image_bytes_max;
+	uint64_t images_evicted, images_gone;
 };
 
 /* All below return 0 or -errno; reterr may be NULL. */

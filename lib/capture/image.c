@@ -2,17 +2,20 @@
 #include "capture/image.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+
+#include "elf/entry.h"
 
 #define VDSO_MAX (64 * 1024)
 
 struct seam_image *seam_image_by_id(const struct seam_images *images,
 				    const uint8_t *build_id, size_t len)
 {
-	for (struct seam_image *im = images->first; im; im = im->next)
+	for (struct seam_image *im = images->newest; im; im = im->older)
 		if (len && im->build_id_len == len &&
 		    !memcmp(im->build_id, build_id, len))
 			return im;
@@ -28,7 +31,7 @@ uint64_t seam_image_ctime_ns(const struct stat *st)
 static struct seam_image *by_stat(const struct seam_images *images,
 				  const struct stat *st)
 {
-	for (struct seam_image *im = images->first; im; im = im->next)
+	for (struct seam_image *im = images->newest; im; im = im->older)
 		if (!im->build_id_len && im->ino == st->st_ino &&
 		    im->dev == st->st_dev &&
 		    im->ctime_ns == seam_image_ctime_ns(st) &&
@@ -37,52 +40,192 @@ static struct seam_image *by_stat(const struct seam_images *images,
 	return NULL;
 }
 
-static struct seam_image *add(struct seam_images *images, struct seam_elf *elf)
+/* --- the order of use --- */
+
+static void take_out_of_order(struct seam_images *images, struct seam_image *im)
+{
+	if (im->newer)
+		im->newer->older = im->older;
+	else
+		images->newest = im->older;
+	if (im->older)
+		im->older->newer = im->newer;
+	else
+		images->oldest = im->newer;
+}
+
+static void put_newest(struct seam_images *images, struct seam_image *im)
+{
+	im->newer = NULL;
+	im->older = images->newest;
+	if (images->newest)
+		images->newest->newer = im;
+	else
+		images->oldest = im;
+	images->newest = im;
+}
+
+void seam_image_used(struct seam_images *images, struct seam_image *im)
+{
+	if (im == images->newest)
+		return;
+	take_out_of_order(images, im);
+	put_newest(images, im);
+}
+
+/* --- what an image holds --- */
+
+static void empty(struct seam_images *images, struct seam_image *im)
+{
+	im->derived = seam_derived_free(im->derived);
+	im->cfi = seam_cfi_close(im->cfi);
+	im->elf = seam_elf_close(im->elf);
+	images->stats.n -= im->is_open;
+	images->stats.bytes -= im->bytes;
+	im->is_open = false;
+	im->bytes = 0;
+}
+
+static size_t part_bytes(const struct seam_elf_parts *parts)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < parts->n; i++)
+		bytes += parts->v[i].end - parts->v[i].off;
+	return bytes;
+}
+
+/* Reads all that is ever asked of the file, and lets go of the rest. */
+static int read_rules(struct seam_image *im)
+{
+	struct seam_elf_parts keep = {0};
+	size_t own = 0, rows = 0;
+	int err = seam_cfi_open(im->elf, &im->cfi, NULL);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		im->cfi = NULL;
+	err = seam_derived_build(im->elf, im->cfi, &im->derived);
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		im->derived = NULL;
+	if (im->cfi && seam_cfi_keeps(im->cfi, &keep, &own))
+		return -ENOMEM;
+	if (im->derived)
+		seam_derived_rows(im->derived, &rows);
+	/* Kept with the file: asked for at the entry point. */
+	seam_entry_is_real(im->elf);
+	seam_entry_next_symbol(im->elf);
+	im->bytes = part_bytes(&keep) + own +
+		    rows * sizeof(struct seam_derived_row);
+	seam_elf_trim(im->elf, &keep);
+	return 0;
+}
+
+static void make_room(struct seam_images *images, const struct seam_image *keep)
+{
+	size_t budget = images->budget ? images->budget : SEAM_IMAGES_BUDGET;
+	struct seam_image *im = images->oldest;
+
+	for (; images->stats.bytes > budget && im; im = im->newer) {
+		if (im == keep || !im->bytes)
+			continue;
+		empty(images, im);
+		images->stats.evicted++;
+	}
+}
+
+/* Takes elf. */
+static int fill(struct seam_images *images, struct seam_image *im,
+		struct seam_elf *elf)
+{
+	int err;
+
+	im->elf = elf;
+	err = elf ? read_rules(im) : 0;
+	if (err) {
+		im->bytes = 0;
+		empty(images, im);
+		return err;
+	}
+	im->is_open = true;
+	images->stats.n++;
+	images->stats.bytes += im->bytes;
+	seam_image_used(images, im);
+	make_room(images, im);
+	if (images->stats.bytes > images->stats.bytes_max)
+		images->stats.bytes_max = images->stats.bytes;
+	return 0;
+}
+
+static struct seam_image *add(struct seam_images *images, const struct stat *st,
+			      const uint8_t *id, size_t id_len)
 {
 	struct seam_image *im = calloc(1, sizeof(*im));
 
-	if (!im) {
-		seam_elf_close(elf);
+	if (!im)
 		return NULL;
-	}
-	im->elf = elf;
-	if (elf)
-		im->build_id_len = seam_elf_build_id(elf, im->build_id);
-	im->next = images->first;
-	images->first = im;
+	memcpy(im->build_id, id, id_len);
+	im->build_id_len = id_len;
+	im->dev = st->st_dev;
+	im->ino = st->st_ino;
+	im->size = (uint64_t)st->st_size;
+	im->ctime_ns = seam_image_ctime_ns(st);
+	put_newest(images, im);
 	return im;
 }
 
-struct seam_image *seam_image_of_fd(struct seam_images *images, int fd)
+/* --- opening --- */
+
+int seam_image_of_elf(struct seam_images *images, const struct stat *st,
+		      struct seam_elf *elf, struct seam_image **ret)
+{
+	uint8_t id[SEAM_BUILD_ID_MAX];
+	size_t len = elf ? seam_elf_build_id(elf, id) : 0;
+	struct seam_image *im =
+		len ? seam_image_by_id(images, id, len) : by_stat(images, st);
+	int err = 0;
+
+	if (!im)
+		im = add(images, st, id, len);
+	if (!im || im->is_open)
+		seam_elf_close(elf);
+	else
+		err = fill(images, im, elf);
+	if (!im || err)
+		return -ENOMEM;
+	*ret = im;
+	return 0;
+}
+
+int seam_image_of_fd(struct seam_images *images, int fd,
+		     struct seam_image **ret)
 {
 	struct seam_elf *elf = NULL;
 	struct seam_image *im;
-	uint8_t id[SEAM_BUILD_ID_MAX];
-	struct stat st;
-	size_t len;
+	struct stat st, then;
+	int err;
 
 	if (fstat(fd, &st))
-		return NULL;
+		return -errno;
 	im = by_stat(images, &st);
-	if (im)
-		return im;
-	/* Copied: a library may be written over while we have it mapped. */
-	if (!seam_elf_open_fd(fd, SEAM_ELF_COPY, &elf, NULL)) {
-		len = seam_elf_build_id(elf, id);
-		im = seam_image_by_id(images, id, len);
-		if (im) {
-			seam_elf_close(elf);
-			return im;
-		}
+	if (im && im->is_open) {
+		*ret = im;
+		return 0;
 	}
-	im = add(images, elf);
-	if (im) {
-		im->dev = st.st_dev;
-		im->ino = st.st_ino;
-		im->size = (uint64_t)st.st_size;
-		im->ctime_ns = seam_image_ctime_ns(&st);
+	err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, NULL);
+	if (err && err != -EINVAL)
+		return err;
+	/* What was read while it was written is neither of two files. */
+	if (fstat(fd, &then) ||
+	    seam_image_ctime_ns(&then) != seam_image_ctime_ns(&st) ||
+	    then.st_size != st.st_size) {
+		seam_elf_close(elf);
+		return -ESTALE;
 	}
-	return im;
+	return seam_image_of_elf(images, &st, elf, ret);
 }
 
 /* The end of the last section header, where images end as they lie. */
@@ -94,55 +237,47 @@ static size_t vdso_size(const Elf64_Ehdr *ehdr)
 	return size < VDSO_MAX ? size : 0;
 }
 
-struct seam_image *seam_image_vdso(struct seam_images *images)
+int seam_vdso_open(struct seam_elf **ret)
 {
 	const Elf64_Ehdr *ehdr =
 		(const Elf64_Ehdr *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+	int err;
+
+	if (!ehdr || !vdso_size(ehdr))
+		return -ENOENT;
+	err = seam_elf_open_mem(ehdr, vdso_size(ehdr), ret, NULL);
+	return err && err != -ENOMEM ? -ENOENT : err;
+}
+
+int seam_image_vdso(struct seam_images *images, struct seam_image **ret)
+{
+	const struct stat none = {0};
 	struct seam_elf *elf = NULL;
-	struct seam_image *im;
-	uint8_t id[SEAM_BUILD_ID_MAX];
+	int err = seam_vdso_open(&elf);
 
-	if (!ehdr || !vdso_size(ehdr) ||
-	    seam_elf_open_mem(ehdr, vdso_size(ehdr), &elf, NULL))
-		return NULL;
-	im = seam_image_by_id(images, id, seam_elf_build_id(elf, id));
-	if (!im)
-		return add(images, elf);
-	seam_elf_close(elf);
-	return im;
+	return err ? err : seam_image_of_elf(images, &none, elf, ret);
 }
 
-struct seam_cfi *seam_image_cfi(struct seam_image *image)
+static void image_free(struct seam_images *images, struct seam_image *im)
 {
-	if (!image->cfi_tried) {
-		image->cfi_tried = 1;
-		if (image->elf && seam_cfi_open(image->elf, &image->cfi, NULL))
-			image->cfi = NULL;
-	}
-	return image->cfi;
+	empty(images, im);
+	take_out_of_order(images, im);
+	free(im);
 }
 
-const struct seam_derived *seam_image_derived(struct seam_image *image)
+void seam_images_release(struct seam_images *images)
 {
-	if (!image->derived_tried) {
-		image->derived_tried = 1;
-		if (image->elf &&
-		    seam_derived_build(image->elf, seam_image_cfi(image),
-				       &image->derived))
-			image->derived = NULL;
+	struct seam_image *im = images->oldest, *newer;
+
+	for (; im; im = newer) {
+		newer = im->newer;
+		if (!im->refs)
+			image_free(images, im);
 	}
-	return image->derived;
 }
 
 void seam_images_fini(struct seam_images *images)
 {
-	while (images->first) {
-		struct seam_image *im = images->first;
-
-		images->first = im->next;
-		seam_derived_free(im->derived);
-		seam_cfi_close(im->cfi);
-		seam_elf_close(im->elf);
-		free(im);
-	}
+	while (images->newest)
+		image_free(images, images->newest);
 }

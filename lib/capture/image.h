@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Files that are mapped: opened once for each build-id (or path, where a
- * file has none), with their CFI, and kept.
+ * Files that are mapped, for the unwinding of stack copies: opened once for
+ * each build-id (or inode, where a file has none) and kept as long as a
+ * mapping names them, so that a stack can be unwound though its file was
+ * replaced since.
+ *
+ * What is kept is a copy, since a file may be written over or cut short by
+ * others, which a mapping would follow, to wrong rules or SIGBUS. But only of
+ * CFI, its index and derived rules, some tenth of a file; and all together
+ * within a budget, the least recently used out first. An image that was taken
+ * out is opened again when it is needed, if its file is still the same.
  */
 #ifndef SEAM_LIB_CAPTURE_IMAGE_H
 #define SEAM_LIB_CAPTURE_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -14,37 +23,61 @@
 #include "cfi/derive.h"
 #include "elf/elf.h"
 
+/* 20 times cc1plus. One image may be larger; it is then the only one. */
+#define SEAM_IMAGES_BUDGET (128u << 20)
+
 struct seam_image {
-	struct seam_image *next;
+	struct seam_image *newer, *older; /* by use */
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	size_t build_id_len;
 	uint64_t dev, ino, size, ctime_ns; /* where there is no build-id */
-	struct seam_elf *elf; /* NULL: cannot be read as ELF */
-	struct seam_cfi *cfi; /* NULL: none; see seam_image_cfi */
-	int cfi_tried;
-	struct seam_derived *derived; /* NULL: none; see seam_image_derived */
-	int derived_tried;
+	uint32_t refs; /* mappings that name it */
+	bool is_open; /* else taken out: nothing below is there */
+	size_t bytes; /* of memory that it has */
+	struct seam_elf *elf; /* NULL: cannot be read as ELF. Trimmed. */
+	struct seam_cfi *cfi; /* NULL: none */
+	struct seam_derived *derived; /* NULL: none */
+};
+
+struct seam_images_stats {
+	uint64_t n, bytes, bytes_max; /* open now; the most at a time */
+	uint64_t evicted; /* for the budget */
+	uint64_t gone; /* of these, not to be had again */
 };
 
 struct seam_images {
-	struct seam_image *first;
+	struct seam_image *newest, *oldest;
+	size_t budget; /* bytes; 0: SEAM_IMAGES_BUDGET */
+	struct seam_images_stats stats;
 };
 
-/* The image of an open file, which may be closed then. NULL: no memory. */
-struct seam_image *seam_image_of_fd(struct seam_images *images, int fd);
-/* By build-id, if it has been opened before. */
-struct seam_image *seam_image_by_id(const struct seam_images *images,
-				    const uint8_t *build_id, size_t len);
-/* This kernel's vDSO. */
-struct seam_image *seam_image_vdso(struct seam_images *images);
-/* Its CFI, opened when first asked for; NULL if it has none. */
-struct seam_cfi *seam_image_cfi(struct seam_image *image);
-/* Its rules for code without CFI, made when first asked for. */
-const struct seam_derived *seam_image_derived(struct seam_image *image);
+/*
+ * All three give an open image, and take others out for it if need be. Return:
+ * 0 or -errno; no ELF file is no error, its image has no elf.
+ */
+int seam_image_of_fd(struct seam_images *images, int fd,
+		     struct seam_image **ret);
+/* Takes an elf opened with SEAM_ELF_PARTS (NULL: the file is none) and trims
+ * it. st: of the file it was read from. */
+int seam_image_of_elf(struct seam_images *images, const struct stat *st,
+		      struct seam_elf *elf, struct seam_image **ret);
+int seam_image_vdso(struct seam_images *images, struct seam_image **ret);
+
 /* When a file last changed. Not the mtime: whoever installs a file may set
  * that, and some set the same one for all files, while inode numbers are used
  * again at once. */
 uint64_t seam_image_ctime_ns(const struct stat *st);
+
+/* If it has been opened before; perhaps taken out since. */
+struct seam_image *seam_image_by_id(const struct seam_images *images,
+				    const uint8_t *build_id, size_t len);
+void seam_image_used(struct seam_images *images, struct seam_image *image);
+
+/* Forgets images that no mapping names. */
+void seam_images_release(struct seam_images *images);
 void seam_images_fini(struct seam_images *images);
+
+/* This kernel's vDSO. Return: 0, -ENOENT or -ENOMEM. */
+int seam_vdso_open(struct seam_elf **ret);
 
 #endif

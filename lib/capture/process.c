@@ -2,9 +2,6 @@
 #include "capture/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "capture/target.h"
 
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
 #define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
@@ -48,10 +46,18 @@ struct comm_record {
 	uint32_t pid, tid;
 };
 
+static void name_image(struct seam_map *map, struct seam_image *image)
+{
+	map->image = image;
+	image->refs++;
+}
+
 static void map_free(void *value)
 {
 	struct seam_map *map = value;
 
+	if (map->image)
+		map->image->refs--;
 	free(map->path);
 	free(map);
 }
@@ -69,6 +75,10 @@ static void *map_copy(const void *value)
 		free(map);
 		return NULL;
 	}
+	if (map->image)
+		name_image(map, map->image);
+	/* What a parent has no way to its child may have. */
+	map->failed = false;
 	return map;
 }
 
@@ -194,87 +204,40 @@ int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
 		return 0;
 	case PERF_RECORD_COMM:
 		p = seam_process_find(ps, comm->pid);
-		if (p && (header->misc & PERF_RECORD_MISC_COMM_EXEC))
+		if (p && (header->misc & PERF_RECORD_MISC_COMM_EXEC)) {
 			seam_ranges_fini(&p->maps, &map_ops);
+			p->exited_ns = 0; /* the first thread ended in it */
+		}
 		return 0;
 	}
 	return 0;
 }
 
-struct forget {
-	struct seam_processes *ps;
-	uint64_t before_ns;
-	uint32_t pids[64];
-	size_t n;
-};
-
-static void collect_dead(void *ctx, uint64_t id, void *value)
+/* The end of a first thread is not that of its process. Asked again later:
+ * the last thread's end is not told of so. */
+static bool is_over(void *ctx, uint64_t pid, void *value)
 {
-	const struct seam_process *p = value;
-	struct forget *f = ctx;
+	const uint64_t *now_ns = ctx;
+	struct seam_process *p = value;
 
-	if (p->exited_ns && p->exited_ns < f->before_ns &&
-	    f->n < sizeof(f->pids) / sizeof(f->pids[0]))
-		f->pids[f->n++] = (uint32_t)id;
+	if (!p->exited_ns || p->exited_ns + SEAM_KEEP_DEAD_NS >= *now_ns)
+		return false;
+	if (!seam_task_gone((uint32_t)pid)) {
+		p->exited_ns = *now_ns;
+		return false;
+	}
+	process_free(p);
+	return true;
 }
 
-void seam_processes_forget(struct seam_processes *ps, uint64_t before_ns)
+void seam_processes_forget(struct seam_processes *ps, uint64_t now_ns)
 {
-	struct forget f = {.ps = ps, .before_ns = before_ns};
-
-	do {
-		f.n = 0;
-		seam_idmap_each(&ps->by_pid, collect_dead, &f);
-		for (size_t i = 0; i < f.n; i++)
-			process_free(seam_idmap_remove(&ps->by_pid, f.pids[i]));
-	} while (f.n);
+	seam_idmap_sweep(&ps->by_pid, is_over, &now_ns);
 }
 
 void seam_processes_fini(struct seam_processes *ps)
 {
 	seam_idmap_fini(&ps->by_pid, process_free);
-}
-
-/* A regular file, or nothing: opening a pipe may wait for ever, and opening
- * a device may do things to it. The path is another's to choose. */
-static int open_regular(const char *path)
-{
-	int at = open(path, O_PATH | O_CLOEXEC), fd = -ENOENT;
-	struct stat st;
-	char again[32];
-
-	if (at < 0)
-		return -errno;
-	if (!fstat(at, &st) && S_ISREG(st.st_mode)) {
-		snprintf(again, sizeof(again), "/proc/self/fd/%d", at);
-		fd = open(again, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			fd = -errno;
-	}
-	close(at);
-	return fd;
-}
-
-int seam_open_mapped(uint32_t pid, uint64_t start, uint64_t end)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64,
-		 pid, start, end);
-	return open_regular(path);
-}
-
-int seam_open_path(uint32_t pid, const char *path)
-{
-	char rooted[4200];
-	int fd;
-
-	if (path[0] != '/')
-		return -ENOENT;
-	/* The process may have another root; when it is gone, try ours. */
-	snprintf(rooted, sizeof(rooted), "/proc/%u/root%s", pid, path);
-	fd = open_regular(rooted);
-	return fd < 0 ? open_regular(path) : fd;
 }
 
 /* The kernel may stamp a file with its last tick: of at least 100 Hz. */
@@ -302,34 +265,66 @@ static bool right_image(const struct seam_map *map, const struct seam_image *im)
 		 !memcmp(im->build_id, map->build_id, map->build_id_len)));
 }
 
+/* Opens the file behind fd for the mapping, if it is the right one: the same
+ * as before, if its image was taken out. */
+static int try_fd(struct seam_processes *ps, struct seam_map *map, int fd)
+{
+	struct seam_image *im;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = right_file(map, fd) ? seam_image_of_fd(ps->images, fd, &im)
+				  : -ESTALE;
+	close(fd);
+	if (err)
+		return err;
+	if (map->image)
+		return im == map->image ? 0 : -ESTALE;
+	if (!right_image(map, im))
+		return -ESTALE;
+	name_image(map, im);
+	return 0;
+}
+
+static int try_vdso(struct seam_processes *ps, struct seam_map *map)
+{
+	struct seam_image *im;
+	int err = seam_image_vdso(ps->images, &im);
+
+	if (!err && !map->image)
+		name_image(map, im);
+	return err;
+}
+
+static bool is_open(const struct seam_map *map)
+{
+	return map->image && map->image->is_open;
+}
+
 static void open_image(struct seam_processes *ps, const struct seam_process *p,
 		       struct seam_map *map)
 {
-	int fds[2];
+	int err;
 
-	map->tried = true;
-	if (!strcmp(map->path, "[vdso]")) {
-		map->image = seam_image_vdso(ps->images);
-		return;
-	}
-	map->image =
-		seam_image_by_id(ps->images, map->build_id, map->build_id_len);
-	if (map->image)
-		return;
-	fds[0] = seam_open_mapped(p->pid, map->start, map->end);
-	fds[1] = seam_open_path(p->pid, map->path);
-	for (int i = 0; i < 2; i++) {
-		struct seam_image *im;
+	if (!map->image) {
+		struct seam_image *im = seam_image_by_id(
+			ps->images, map->build_id, map->build_id_len);
 
-		if (fds[i] < 0)
-			continue;
-		if (!map->image && right_file(map, fds[i])) {
-			im = seam_image_of_fd(ps->images, fds[i]);
-			if (right_image(map, im))
-				map->image = im;
-		}
-		close(fds[i]);
+		if (im)
+			name_image(map, im);
+		if (is_open(map))
+			return;
 	}
+	if (!strcmp(map->path, "[vdso]"))
+		err = try_vdso(ps, map);
+	else
+		err = try_fd(ps, map,
+			     seam_open_mapped(p->pid, map->start, map->end));
+	if (err && err != -ENOMEM)
+		err = try_fd(ps, map, seam_open_path(p->pid, map->path));
+	map->failed = err;
+	ps->images->stats.gone += err && map->image;
 }
 
 struct seam_map *seam_process_map(struct seam_processes *ps,
@@ -345,8 +340,10 @@ struct seam_map *seam_process_map(struct seam_processes *ps,
 	map->off += range->start - map->start;
 	map->start = range->start;
 	map->end = range->end;
-	if (!map->tried)
+	if (!is_open(map) && !map->failed)
 		open_image(ps, p, map);
+	if (is_open(map))
+		seam_image_used(ps->images, map->image);
 	return map;
 }
 
@@ -359,6 +356,5 @@ void seam_process_know(struct seam_process *p, uint64_t start,
 	if (!map || range->start != start || map->image ||
 	    !right_image(map, image))
 		return;
-	map->image = image;
-	map->tried = true;
+	name_image(map, image);
 }

@@ -15,6 +15,9 @@
 #include "base/ranges.h"
 #include "capture/image.h"
 
+/* A process that ended may still have records on the way. */
+#define SEAM_KEEP_DEAD_NS 5000000000ULL
+
 /* One executable mapping, or what others have left of it. start, end and off
  * are true of what seam_process_map returns. */
 struct seam_map {
@@ -23,14 +26,14 @@ struct seam_map {
 	uint8_t build_id_len; /* 0: not told; then: */
 	uint64_t ino, since_ns; /* the file's, and since when, in real time */
 	char *path;
-	struct seam_image *image; /* opened when first needed */
-	bool tried;
+	struct seam_image *image; /* opened when needed; NULL: not yet */
+	bool failed; /* to open it: not tried again */
 };
 
 struct seam_process {
 	uint32_t pid;
 	struct seam_ranges maps; /* struct seam_map */
-	uint64_t exited_ns; /* 0: lives */
+	uint64_t exited_ns; /* its first thread; 0: lives */
 };
 
 struct seam_processes {
@@ -46,8 +49,8 @@ struct seam_process *seam_process_find(const struct seam_processes *ps,
 /* Follows one sideband record. Return: 0 or -ENOMEM. */
 int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
 			  const struct perf_event_header *header);
-/* Forgets processes that ended before a time. */
-void seam_processes_forget(struct seam_processes *ps, uint64_t before_ns);
+/* Forgets processes that ended SEAM_KEEP_DEAD_NS before now, or earlier. */
+void seam_processes_forget(struct seam_processes *ps, uint64_t now_ns);
 void seam_processes_fini(struct seam_processes *ps);
 
 /* The mapping of an address, with its image opened if it can be. */
@@ -58,13 +61,5 @@ struct seam_map *seam_process_map(struct seam_processes *ps,
  * its path. */
 void seam_process_know(struct seam_process *p, uint64_t start,
 		       struct seam_image *image);
-
-/*
- * Opens the file of a mapping: through the process while it lives, else by
- * its path. Return: a descriptor, or -errno. The caller checks that it is
- * the right file.
- */
-int seam_open_mapped(uint32_t pid, uint64_t start, uint64_t end);
-int seam_open_path(uint32_t pid, const char *path);
 
 #endif

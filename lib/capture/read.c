@@ -12,44 +12,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "capture/session-priv.h"
 
-/* pid, and the parent's for FORK: where records of both kinds have them. */
-static uint32_t record_pid(const struct perf_event_header *h, int word)
+/* 1, 0 or -ENOMEM. */
+static int is_followed(struct seam_session *s,
+		       const struct seam_side_record *rec)
 {
-	uint32_t pid;
-
-	memcpy(&pid, (const uint8_t *)(h + 1) + 4 * word, sizeof(pid));
-	return pid;
-}
-
-static bool is_followed(struct seam_session *s,
-			const struct perf_event_header *h)
-{
-	if (s->client.tasks == SEAM_TASKS_ALL || h->type == PERF_RECORD_LOST)
-		return true;
-	if (h->type == PERF_RECORD_FORK &&
-	    seam_idmap_get(&s->followed, record_pid(h, 1)) &&
-	    seam_idmap_put(&s->followed, record_pid(h, 0), s))
-		return false;
-	return seam_idmap_get(&s->followed, record_pid(h, 0)) != NULL;
+	if (s->client.tasks == SEAM_TASKS_ALL ||
+	    rec->header->type == PERF_RECORD_LOST)
+		return 1;
+	return seam_followed_record(&s->followed, rec->time_ns, rec->header);
 }
 
 /* Hands out the records of followed processes, which stay at the front of
- * side. Return: how many those are. */
-static size_t give_records(struct seam_session *s,
-			   struct seam_side_record *side, size_t n)
+ * side. Return: how many those are, or -ENOMEM. */
+static long give_records(struct seam_session *s, struct seam_side_record *side,
+			 size_t n)
 {
-	size_t kept = 0;
+	long kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!is_followed(s, side[i].header))
+		int follow = is_followed(s, &side[i]);
+
+		if (follow < 0)
+			return follow;
+		if (!follow)
 			continue;
 		side[kept++] = side[i];
 		if (s->client.on_record)
 			s->client.on_record(s->client.ctx, side[i].time_ns,
 					    side[i].header);
 	}
+	seam_followed_forget(&s->followed, seam_now_ns());
 	return kept;
 }
 
@@ -109,7 +104,9 @@ static int read_copies(struct seam_session *s)
 	n = seam_sideband_read(s->sideband, &side, &s->lost_sideband);
 	if (n < 0)
 		return (int)n;
-	n = (long)give_records(s, side, (size_t)n);
+	n = give_records(s, side, (size_t)n);
+	if (n < 0)
+		return (int)n;
 	if (!err)
 		err = seam_worker_give(s->worker, &s->copies, &s->held, side,
 				       (size_t)n);
@@ -308,5 +305,11 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->tables_gone = t.gone;
 	ret->tables_none = t.none;
 	ret->tables_too_big = t.too_big;
+	ret->tables_forgotten = t.forgotten;
+	ret->images = t.images.n;
+	ret->image_bytes = t.images.bytes;
+	ret->image_bytes_max = t.images.bytes_max;
+	ret->images_evicted = t.images.evicted;
+	ret->images_gone = t.images.gone;
 	return 0;
 }

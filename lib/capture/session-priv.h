@@ -3,8 +3,8 @@
 #ifndef SEAM_LIB_CAPTURE_SESSION_PRIV_H
 #define SEAM_LIB_CAPTURE_SESSION_PRIV_H
 
-#include "base/idmap.h"
 #include "capture/batch.h"
+#include "capture/followed.h"
 #include "capture/kernel.h"
 #include "capture/process.h"
 #include "capture/session.h"
@@ -23,7 +23,7 @@ struct seam_session {
 	struct seam_images images;
 	struct seam_processes processes;
 	struct seam_tables *tables;
-	struct seam_idmap followed; /* pids whose records are delivered */
+	struct seam_followed followed; /* whose records are delivered */
 	struct seam_strip strip; /* for tracepoints */
 	uint64_t start_ns;
 	bool running;

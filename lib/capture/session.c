@@ -12,6 +12,7 @@
 #include "capture/fail.h"
 #include "capture/session-priv.h"
 #include "capture/synth.h"
+#include "capture/target.h"
 
 _Static_assert(SEAM_CLIENT_MAX_FRAMES == SEAM_MAX_FRAMES, "one limit");
 
@@ -34,43 +35,23 @@ int seam_session_open(const struct seam_session_opts *opts,
 	return 0;
 }
 
-/* The process that a thread belongs to; 0: it is gone. */
-static uint32_t tgid_of(uint32_t tid)
-{
-	char path[64], line[128];
-	unsigned tgid = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tgid: %u", &tgid) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return tgid;
-}
-
-static int follow(struct seam_session *s, uint32_t pid)
-{
-	return seam_idmap_put(&s->followed, pid, s);
-}
-
 static int follow_targets(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	for (size_t i = 0; i < s->client.n_ids; i++) {
-		uint32_t id = s->client.ids[i], tgid = tgid_of(id);
+		uint32_t id = s->client.ids[i], tgid = seam_task_process(id);
 		bool process = s->client.tasks == SEAM_TASKS_PROCESSES;
 		int err;
 
 		if (!tgid || (process && tgid != id))
 			return seam_fail(reterr, -ESRCH, "there is no %s %u",
 					 process ? "process" : "thread", id);
-		err = follow(s, tgid);
+		err = seam_followed_add(&s->followed, tgid);
 		if (err)
 			return err;
 	}
-	return s->client.child ? follow(s, s->client.child) : 0;
+	return s->client.child
+		       ? seam_followed_add(&s->followed, s->client.child)
+		       : 0;
 }
 
 static int open_events(struct seam_session *s, struct seam_errinfo *reterr)
@@ -213,7 +194,7 @@ static int synthesize(struct seam_session *s)
 		return err;
 	if (s->client.tasks == SEAM_TASKS_ALL)
 		return seam_synth_all(&sy);
-	seam_idmap_each(&s->followed, synth_followed, &ctx);
+	seam_idmap_each(&s->followed.by_pid, synth_followed, &ctx);
 	return ctx.err;
 }
 
@@ -310,7 +291,7 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	seam_sideband_close(s->sideband);
 	seam_processes_fini(&s->processes);
 	seam_images_fini(&s->images);
-	seam_idmap_fini(&s->followed, NULL);
+	seam_followed_fini(&s->followed);
 	seam_strip_fini(&s->strip);
 	seam_batch_fini(&s->samples);
 	seam_batch_fini(&s->copies);

@@ -3,13 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "capture/absent.h"
+#include "capture/target.h"
 #include "core/sframe-read.h"
 #include "table/table.h"
 
@@ -27,6 +29,7 @@ struct seam_tables {
 	uint64_t first, last; /* the arena's part for tables */
 	struct loaded *loaded; /* by offset */
 	size_t n;
+	struct seam_absent absent; /* keys answered without a table */
 	uint32_t next_id;
 	struct seam_tables_stats stats; /* of whoever answers */
 	pthread_mutex_t lock;
@@ -64,6 +67,7 @@ struct seam_tables *seam_tables_close(struct seam_tables *t)
 	if (!t)
 		return NULL;
 	seam_table_cache_close(t->cache);
+	seam_absent_fini(&t->absent);
 	free(t->loaded);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
@@ -92,49 +96,120 @@ static uint64_t find_gap(const struct seam_tables *t, uint64_t size,
 	return 0;
 }
 
-/* Takes the least recently used table out. */
-static bool evict_one(struct seam_tables *t)
+/* --- making room --- */
+
+/* When BPF last met a key; 0: it does not know it. */
+static uint64_t used_ns(void *ctx, const struct seam_file_key *key)
 {
-	uint64_t oldest = UINT64_MAX;
-	size_t victim = t->n;
+	struct seam_tables *t = ctx;
+	struct seam_table_ref ref;
 
-	for (size_t i = 0; i < t->n; i++) {
-		struct seam_table_ref ref;
+	return seam_kernel_table_get(t->kernel, key, &ref) ? 0 : ref.used_ns;
+}
 
-		if (seam_kernel_table_get(t->kernel, &t->loaded[i].key, &ref))
-			ref.used_ns = 0;
-		if (ref.used_ns < oldest) {
-			oldest = ref.used_ns;
-			victim = i;
-		}
-	}
-	if (victim == t->n)
-		return false;
-	seam_kernel_table_drop(t->kernel, &t->loaded[victim].key);
-	/* Unwinds under way see the generation move, and begin again. */
-	seam_kernel_tables_changed(t->kernel);
-	t->stats.bytes -= t->loaded[victim].size;
+static void drop(void *ctx, const struct seam_file_key *key)
+{
+	struct seam_tables *t = ctx;
+
+	seam_kernel_table_drop(t->kernel, key);
+}
+
+struct use {
+	uint64_t used_ns;
+	size_t at; /* in loaded */
+};
+
+static int by_use(const void *va, const void *vb)
+{
+	const struct use *a = va, *b = vb;
+
+	return a->used_ns < b->used_ns ? -1 : a->used_ns > b->used_ns;
+}
+
+static void take_out(struct seam_tables *t, struct loaded *loaded)
+{
+	seam_kernel_table_drop(t->kernel, &loaded->key);
+	t->stats.bytes -= loaded->size;
 	t->stats.loaded--;
 	t->stats.evicted++;
-	memmove(&t->loaded[victim], &t->loaded[victim + 1],
-		(t->n - victim - 1) * sizeof(*t->loaded));
-	t->n--;
-	return true;
+	loaded->size = 0;
+}
+
+/* Takes out the least recently used tables, so many. */
+static int evict(struct seam_tables *t, size_t count)
+{
+	struct use *uses = t->n ? calloc(t->n, sizeof(*uses)) : NULL;
+	size_t to = 0;
+
+	if (!uses)
+		return t->n ? -ENOMEM : -ENOSPC;
+	for (size_t i = 0; i < t->n; i++)
+		uses[i] = (struct use){used_ns(t, &t->loaded[i].key), i};
+	qsort(uses, t->n, sizeof(*uses), by_use);
+	for (size_t i = 0; i < count; i++)
+		take_out(t, &t->loaded[uses[i].at]);
+	free(uses);
+	/* Unwinds under way see the generation move, and begin again. */
+	seam_kernel_tables_changed(t->kernel);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->loaded[i].size)
+			t->loaded[to++] = t->loaded[i];
+	t->n = to;
+	return 0;
+}
+
+/* A place in the arena, and in the list. */
+static int find_place(struct seam_tables *t, uint64_t size,
+		      uint64_t *ret_offset, size_t *ret_at)
+{
+	int err = 0;
+
+	if (t->n >= SEAM_TABLES_MAX)
+		err = evict(t, SEAM_TABLES_MAX / 8);
+	while (!err && !(*ret_offset = find_gap(t, size, ret_at)))
+		err = evict(t, 1 + t->n / 64);
+	return err;
+}
+
+/* --- answers --- */
+
+/*
+ * NONE: such a frame ends the stack. ASKED: the stack is copied, at each
+ * sample, for the library to unwind. want: what the caller has reason for;
+ * what may be had soon is copied all the same.
+ */
+static int answer_without(struct seam_tables *t,
+			  const struct seam_file_key *key,
+			  enum seam_table_state want, enum seam_absence why)
+{
+	const struct seam_absent_ops ops = {used_ns, drop, t};
+	const struct seam_absent_new new = {*key, why, seam_now_ns()};
+	struct seam_table_ref ref = {.state = want, .used_ns = new.now_ns};
+	uint32_t failed;
+	int n = seam_absent_add(&t->absent, &new, &ops, &failed);
+
+	if (n < 0)
+		return n;
+	t->stats.forgotten += (uint64_t)n;
+	if (why == SEAM_ABSENT_GONE && failed < SEAM_ABSENT_COPIES)
+		ref.state = SEAM_TABLE_ASKED;
+	return seam_kernel_table_put(t->kernel, key, &ref);
 }
 
 static int note_none(struct seam_tables *t, const struct seam_file_key *key)
 {
-	struct seam_table_ref ref = {.state = SEAM_TABLE_NONE};
-
 	t->stats.none++;
-	return seam_kernel_table_put(t->kernel, key, &ref);
+	return answer_without(t, key, SEAM_TABLE_NONE, SEAM_ABSENT_NO_CFI);
 }
 
 /* Places a table's bytes and makes them known under the key. */
 static int load(struct seam_tables *t, const struct seam_file_key *key,
 		const uint8_t *bytes, size_t size)
 {
-	struct seam_table_ref ref = {.state = SEAM_TABLE_LOADED};
+	struct seam_table_ref ref = {
+		.state = SEAM_TABLE_LOADED,
+		.used_ns = seam_now_ns(),
+	};
 	struct loaded *loaded;
 	struct seam_sframe sf;
 	uint64_t offset;
@@ -144,18 +219,17 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 	if (seam_sframe_open(&sf, bytes, size))
 		return -EINVAL;
 	if (size > t->last - t->first) {
-		/* Asked for ever: its stacks come as copies. */
-		ref.state = SEAM_TABLE_ASKED;
 		t->stats.too_big++;
-		return seam_kernel_table_put(t->kernel, key, &ref);
+		return answer_without(t, key, SEAM_TABLE_ASKED,
+				      SEAM_ABSENT_NO_CFI);
 	}
 	loaded = realloc(t->loaded, (t->n + 1) * sizeof(*loaded));
 	if (!loaded)
 		return -ENOMEM;
 	t->loaded = loaded;
-	while (!(offset = find_gap(t, size, &at)))
-		if (!evict_one(t))
-			return -ENOSPC;
+	err = find_place(t, size, &offset, &at);
+	if (err)
+		return err;
 	memcpy(t->arena + offset, bytes, size);
 	ref.id = t->next_id++;
 	ref.offset = (uint32_t)offset;
@@ -166,6 +240,7 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 	err = seam_kernel_table_put(t->kernel, key, &ref);
 	if (err)
 		return err;
+	seam_absent_remove(&t->absent, key);
 	memmove(&t->loaded[at + 1], &t->loaded[at],
 		(t->n - at) * sizeof(*t->loaded));
 	t->loaded[at] = (struct loaded){*key, offset, size};
@@ -177,17 +252,17 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 	return 0;
 }
 
-static int load_image(struct seam_tables *t, const struct seam_file_key *key,
-		      const struct seam_image *image)
+/* elf NULL: the file is none. */
+static int load_elf(struct seam_tables *t, const struct seam_file_key *key,
+		    const struct seam_elf *elf)
 {
 	uint8_t *bytes;
 	size_t size;
 	int err;
 
-	if (!image->elf)
+	if (!elf)
 		return note_none(t, key);
-	err = seam_table_load_kernel(t->cache, image->elf, &bytes, &size, NULL,
-				     NULL);
+	err = seam_table_load_kernel(t->cache, elf, &bytes, &size, NULL, NULL);
 	if (err == -ENOENT || err == -EINVAL)
 		return note_none(t, key);
 	if (err)
@@ -197,36 +272,31 @@ static int load_image(struct seam_tables *t, const struct seam_file_key *key,
 	return err;
 }
 
-static bool same_key(const struct seam_file_key *a,
-		     const struct seam_file_key *b)
-{
-	return !memcmp(a, b, sizeof(*a));
-}
-
 /* BPF is asked: user space sees another inode on some file systems. */
 static bool is_file(struct seam_kernel *k, const struct seam_file_key *key,
 		    int fd)
 {
 	struct seam_file_key now;
 
-	return !seam_kernel_key_of_fd(k, fd, &now) && same_key(key, &now);
+	return !seam_kernel_key_of_fd(k, fd, &now) &&
+	       !memcmp(key, &now, sizeof(now));
 }
 
-/* Loads the file behind fd if it is the one that the key names, before it is
- * read and after. */
+/*
+ * Makes a table of the file behind fd, if that is what the key names once it
+ * has been read. *ret: what was read, whether or not there is a table of it:
+ * the caller's to close; NULL: no ELF file, or it could not be read.
+ */
 static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
-		   int fd)
+		   int fd, struct seam_elf **ret)
 {
-	struct seam_image *image;
+	int err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, ret, NULL);
 
-	if (!is_file(t->kernel, key, fd))
-		return -ESTALE;
-	image = seam_image_of_fd(t->processes->images, fd);
-	if (!image)
-		return -ENOMEM;
-	if (!is_file(t->kernel, key, fd))
-		return -ESTALE;
-	return load_image(t, key, image);
+	if (err)
+		*ret = NULL;
+	if (err && err != -EINVAL && err != -EFBIG)
+		return err;
+	return is_file(t->kernel, key, fd) ? load_elf(t, key, *ret) : -ESTALE;
 }
 
 int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
@@ -242,6 +312,20 @@ int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
 	return -ESTALE;
 }
 
+/* Keeps of the file what copies are unwound with: the stack that asked is in
+ * one. Takes elf. */
+static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
+		      struct seam_image **ret)
+{
+	struct stat st;
+	int err = fstat(fd, &st) ? -errno : 0;
+
+	if (err)
+		seam_elf_close(elf);
+	return err ? err
+		   : seam_image_of_elf(t->processes->images, &st, elf, ret);
+}
+
 /*
  * The file was the right one when it was opened, so copies of the process's
  * stack are unwound with it, whatever became of it since. The table is for
@@ -250,73 +334,101 @@ int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
 static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
 		     struct seam_process *p, int fd)
 {
-	struct seam_image *image = seam_image_of_fd(t->processes->images, fd);
+	struct seam_image *image;
+	struct seam_elf *elf;
+	int err = load_fd(t, &miss->key, fd, &elf);
 
-	if (!image)
+	if (elf && keep_image(t, fd, elf, &image))
 		return -ENOMEM;
-	if (p)
+	if (elf && p)
 		seam_process_know(p, miss->start, image);
-	if (!is_file(t->kernel, &miss->key, fd))
-		return -ESTALE;
-	return load_image(t, &miss->key, image);
+	return err;
+}
+
+/* The same for a file that was only found now, and may be another. Closes
+ * fd. */
+static int load_found(struct seam_tables *t, const struct seam_file_key *key,
+		      int fd)
+{
+	struct seam_image *image;
+	struct seam_elf *elf = NULL;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = is_file(t->kernel, key, fd) ? load_fd(t, key, fd, &elf) : -ESTALE;
+	if (err)
+		seam_elf_close(elf);
+	else if (elf)
+		err = keep_image(t, fd, elf, &image);
+	close(fd);
+	return err;
+}
+
+/* Whether the library can unwind through the mapping, though not we. */
+static bool has_image(const struct seam_map *map)
+{
+	return map && map->image && map->image->is_open && map->image->cfi;
+}
+
+/* Not to be had through this process: not asked for at each sample, but let
+ * another that maps it ask again some time. */
+static int give_up(struct seam_tables *t, const struct seam_wire_miss *miss,
+		   const struct seam_map *map, bool refused)
+{
+	t->stats.gone++;
+	return answer_without(t, &miss->key,
+			      has_image(map) ? SEAM_TABLE_ASKED
+					     : SEAM_TABLE_NONE,
+			      refused ? SEAM_ABSENT_REFUSED : SEAM_ABSENT_GONE);
 }
 
 /* Tries the ways to the file of a mapping, best first. */
-static int load_mapping(struct seam_tables *t,
-			const struct seam_wire_miss *miss, int held)
+static int answer_file(struct seam_tables *t, const struct seam_wire_miss *miss,
+		       int held)
 {
 	struct seam_process *p =
 		seam_process_find(t->processes, miss->head.pid);
 	struct seam_map *map = NULL;
-	int err = -ENOENT, fd;
-
-	if (held >= 0)
-		return load_held(t, miss, p, held);
-	fd = seam_open_mapped(miss->head.pid, miss->start, miss->end);
-	if (fd >= 0) {
-		err = load_fd(t, &miss->key, fd);
-		close(fd);
-		if (!err)
-			return 0;
-	}
-	if (p)
-		map = seam_process_map(t->processes, p, miss->start);
-	fd = map ? seam_open_path(miss->head.pid, map->path) : -ENOENT;
-	if (fd >= 0) {
-		err = load_fd(t, &miss->key, fd);
-		close(fd);
-	}
-	return err;
-}
-
-static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
-		  int held)
-{
-	struct seam_image *vdso;
+	bool refused = false;
 	int err;
 
-	if (miss->key.kind == SEAM_KEY_VDSO) {
-		vdso = seam_image_vdso(t->processes->images);
-		err = vdso ? load_image(t, &miss->key, vdso)
-			   : note_none(t, &miss->key);
+	if (held >= 0) {
+		err = load_held(t, miss, p, held);
 	} else {
-		err = load_mapping(t, miss, held);
+		int fd = seam_open_mapped(miss->head.pid, miss->start,
+					  miss->end);
+
+		refused = fd == -EPERM || fd == -EACCES;
+		err = load_found(t, &miss->key, fd);
 	}
-	if (err == -ENOMEM)
+	if (!err || err == -ENOMEM)
 		return err;
-	if (err) {
-		/* Not to be had through this process: let the next one that
-		 * maps it ask again. */
-		t->stats.gone++;
-		seam_kernel_table_drop(t->kernel, &miss->key);
-	}
+	if (p)
+		map = seam_process_map(t->processes, p, miss->start);
+	if (map && held < 0)
+		err = load_found(t, &miss->key,
+				 seam_open_path(miss->head.pid, map->path));
+	return err && err != -ENOMEM ? give_up(t, miss, map, refused) : err;
+}
+
+int seam_tables_load_vdso(struct seam_tables *t)
+{
+	const struct seam_file_key key = {.kind = SEAM_KEY_VDSO};
+	struct seam_elf *elf = NULL;
+	int err = seam_vdso_open(&elf);
+
+	if (!err || err == -ENOENT)
+		err = load_elf(t, &key, elf);
+	seam_elf_close(elf);
 	seam_kernel_tables_changed(t->kernel);
-	return 0;
+	return err;
 }
 
 /* What has been counted so far is for other threads to see from here on. */
 static void publish(struct seam_tables *t)
 {
+	t->stats.images = t->processes->images->stats;
 	pthread_mutex_lock(&t->lock);
 	t->published = t->stats;
 	pthread_mutex_unlock(&t->lock);
@@ -328,9 +440,50 @@ int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	int err;
 
 	t->stats.asked++;
-	err = answer(t, miss, held);
+	if (miss->key.kind == SEAM_KEY_VDSO)
+		err = seam_tables_load_vdso(t);
+	else
+		err = answer_file(t, miss, held);
+	seam_kernel_tables_changed(t->kernel);
 	publish(t);
-	return err;
+	return err == -ENOMEM ? err : 0;
+}
+
+void seam_tables_tend(struct seam_tables *t)
+{
+	const struct seam_absent_ops ops = {used_ns, drop, t};
+
+	if (seam_absent_retry(&t->absent, seam_now_ns(), &ops))
+		seam_kernel_tables_changed(t->kernel);
+	publish(t);
+}
+
+int seam_tables_load_path(struct seam_tables *t, const char *path,
+			  struct seam_elf **ret)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct seam_elf *elf = NULL;
+	struct seam_file_key key;
+	struct seam_table_ref ref;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = seam_kernel_key_of_fd(t->kernel, fd, &key);
+	if (!err && !seam_kernel_table_get(t->kernel, &key, &ref))
+		err = -EEXIST;
+	if (!err)
+		err = load_fd(t, &key, fd, &elf);
+	close(fd);
+	if (!err && !elf)
+		err = -EINVAL;
+	if (err) {
+		seam_elf_close(elf);
+		return err;
+	}
+	t->stats.preloaded++;
+	*ret = elf;
+	return 0;
 }
 
 void seam_tables_stats(struct seam_tables *t, struct seam_tables_stats *ret)
@@ -338,107 +491,4 @@ void seam_tables_stats(struct seam_tables *t, struct seam_tables_stats *ret)
 	pthread_mutex_lock(&t->lock);
 	*ret = t->published;
 	pthread_mutex_unlock(&t->lock);
-}
-
-/* --- preloading --- */
-
-static struct seam_image *preload_file(struct seam_tables *t, const char *path)
-{
-	struct seam_file_key key;
-	struct seam_table_ref ref;
-	struct seam_image *image = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return NULL;
-	if (!seam_kernel_key_of_fd(t->kernel, fd, &key) &&
-	    seam_kernel_table_get(t->kernel, &key, &ref) &&
-	    !load_fd(t, &key, fd)) {
-		t->stats.preloaded++;
-		image = seam_image_of_fd(t->processes->images, fd);
-	}
-	close(fd);
-	return image;
-}
-
-/* Where ld.so finds libraries that no cache or RUNPATH places elsewhere;
- * what lies elsewhere is loaded when it is first met. */
-static const char *const library_dirs[] = {
-	"/lib/x86_64-linux-gnu",
-	"/usr/lib/x86_64-linux-gnu",
-	"/lib64",
-	"/usr/lib64",
-	"/lib",
-	"/usr/lib",
-};
-
-#define PRELOAD_DEPTH 8
-
-static void preload_needed(struct seam_tables *t, struct seam_image *image,
-			   int depth);
-
-static void preload_library(struct seam_tables *t, const char *name, int depth)
-{
-	char path[4200];
-
-	for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]);
-	     i++) {
-		snprintf(path, sizeof(path), "%s/%s", library_dirs[i], name);
-		if (access(path, R_OK))
-			continue;
-		preload_needed(t, preload_file(t, path), depth + 1);
-		return;
-	}
-}
-
-/* DT_NEEDED, all the way down; a file that is loaded already ends it. */
-static void preload_needed(struct seam_tables *t, struct seam_image *image,
-			   int depth)
-{
-	Elf *elf = image && image->elf ? seam_elf_libelf(image->elf) : NULL;
-	Elf_Scn *scn = NULL;
-	Elf_Data *data;
-	GElf_Shdr shdr;
-	GElf_Dyn dyn;
-
-	if (!elf || depth > PRELOAD_DEPTH)
-		return;
-	while ((scn = elf_nextscn(elf, scn))) {
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_DYNAMIC)
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (int i = 0; data && gelf_getdyn(data, i, &dyn); i++) {
-			const char *name;
-
-			if (dyn.d_tag != DT_NEEDED)
-				continue;
-			name = elf_strptr(elf, shdr.sh_link, dyn.d_un.d_val);
-			if (name && !strchr(name, '/'))
-				preload_library(t, name, depth);
-		}
-	}
-}
-
-/* The interpreter's path, as PT_INTERP has it. */
-static void preload_interp(struct seam_tables *t, struct seam_image *image)
-{
-	struct seam_elf_section interp;
-
-	if (!seam_elf_section(image->elf, ".interp", &interp) && interp.size &&
-	    interp.data[interp.size - 1] == 0)
-		preload_file(t, (const char *)interp.data);
-}
-
-void seam_tables_preload(struct seam_tables *t, const char *path)
-{
-	struct seam_wire_miss vdso = {.key.kind = SEAM_KEY_VDSO};
-	struct seam_image *image = preload_file(t, path);
-
-	if (image && image->elf) {
-		preload_interp(t, image);
-		preload_needed(t, image, 0);
-	}
-	answer(t, &vdso, -1); /* which nobody asked for */
-	publish(t);
-	seam_kernel_tables_changed(t->kernel);
 }

@@ -11,14 +11,19 @@
 #include "capture/kernel.h"
 #include "capture/process.h"
 
+/* Of the 65,536 that the kernel side's map holds; see SEAM_ABSENT_MAX. */
+#define SEAM_TABLES_MAX 32768
+
 struct seam_tables;
 
 struct seam_tables_stats {
 	uint64_t loaded, bytes, bytes_max; /* now; the most at a time */
 	uint64_t asked, preloaded, none; /* none: files without CFI */
 	uint64_t gone; /* the file could not be had */
+	uint64_t forgotten; /* answers without a table, for want of room */
 	uint64_t evicted; /* for the budget */
 	uint64_t too_big; /* larger than the whole budget */
+	struct seam_images_stats images;
 };
 
 /* cache_dir: see seam_table_cache_open. */
@@ -32,14 +37,25 @@ struct seam_tables *seam_tables_close(struct seam_tables *t);
  * Return: its file, which is the one that the request's key names; -errno.
  */
 int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss);
-/* Answers a request. held: of seam_tables_hold, when the request was new;
- * negative: it gave none. It stays the caller's. */
+/*
+ * Answers a request: BPF asks again only after a table was evicted, or when
+ * seam_tables_tend lets it. held: of seam_tables_hold, when the request was
+ * new; negative: it gave none. It stays the caller's. Return: 0 or -ENOMEM.
+ */
 int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 		       int held);
+/* To be called now and then: lets BPF ask again for what could not be had. */
+void seam_tables_tend(struct seam_tables *t);
+
 /* Loads a program's table, its interpreter's and its libraries', as far as
  * they are found, before it runs. Best effort. */
 void seam_tables_preload(struct seam_tables *t, const char *path);
-/* As of the last answer or preloading; any thread may ask, the rest is for
+/* Its parts. *ret is the caller's to close. -EEXIST: the kernel has it. */
+int seam_tables_load_path(struct seam_tables *t, const char *path,
+			  struct seam_elf **ret);
+int seam_tables_load_vdso(struct seam_tables *t);
+
+/* As of the last answer, or tending; any thread may ask, the rest is for
  * one at a time. */
 void seam_tables_stats(struct seam_tables *t, struct seam_tables_stats *ret);
 

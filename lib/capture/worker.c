@@ -8,12 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "unwind/dump.h"
 
 /* More waiting bytes than this, and copies are lost, counted. */
 #define MAX_WAITING (256u << 20)
-/* A process that ended may still have records on the way. */
-#define KEEP_DEAD_NS 5000000000ULL
+/* Without anything to do it looks after its tables so often. */
+#define TEND_SECONDS 1
 
 struct round {
 	struct round *next;
@@ -66,8 +67,8 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 		return 0;
 	ret->bias = avma - svma;
 	ret->elf = map->image->elf;
-	ret->cfi = seam_image_cfi(map->image);
-	ret->derived = seam_image_derived(map->image);
+	ret->cfi = map->image->cfi;
+	ret->derived = map->image->derived;
 	return 0;
 }
 
@@ -192,20 +193,22 @@ static int work(struct seam_worker *w, struct round *r)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size, side = 0;
-	uint64_t last_ns = 0;
 	int err = 0;
 
 	while (!err && (rec = seam_batch_next(&r->copies, &at, &size))) {
 		err = follow(w, r, &side, rec->time_ns);
 		if (!err)
 			err = on_record(w, r, rec, size);
-		last_ns = rec->time_ns;
 	}
-	if (!err)
-		err = follow(w, r, &side, UINT64_MAX);
-	if (last_ns > KEEP_DEAD_NS)
-		seam_processes_forget(w->processes, last_ns - KEEP_DEAD_NS);
-	return err;
+	return err ? err : follow(w, r, &side, UINT64_MAX);
+}
+
+/* Lets go of what nobody needs any more. */
+static void tend(struct seam_worker *w)
+{
+	seam_processes_forget(w->processes, seam_now_ns());
+	seam_images_release(w->processes->images);
+	seam_tables_tend(w->tables);
 }
 
 static void round_free(struct round *r)
@@ -216,16 +219,28 @@ static void round_free(struct round *r)
 	free(r);
 }
 
-/* The next round; NULL: the end. */
-static struct round *next_round(struct seam_worker *w)
+/* Under the lock: until there is a round, or time to tend, or the end. */
+static void await_round(struct seam_worker *w)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += TEND_SECONDS;
+	while (!w->first && !w->stop &&
+	       !pthread_cond_timedwait(&w->changed, &w->lock, &until))
+		;
+}
+
+/* The next round, NULL: none is there. Return: false at the end. */
+static bool next_round(struct seam_worker *w, struct round **ret)
 {
 	struct round *r;
+	bool more;
 
 	pthread_mutex_lock(&w->lock);
 	w->busy = false;
 	pthread_cond_broadcast(&w->changed);
-	while (!w->first && !w->stop)
-		pthread_cond_wait(&w->changed, &w->lock);
+	await_round(w);
 	r = w->first;
 	if (r) {
 		w->first = r->next;
@@ -234,8 +249,10 @@ static struct round *next_round(struct seam_worker *w)
 		w->waiting -= r->copies.used + r->side_size;
 		w->busy = true;
 	}
+	more = r || !w->stop;
 	pthread_mutex_unlock(&w->lock);
-	return r;
+	*ret = r;
+	return more;
 }
 
 static void *run(void *arg)
@@ -243,11 +260,13 @@ static void *run(void *arg)
 	struct seam_worker *w = arg;
 	struct round *r;
 
-	while ((r = next_round(w))) {
-		size_t held = r->held.n;
-		int err = work(w, r);
+	while (next_round(w, &r)) {
+		size_t held = r ? r->held.n : 0;
+		int err = r ? work(w, r) : 0;
 
-		round_free(r);
+		tend(w);
+		if (r)
+			round_free(r);
 		pthread_mutex_lock(&w->lock);
 		w->held -= held;
 		if (err && !w->err)
@@ -275,6 +294,7 @@ int seam_worker_start(struct seam_processes *processes,
 		      struct seam_worker **ret)
 {
 	struct seam_worker *w = calloc(1, sizeof(*w));
+	pthread_condattr_t clock;
 	int err;
 
 	if (!w)
@@ -284,7 +304,10 @@ int seam_worker_start(struct seam_processes *processes,
 	w->max_frames = max_frames;
 	w->last = &w->first;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->changed, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->changed, &clock);
+	pthread_condattr_destroy(&clock);
 	w->ips = calloc(max_frames, sizeof(*w->ips));
 	err = w->ips ? start_thread(w) : -ENOMEM;
 	if (err) {

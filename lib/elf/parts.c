@@ -7,20 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 int seam_elf_parts_add(struct seam_elf_parts *parts, uint64_t off,
 		       uint64_t size)
 {
 	uint64_t end = size > UINT64_MAX - off ? UINT64_MAX : off + size;
 
-	if (parts->n == parts->room) {
-		size_t room = parts->room ? parts->room * 2 : 16;
-		void *v = reallocarray(parts->v, room, sizeof(*parts->v));
-
-		if (!v)
-			return -ENOMEM;
-		parts->v = v;
-		parts->room = room;
-	}
+	if (seam_grow(&parts->v, parts->n + 1, &parts->room, sizeof(*parts->v)))
+		return -ENOMEM;
 	parts->v[parts->n++] = (struct seam_elf_part){off, end};
 	return 0;
 }

@@ -2,9 +2,10 @@
 #include "record/entries.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "capture/target.h"
 
 /* After this an entry whose stack came has no more late samples, but for
  * exec and exit, which can take long. */
@@ -299,7 +300,10 @@ static bool stale(void *ctx, uint64_t tid, void *value)
 	struct entry *e = value;
 
 	(void)tid;
-	if (e->waiting || e->last_ns + FORGET_NS >= es->now_ns)
+	if (e->last_ns + FORGET_NS >= es->now_ns)
+		return false;
+	/* A task may sleep for long in the entry whose stack is awaited. */
+	if (e->waiting && !seam_task_gone((uint32_t)tid))
 		return false;
 	entry_end(es, e);
 	entry_free(e);
@@ -320,9 +324,9 @@ static void end(void *ctx, uint64_t tid, void *value)
 	struct entry *e = value;
 	/* What still waits now is asleep and was not to be had; of a task
 	 * that is gone, the stack it left was dropped. */
-	bool gone = kill((pid_t)tid, 0) && errno == ESRCH;
-
-	es->sum->end[gone ? SEAM_LOST : SEAM_PENDING] += e->waiting;
+	es->sum->end[seam_task_gone((uint32_t)tid) ? SEAM_LOST
+						   : SEAM_PENDING] +=
+		e->waiting;
 	e->waiting = 0;
 	entry_end(es, e);
 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "capture/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What a task's status says; what it does not say stays as it was. */
+struct status {
+	char state;
+	unsigned tgid, threads;
+};
+
+static void read_status(uint32_t tid, struct status *s)
+{
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "State: %c", &s->state) == 1 ||
+		    sscanf(line, "Tgid: %u", &s->tgid) == 1)
+			continue;
+		if (sscanf(line, "Threads: %u", &s->threads) == 1)
+			break;
+	}
+	if (f)
+		fclose(f);
+}
+
+bool seam_task_gone(uint32_t tid)
+{
+	struct status s = {0};
+
+	/* /proc may be hidden from us; signals tell who is there. */
+	if (kill((pid_t)tid, 0) && errno == ESRCH)
+		return true;
+	read_status(tid, &s);
+	return s.state == 'Z' && (s.threads <= 1 || s.tgid != tid);
+}
+
+uint32_t seam_task_process(uint32_t tid)
+{
+	struct status s = {0};
+
+	read_status(tid, &s);
+	return s.tgid;
+}
+
+/* A regular file, or nothing: opening a pipe may wait for ever, and opening
+ * a device may do things to it. The path is another's to choose. */
+static int open_regular(const char *path)
+{
+	int at = open(path, O_PATH | O_CLOEXEC), fd = -ENOENT;
+	struct stat st;
+	char again[32];
+
+	if (at < 0)
+		return -errno;
+	if (!fstat(at, &st) && S_ISREG(st.st_mode)) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", at);
+		fd = open(again, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			fd = -errno;
+	}
+	close(at);
+	return fd;
+}
+
+int seam_open_mapped(uint32_t pid, uint64_t start, uint64_t end)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64,
+		 pid, start, end);
+	return open_regular(path);
+}
+
+int seam_open_path(uint32_t pid, const char *path)
+{
+	char rooted[4200];
+	int fd;
+
+	if (path[0] != '/')
+		return -ENOENT;
+	/* The process may have another root; when it is gone, try ours. */
+	snprintf(rooted, sizeof(rooted), "/proc/%u/root%s", pid, path);
+	fd = open_regular(rooted);
+	return fd < 0 ? open_regular(path) : fd;
+}

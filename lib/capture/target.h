@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What /proc and signals tell of a task that is recorded, and its files. */
+#ifndef SEAM_LIB_CAPTURE_TARGET_H
+#define SEAM_LIB_CAPTURE_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether a task has ended. A zombie has, unless it is the first thread of a
+ * process whose other threads live. */
+bool seam_task_gone(uint32_t tid);
+/* The process that a thread belongs to; 0: it is gone. */
+uint32_t seam_task_process(uint32_t tid);
+
+/*
+ * Opens the file of a mapping: through the process while it lives, else by
+ * its path. Return: a descriptor, or -errno. The caller checks that it is
+ * the right file.
+ */
+int seam_open_mapped(uint32_t pid, uint64_t start, uint64_t end);
+int seam_open_path(uint32_t pid, const char *path);
+
+#endif
