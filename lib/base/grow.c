@@ -15,13 +15,13 @@ int seam_grow(void *array, size_t need, size_t *max, size_t size)
 
 	if (need <= *max)
 		return 0;
-	while (n < need) {
-		if (n > SIZE_MAX / 2)
-			return -ENOMEM;
+	/* No object is larger; sanitizers would end the program over it. */
+	if (need > PTRDIFF_MAX / 2 / size)
+		return -ENOMEM;
+	while (n < need)
 		n *= 2;
-	}
 	memcpy(&old, array, sizeof(old));
-	p = reallocarray(old, n, size);
+	p = realloc(old, n * size);
 	if (!p)
 		return -ENOMEM;
 	memcpy(array, &p, sizeof(p));
