@@ -64,7 +64,7 @@ def stack_rows(machine, rounds):
 
     # The frames of libc that each sees besides the program's own.
     ours, theirs = (round(work(20)[1]) - 20 for work in (seam, walk))
-    formulas = []
+    slope = 0
     for caches in ("warm", "cold"):
         options = ["cold"] if caches == "cold" else []
         points = []
@@ -78,26 +78,32 @@ def stack_rows(machine, rounds):
                 frames, caches), "ns", [ns for ns, _ in mine],
                 [ns for ns, _ in peers], "frame-pointer walk",
                 "<= 1" if frames == 40 else "")
-        formulas.append((caches, *fit(points)))
+        slope = fit(points)[1]  # of the cold, which come last
     for name in LOADS:
-        yield from stack_rows_of_load(machine, rounds, name, formulas)
+        yield from stack_rows_of_load(machine, rounds, name, slope)
 
 
-def stack_rows_of_load(machine, rounds, name, formulas):
+def stack_rows_of_load(machine, rounds, name, slope):
+    """Beside the walk in the very same program. That ends after a frame or
+    two, as the program has no frame pointers, but has then paid for all
+    that a walk finds cold there; the frames it lacks are added at the price
+    of one in cold caches."""
     command = machine.load(name)
     if not command:
         return
     # The first finds no tables yet.
     machine.seam_record(command)
-    stacks, = interleave(
-        rounds, lambda: per_stack(machine.seam_record(command)[1]))
+    stacks, walks = interleave(
+        rounds, lambda: per_stack(machine.seam_record(command)[1]),
+        lambda: per_walk(machine.fp_walk(command)))
     frames = median([n for _, n in stacks])
-    for caches, constant, slope in formulas:
-        yield Row("whole user stack, %s, %.1f frames" % (name, frames), "ns",
-                  [ns for ns, _ in stacks], [constant + slope * frames],
-                  "frame-pointer walk, %s caches: %.0f + %.1f a frame" % (
-                      caches, constant, slope),
-                  "<= 1" if name == "cc1plus" else "")
+    walked = median([n for _, n in walks])
+    yield Row("whole user stack, %s, %.1f frames" % (name, frames), "ns",
+              [ns for ns, _ in stacks],
+              [ns + slope * (frames - n) for ns, n in walks],
+              "frame-pointer walk: %.1f frames there, then %.1f ns each" % (
+                  walked, slope),
+              "<= 1" if name == "cc1plus" else "")
 
 
 def event_ns(machine, command, *options):

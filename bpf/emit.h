@@ -71,6 +71,8 @@ static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 	s->stack.pad = 0;
 	count_end(end);
 	count_add(SEAM_COUNT_FRAMES, nr);
+	count_add(SEAM_COUNT_LAST_HITS, s->last_hits);
+	count_add(SEAM_COUNT_WINDOWS, s->windows);
 	count_add(SEAM_COUNT_UNWIND_NS, s->stack.took_ns);
 	if (nr > SEAM_MAX_FRAMES)
 		nr = SEAM_MAX_FRAMES;
@@ -210,7 +212,9 @@ static __always_inline void take_stack(struct task_struct *task,
 	if (!env.scratch)
 		return;
 	count(SEAM_COUNT_UNWINDS);
+	last_take(env.scratch, state, task->pid);
 	end = unwind(&env);
+	last_give(env.scratch, task->pid);
 	if ((flags & SEAM_STACK_MOVED) && stack_differs(&env, end, sp_now)) {
 		end = SEAM_REGS_DIFFER;
 		env.scratch->nr = 1; /* the event's own ip is sure */

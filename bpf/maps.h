@@ -14,7 +14,7 @@ static __always_inline bool seam_env_reg(struct seam_env *env, uint32_t regnum,
 					 uint64_t *ret);
 static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
-#include "core/sframe-read.h"
+#include "core/lookup.h"
 #include "core/step.h"
 
 #include <bpf/bpf_helpers.h>
@@ -48,9 +48,10 @@ struct mapping {
 	uint64_t start, end;
 	uint64_t delta; /* ip + delta: offset in the file */
 	uint32_t table; /* id; 0: none (yet) */
-	uint32_t offset, fdes, num_fdes, fres, table_end;
 	uint32_t state; /* enum seam_table_state, 0: not a file */
+	uint32_t offset; /* of the table, in the arena */
 	uint32_t pad;
+	struct seam_lookup lookup;
 };
 
 struct bpf_task_work {
@@ -80,6 +81,11 @@ struct task_state {
 	uint64_t regs[SEAM_WIRE_REGS]; /* the user's, at the first request */
 	uint64_t mm;
 	uint32_t mm_seq, tables;
+	uint32_t unchecked; /* bits of maps[] that mm_seq does not vouch for */
+	uint32_t epoch; /* the last one given out */
+	/* Of what maps[i] says, so that what was derived from it is known to
+	 * be of now; 0: maps[i] says nothing. */
+	uint16_t epochs[SEAM_CACHED_MAPPINGS];
 	struct mapping maps[SEAM_CACHED_MAPPINGS];
 };
 
@@ -153,6 +159,12 @@ struct scratch {
 	uint64_t fault; /* the address whose read failed */
 	uint64_t faults; /* of the frame at hand */
 	uint32_t lose_fp; /* its FP cannot be had: go on without */
+	uint32_t last_side; /* of the last stack, that is read */
+	uint32_t last_next, last_len; /* frames there: the next, and all */
+	uint32_t last_hits, windows; /* to be counted at the end */
+	struct seam_rule rule; /* one that does not fit into a word, or */
+	uint32_t rule_err; /* why there is none */
+	uint64_t last; /* struct last_stack, in the arena; 0: none */
 	uint64_t busy;
 	uint64_t base; /* address of window[0] */
 	uint64_t len; /* of it that was read */
@@ -209,20 +221,12 @@ struct {
 	__uint(max_entries, 32 << 20);
 } copies SEC(".maps");
 
-/* Tables, and the rule cache in front of them. Pages come on touch. */
+/* Tasks' last stacks, and tables. Pages come on touch. */
 struct {
 	__uint(type, SEAM_ARENA_TYPE);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1 << 18); /* pages: 1 GiB of addresses */
 } arena SEC(".maps");
-
-/* A rule, packed; key and rule are xored so that a torn pair never matches. */
-struct rule_slot {
-	uint64_t key_xor_rule, rule;
-};
-_Static_assert(SEAM_RULES_OFFSET + SEAM_RULE_SLOTS * sizeof(struct rule_slot) ==
-		       SEAM_TABLES_OFFSET,
-	       "the parts of the arena");
 
 /* Arguments of global functions, as the verifier is to take them. */
 #define ARG_NONNULL __attribute__((btf_decl_tag("arg:nonnull")))

@@ -165,7 +165,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(unwind_ns),
 		COUNT(windows),
 		COUNT(faulted),
-		COUNT(rule_hits),
+		COUNT(last_hits),
 		COUNT(map_walks),
 		COUNT(map_retries),
 		COUNT(tables),

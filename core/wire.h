@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "core/lookup.h"
 
 #define SEAM_MAX_FRAMES 4096 /* of a user stack */
 #define SEAM_MAX_KERNEL 127 /* frames of a kernel stack */
@@ -112,8 +113,8 @@ struct seam_table_ref {
 	uint32_t state; /* enum seam_table_state */
 	uint32_t id; /* never reused: names the content */
 	uint32_t offset; /* in the arena */
-	uint32_t fdes, num_fdes, fres, end; /* struct seam_sframe */
 	uint32_t pad;
+	struct seam_lookup lookup;
 	uint64_t used_ns; /* last time a mapping was bound to it */
 };
 
@@ -146,7 +147,7 @@ enum seam_count {
 	SEAM_COUNT_COPY_BYTES,
 	SEAM_COUNT_WINDOWS, /* reads of stack memory */
 	SEAM_COUNT_FAULTED, /* of those, that had to fault pages in */
-	SEAM_COUNT_RULE_HITS, /* rules found in the rule cache */
+	SEAM_COUNT_LAST_HITS, /* rules found in the task's last stack */
 	SEAM_COUNT_MAP_WALKS, /* mappings looked up in the mm */
 	SEAM_COUNT_MAP_RETRIES, /* look-ups repeated since the mm changed */
 	SEAM_COUNT_REDO, /* unwinds repeated since a table went */
@@ -168,10 +169,12 @@ struct seam_cpu_state {
 /* Which tasks are sampled: the watched map holds tgids or tids. */
 enum seam_watch { SEAM_WATCH_ALL, SEAM_WATCH_TGID, SEAM_WATCH_TID };
 
-/* The arena: an empty page, the rule cache, then tables. */
-#define SEAM_RULE_SLOTS 65536
-#define SEAM_RULES_OFFSET 4096
-#define SEAM_TABLES_OFFSET (SEAM_RULES_OFFSET + SEAM_RULE_SLOTS * 16)
+/* The arena: an empty page, tasks' last stacks, tables. */
+#define SEAM_LAST_SLOTS 256
+#define SEAM_LAST_SIZE 4096
+#define SEAM_LASTS_OFFSET 4096
+#define SEAM_TABLES_OFFSET                                                     \
+	(SEAM_LASTS_OFFSET + SEAM_LAST_SLOTS * SEAM_LAST_SIZE)
 
 /* Argument and answer of the program that tells a mapping's file key. */
 struct seam_key_args {

@@ -9,7 +9,10 @@
 
 #include "elf/elf.h"
 #include "sframe/verify.h"
+#include "table/lookup.h"
 #include "table/table.h"
+
+#define LAYOUT_MAX (64 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,6 +24,33 @@ static void check_stats(const struct seam_table_stats *s)
 		abort();
 }
 
+/* As many as keep a run short. */
+#define MAX_PCS 4096
+
+/* Laid out for the kernel side it says what it says. */
+static void check_layout(const uint8_t *bytes, size_t len)
+{
+	struct seam_lookup lookup;
+	struct seam_sframe sf;
+	uint8_t *table;
+	uint64_t pc;
+
+	if (seam_sframe_open(&sf, bytes, len))
+		abort();
+	if (seam_lookup_build(&sf, LAYOUT_MAX, &lookup, &table, NULL))
+		return;
+	pc = (uint64_t)lookup.first_page << lookup.shift;
+	for (int i = 0; i < MAX_PCS; i++, pc++) {
+		struct seam_rule want, got;
+		uint64_t packed = 0;
+
+		if (!seam_sframe_find(&sf, pc, &want) !=
+		    !seam_lookup_find(&lookup, table, pc, &packed, &got))
+			abort();
+	}
+	free(table);
+}
+
 static void check_form(const struct seam_elf *elf, size_t size, bool is_kernel)
 {
 	struct seam_sframe_limits limits = {0};
@@ -30,7 +60,6 @@ static void check_form(const struct seam_elf *elf, size_t size, bool is_kernel)
 
 	if (is_kernel) {
 		limits.flags = SEAM_SFRAME_VERIFY_KERNEL;
-		limits.max_rows = SEAM_TABLE_MAX_ROWS;
 		limits.text_end = size;
 		if (seam_table_build_kernel(elf, &bytes, &len, &stats, NULL))
 			return;
@@ -39,6 +68,8 @@ static void check_form(const struct seam_elf *elf, size_t size, bool is_kernel)
 	}
 	if (seam_sframe_verify(bytes, len, &limits, NULL))
 		abort();
+	if (is_kernel)
+		check_layout(bytes, len);
 	check_stats(&stats);
 	free(bytes);
 }

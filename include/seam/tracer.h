@@ -129,7 +129,7 @@ struct seam_counts {
 	uint64_t skipped; /* callbacks whose stack was taken eagerly */
 	uint64_t redo; /* unwinds repeated since a table changed */
 	uint64_t windows, faulted; /* reads of stacks; that faulted pages in */
-	uint64_t rule_hits, map_walks, map_retries;
+	uint64_t last_hits, map_walks, map_retries;
 	uint64_t tables, table_bytes, table_bytes_max, tables_evicted;
 	uint64_t tables_asked, tables_gone, tables_none, tables_too_big;
 	uint64_t tables_forgotten; /* answers without a table, to make room */

@@ -294,7 +294,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->watch_full = k.count[SEAM_COUNT_WATCH_FULL];
 	ret->windows = k.count[SEAM_COUNT_WINDOWS];
 	ret->faulted = k.count[SEAM_COUNT_FAULTED];
-	ret->rule_hits = k.count[SEAM_COUNT_RULE_HITS];
+	ret->last_hits = k.count[SEAM_COUNT_LAST_HITS];
 	ret->map_walks = k.count[SEAM_COUNT_MAP_WALKS];
 	ret->map_retries = k.count[SEAM_COUNT_MAP_RETRIES];
 	ret->tables = t.loaded;

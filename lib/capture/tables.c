@@ -13,6 +13,7 @@
 #include "capture/absent.h"
 #include "capture/target.h"
 #include "core/sframe-read.h"
+#include "table/lookup.h"
 #include "table/table.h"
 
 struct loaded {
@@ -202,27 +203,29 @@ static int note_none(struct seam_tables *t, const struct seam_file_key *key)
 	return answer_without(t, key, SEAM_TABLE_NONE, SEAM_ABSENT_NO_CFI);
 }
 
-/* Places a table's bytes and makes them known under the key. */
+/* Larger than all the memory there is for tables: asked for ever, its stacks
+ * come as copies. */
+static int note_too_big(struct seam_tables *t, const struct seam_file_key *key)
+{
+	t->stats.too_big++;
+	return answer_without(t, key, SEAM_TABLE_ASKED, SEAM_ABSENT_NO_CFI);
+}
+
+/* Places a table and makes it known under the key. */
 static int load(struct seam_tables *t, const struct seam_file_key *key,
-		const uint8_t *bytes, size_t size)
+		const struct seam_lookup *lookup, const uint8_t *bytes)
 {
 	struct seam_table_ref ref = {
 		.state = SEAM_TABLE_LOADED,
+		.lookup = *lookup,
 		.used_ns = seam_now_ns(),
 	};
+	uint64_t size = lookup->size;
 	struct loaded *loaded;
-	struct seam_sframe sf;
 	uint64_t offset;
 	size_t at = 0;
 	int err;
 
-	if (seam_sframe_open(&sf, bytes, size))
-		return -EINVAL;
-	if (size > t->last - t->first) {
-		t->stats.too_big++;
-		return answer_without(t, key, SEAM_TABLE_ASKED,
-				      SEAM_ABSENT_NO_CFI);
-	}
 	loaded = realloc(t->loaded, (t->n + 1) * sizeof(*loaded));
 	if (!loaded)
 		return -ENOMEM;
@@ -233,10 +236,6 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 	memcpy(t->arena + offset, bytes, size);
 	ref.id = t->next_id++;
 	ref.offset = (uint32_t)offset;
-	ref.fdes = sf.fdes;
-	ref.num_fdes = sf.num_fdes;
-	ref.fres = sf.fres;
-	ref.end = sf.end;
 	err = seam_kernel_table_put(t->kernel, key, &ref);
 	if (err)
 		return err;
@@ -252,22 +251,42 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 	return 0;
 }
 
+/* The table of a file, laid out for BPF; the caller frees *ret_bytes. */
+static int lay_out(struct seam_tables *t, const struct seam_elf *elf,
+		   struct seam_lookup *ret, uint8_t **ret_bytes)
+{
+	struct seam_sframe sf;
+	uint8_t *bytes;
+	size_t size;
+	int err = seam_table_load_kernel(t->cache, elf, &bytes, &size, NULL,
+					 NULL);
+
+	if (err)
+		return err;
+	err = seam_sframe_open(&sf, bytes, size) ? -EINVAL : 0;
+	if (!err)
+		err = seam_lookup_build(&sf, t->last - t->first, ret, ret_bytes,
+					NULL);
+	free(bytes);
+	return err;
+}
+
 /* elf NULL: the file is none. */
 static int load_elf(struct seam_tables *t, const struct seam_file_key *key,
 		    const struct seam_elf *elf)
 {
+	struct seam_lookup lookup;
 	uint8_t *bytes;
-	size_t size;
 	int err;
 
-	if (!elf)
-		return note_none(t, key);
-	err = seam_table_load_kernel(t->cache, elf, &bytes, &size, NULL, NULL);
+	err = elf ? lay_out(t, elf, &lookup, &bytes) : -ENOENT;
 	if (err == -ENOENT || err == -EINVAL)
 		return note_none(t, key);
+	if (err == -E2BIG)
+		return note_too_big(t, key);
 	if (err)
 		return err;
-	err = load(t, key, bytes, size);
+	err = load(t, key, &lookup, bytes);
 	free(bytes);
 	return err;
 }

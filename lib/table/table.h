@@ -4,11 +4,10 @@
  *
  * Two forms. The file form is plain SFrame V3, as a linker would write it,
  * addresses as if the section were loaded at svma 0. The kernel form is what
- * the stepper in BPF reads; it differs in five ways, all made by
+ * is laid out for BPF (lookup.h); it differs in four ways, all made by
  * seam_table_build_kernel:
  *  - addresses are file offsets (of the mapping: ip - vm_start + pgoff), so
  *    that a mapping alone locates a row; section address 0 as well;
- *  - an FDE has at most SEAM_TABLE_MAX_ROWS rows (rows are scanned);
  *  - rules CFA = *(reg + off) + add use SEAM_SFRAME_FDE_FLEX_ADD;
  *  - code without CFI at the ELF entry point gets an outermost row: from
  *    e_entry to the next FDE or symbol, at most SEAM_TABLE_ENTRY_MAX bytes;
@@ -23,7 +22,6 @@
 #include "elf/elf.h"
 #include "seam/error.h"
 
-#define SEAM_TABLE_MAX_ROWS 16
 #define SEAM_TABLE_ENTRY_MAX 128
 
 /*

@@ -262,7 +262,6 @@ static int check_form(struct check *c, const uint8_t *bytes, size_t size,
 
 	if (c->is_kernel) {
 		limits.flags = SEAM_SFRAME_VERIFY_KERNEL;
-		limits.max_rows = SEAM_TABLE_MAX_ROWS;
 		seam_elf_bytes(c->elf, &limits.text_end);
 	}
 	if (seam_sframe_verify(bytes, size, &limits, &err)) {

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* A task's mappings, bound to the tables of their files. */
+#ifndef SEAM_BPF_BINDING_H
+#define SEAM_BPF_BINDING_H
+
+#include "bpf/last.h"
+#include "bpf/memory.h"
+
+#define EEXIST 17
+
+/* Asks user space for a table, once. The key is in s->miss. */
+static __always_inline void table_ask(struct scratch *s,
+				      struct task_struct *task)
+{
+	struct seam_table_ref asked = {.state = SEAM_TABLE_ASKED};
+	struct seam_wire_miss *miss = &s->miss;
+
+	long err =
+		bpf_map_update_elem(&tables, &miss->key, &asked, BPF_NOEXIST);
+
+	if (err) {
+		if (err != -EEXIST)
+			count(SEAM_COUNT_LOST_MISS);
+		return;
+	}
+	miss->head.type = SEAM_WIRE_MISS;
+	miss->head.pid = task->tgid;
+	miss->head.tid = task->pid;
+	miss->head.time_ns = bpf_ktime_get_ns();
+	miss->start = s->vma.start;
+	miss->end = s->vma.end;
+	miss->off = s->vma.off;
+	if (bpf_ringbuf_output(&copies, miss, sizeof(*miss),
+			       BPF_RB_FORCE_WAKEUP)) {
+		bpf_map_delete_elem(&tables, &miss->key);
+		count(SEAM_COUNT_LOST_MISS);
+	}
+}
+
+/* Binds a mapping to the table of its file, as far as there is one. */
+static __always_inline void mapping_bind(struct task_struct *task,
+					 struct scratch *s, struct mapping *ret)
+{
+	struct seam_table_ref *ref = bpf_map_lookup_elem(&tables, &s->miss.key);
+
+	/* The vDSO's table knows the image's own offsets. */
+	if (s->miss.key.kind == SEAM_KEY_VDSO)
+		ret->delta = -s->vma.start;
+	if (!ref) {
+		ret->state = SEAM_TABLE_ASKED;
+		table_ask(s, task);
+		return;
+	}
+	ret->table = ref->id;
+	ret->state = ref->state;
+	ret->offset = ref->offset;
+	ret->lookup = ref->lookup;
+	ref->used_ns = bpf_ktime_get_ns();
+}
+
+/* Fills a cache slot. Return: SEAM_OK, SEAM_NO_TABLE or SEAM_VMA_BUSY. */
+static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
+				   struct mapping *ret, struct scratch *s)
+{
+	uint64_t mm;
+	int err = SEAM_EXITED;
+
+	ret->start = 0;
+	ret->end = 0;
+	ret->table = 0;
+	ret->state = 0;
+	bpf_rcu_read_lock();
+	mm = mm_of(task);
+	if (mm) {
+		err = seam_vma_find(mm, pc, &s->vma);
+		if (!err) {
+			ret->delta = s->vma.off - s->vma.start;
+			if (key_of_vma(mm, &s->vma, &s->miss.key))
+				mapping_bind(task, s, ret);
+			ret->start = s->vma.start;
+			ret->end = s->vma.end;
+		} else {
+			err = err == -1 ? SEAM_NO_TABLE : SEAM_VMA_BUSY;
+		}
+	}
+	bpf_rcu_read_unlock();
+	return err;
+}
+
+/* Names what a mapping now says. 0: names have run out, see mappings_check. */
+static __always_inline uint16_t epoch_next(struct task_state *state)
+{
+	return state->epoch < LAST_EPOCH_MAX ? ++state->epoch : 0;
+}
+
+/* Reads slot i anew, for pc. Return: SEAM_OK or as mapping_fill. */
+static __noinline int mapping_refresh(struct task_state *state, uint32_t i,
+				      struct task_struct *task, uint64_t pc,
+				      struct scratch *s)
+{
+	struct mapping *map;
+	uint64_t start, end, delta;
+	uint32_t table;
+	int err;
+
+	i &= SEAM_CACHED_MAPPINGS - 1;
+	map = &state->maps[i];
+	start = map->start;
+	end = map->end;
+	delta = map->delta;
+	table = map->table;
+	err = mapping_fill(task, pc, map, s);
+	state->unchecked &= ~(1U << i);
+	if (err)
+		state->epochs[i] = 0;
+	else if (map->start != start || map->end != end ||
+		 map->delta != delta || map->table != table)
+		state->epochs[i] = epoch_next(state);
+	return err;
+}
+
+/* The slot of pc's mapping, filled where it is not there; -1: *ret_err says
+ * why there is none. */
+static __always_inline int mapping_find(struct seam_env *env, uint64_t pc,
+					int *ret_err)
+{
+	struct task_state *state = env->state;
+	uint32_t i;
+
+#pragma unroll
+	for (i = 0; i < SEAM_CACHED_MAPPINGS; i++) {
+		const struct mapping *map = &state->maps[i];
+
+		if (pc - map->start < map->end - map->start)
+			break;
+	}
+	if (i == SEAM_CACHED_MAPPINGS)
+		i = state->next_map++ & (SEAM_CACHED_MAPPINGS - 1);
+	else if (!(state->unchecked & 1U << i))
+		return i;
+	*ret_err = mapping_refresh(state, i, env->task, pc, env->scratch);
+	return *ret_err ? -1 : (int)i;
+}
+
+/* Whether slot i still says what it did when it got this epoch. */
+static __always_inline bool mapping_holds(struct seam_env *env, uint32_t i,
+					  uint32_t epoch, uint64_t pc)
+{
+	struct task_state *state = env->state;
+
+	i &= SEAM_CACHED_MAPPINGS - 1;
+	if (!epoch || state->epochs[i] != epoch)
+		return false;
+	return !(state->unchecked & 1U << i) ||
+	       (!mapping_refresh(state, i, env->task, pc, env->scratch) &&
+		state->epochs[i] == epoch);
+}
+
+/* Forgets cached mappings, or has them checked before they are used. */
+static __noinline void mappings_check(struct task_state *state,
+				      struct task_struct *task,
+				      struct scratch *s)
+{
+	uint32_t seq = 0, i;
+	uint64_t mm;
+
+	bpf_rcu_read_lock();
+	mm = mm_of(task);
+	if (mm)
+		seq = mm_seq(mm);
+	bpf_rcu_read_unlock();
+	if (state->mm_seq != seq || seq & 1)
+		state->unchecked = (1U << SEAM_CACHED_MAPPINGS) - 1;
+	state->mm_seq = seq;
+	if (state->mm == mm && state->tables == seam_tables_generation &&
+	    state->epoch < LAST_EPOCH_MAX)
+		return;
+	state->mm = mm;
+	state->tables = seam_tables_generation;
+	if (state->epoch == LAST_EPOCH_MAX) {
+		state->epoch = 0;
+		last_drop(s);
+	}
+#pragma unroll
+	for (i = 0; i < SEAM_CACHED_MAPPINGS; i++) {
+		state->maps[i].start = state->maps[i].end = 0;
+		state->epochs[i] = 0;
+	}
+}
+
+#endif
