@@ -178,6 +178,13 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* Does nothing, to find out whether a tracepoint is there. */
+SEC("raw_tp")
+int seam_no_tracepoint(struct bpf_raw_tracepoint_args *ctx)
+{
+	return 0;
+}
+
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 {

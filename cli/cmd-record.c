@@ -126,6 +126,21 @@ static int loop(struct recording *rec)
 	}
 }
 
+/* Why a command cannot be run, and what to do. */
+static void complain_command(const char *name, int err)
+{
+	const char *advice = "";
+
+	if (err == -ENOENT && strchr(name, '/'))
+		advice = "; is the path right?";
+	else if (err == -ENOENT)
+		advice = "; give its path, or add its folder to PATH";
+	else if (err == -EACCES)
+		advice = "; it must be a program that you may run (chmod +x)";
+	fprintf(stderr, "seam: %s: %s%s\n", name,
+		err == -ENOENT ? "no such command" : strerror(-err), advice);
+}
+
 static int start_child(struct recording *rec)
 {
 	char **argv = rec->opts->command;
@@ -134,10 +149,8 @@ static int start_child(struct recording *rec)
 	if (!argv)
 		return 0;
 	err = child_start(&rec->child, argv);
-	if (err == -ENOENT)
-		fprintf(stderr, "seam: %s: no such command\n", argv[0]);
-	else if (err)
-		complain(argv[0], strerror(-err));
+	if (err)
+		complain_command(argv[0], err);
 	return err;
 }
 
@@ -174,8 +187,9 @@ static int open_recorder(struct recording *rec)
 
 		if (!strcmp(where, "output"))
 			where = o->output;
-		fprintf(stderr, "seam: %s%s%s\n", where, where[0] ? ": " : "",
-			why.reason[0] ? why.reason : strerror(-err));
+		fprintf(stderr, "seam: %s%s%s%s\n", where, where[0] ? ": " : "",
+			why.reason[0] ? why.reason : strerror(-err),
+			where == o->output ? "; name another with -o" : "");
 	}
 	return err;
 }
@@ -191,7 +205,7 @@ static int let_go(struct recording *rec)
 		return 0;
 	err = child_exec(&rec->child);
 	if (err)
-		complain(rec->opts->command[0], strerror(-err));
+		complain_command(rec->opts->command[0], err);
 	return err;
 }
 
@@ -206,6 +220,13 @@ static int end_child(struct recording *rec)
 	}
 	rec->child.pid = 0;
 	return child_status(rec->child_wait);
+}
+
+static const char *advice_on_writing(int err)
+{
+	if (err == -ENOSPC || err == -EDQUOT)
+		return "; make room, or write elsewhere with -o";
+	return err == -EFBIG ? "; raise the limit with ulimit -f" : "";
 }
 
 static int finish(struct recording *rec, int err)
@@ -227,8 +248,8 @@ static int finish(struct recording *rec, int err)
 	}
 	if (err) {
 		fprintf(stderr,
-			"seam: %s: %s; what was recorded before is kept\n",
-			o->output, strerror(-err));
+			"seam: %s: %s; what was recorded before is kept%s\n",
+			o->output, strerror(-err), advice_on_writing(err));
 		return 1;
 	}
 	return status;

@@ -60,7 +60,8 @@ static int find_task_work(bool *ret_impl, struct seam_errinfo *reterr)
 	if (!name)
 		return seam_fail(
 			reterr, -ENOTSUP,
-			"this kernel has no BPF task work (Linux 6.18 has)");
+			"this kernel has no BPF task work: boot Linux 6.18 or "
+			"later");
 	*ret_impl = !strcmp(name, TASK_WORK_IMPL);
 	return 0;
 }
@@ -331,6 +332,17 @@ static int raw_tracepoint_open(const char *name, int prog_fd, uint64_t cookie)
 		syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+int seam_kernel_try_tracepoint(struct seam_kernel *k, const char *name)
+{
+	int fd = raw_tracepoint_open(
+		name, bpf_program__fd(k->skel->progs.seam_no_tracepoint), 0);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }
 
 int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,

@@ -35,7 +35,9 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k);
  * caller's and must outlive k. event: its number in the records. */
 int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event);
 
-/* At each hit of a tracepoint. -ENOENT: there is none of that name. */
+/* -ENOENT: the kernel has no tracepoint of that name. */
+int seam_kernel_try_tracepoint(struct seam_kernel *k, const char *name);
+/* At each hit of a tracepoint. */
 int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
 				  uint32_t event);
 

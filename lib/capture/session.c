@@ -43,8 +43,12 @@ static int follow_targets(struct seam_session *s, struct seam_errinfo *reterr)
 		int err;
 
 		if (!tgid || (process && tgid != id))
-			return seam_fail(reterr, -ESRCH, "there is no %s %u",
-					 process ? "process" : "thread", id);
+			return seam_fail(
+				reterr, -ESRCH,
+				"there is no %s %u; %s lists those that "
+				"run",
+				process ? "process" : "thread", id,
+				process ? "ps -e" : "ps -eL");
 		err = seam_followed_add(&s->followed, tgid);
 		if (err)
 			return err;
@@ -94,6 +98,25 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 				s->opts.cache_dir, &s->tables);
 }
 
+/* Before anything is written of a recording that cannot be. */
+static int try_tracepoints(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	for (size_t i = 0; i < s->n_events; i++) {
+		const char *name = s->events[i].name;
+
+		if (s->events[i].is_tracepoint &&
+		    seam_kernel_try_tracepoint(s->kernel, strchr(name, ':') +
+								  1) == -ENOENT)
+			return seam_fail(
+				reterr, -ENOENT,
+				"this kernel has no tracepoint %s (those of "
+				"single system calls are "
+				"raw_syscalls:sys_enter and sys_exit)",
+				name);
+	}
+	return 0;
+}
+
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		    struct seam_errinfo *reterr)
 {
@@ -114,26 +137,19 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		err = open_events(s, reterr);
 	if (!err)
 		err = open_kernel(s, reterr);
+	if (!err)
+		err = try_tracepoints(s, reterr);
 	return err;
 }
 
-static int attach_tracepoint(struct seam_session *s, size_t i,
-			     struct seam_errinfo *reterr)
+static int attach_tracepoint(struct seam_session *s, size_t i)
 {
-	const char *name = s->events[i].name;
 	int err = s->strip.n ? 0 : seam_strip_open(&s->strip);
 
-	if (!err)
-		err = seam_kernel_attach_tracepoint(
-			s->kernel, strchr(name, ':') + 1, (uint32_t)i);
-	if (err == -ENOENT)
-		return seam_fail(
-			reterr, err,
-			"this kernel has no tracepoint %s (those of "
-			"single system calls are raw_syscalls:sys_enter "
-			"and sys_exit)",
-			name);
-	return err;
+	if (err)
+		return err;
+	return seam_kernel_attach_tracepoint(
+		s->kernel, strchr(s->events[i].name, ':') + 1, (uint32_t)i);
 }
 
 static int attach_events(struct seam_session *s, struct seam_errinfo *reterr)
@@ -144,14 +160,16 @@ static int attach_events(struct seam_session *s, struct seam_errinfo *reterr)
 		struct seam_event *ev = &s->events[i];
 
 		if (ev->is_tracepoint) {
-			err = attach_tracepoint(s, i, reterr);
+			err = attach_tracepoint(s, i);
 			continue;
 		}
 		for (size_t j = 0; !err && j < ev->n; j++)
 			err = seam_kernel_attach(s->kernel, ev->fds[j],
 						 (uint32_t)i);
 	}
-	return err;
+	return err ? seam_fail(reterr, err, "an event cannot be attached (%s)",
+			       strerror(-err))
+		   : 0;
 }
 
 static int on_synth(void *ctx, const struct perf_event_header *record)

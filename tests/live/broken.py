@@ -113,7 +113,7 @@ def full_disk(bench):
     log = open(out + "/log").read()
     bench.test("a full disk: fails at once, with the reason in one line",
                status == 1 and took < 20 and
-               one_line(log, "No space left on device"),
+               one_line(log, "No space left on device", "make room"),
                "status %d after %.1f s: %s" % (status, took, log))
     readable(bench, "a full disk", out + "/perf.data")
 
@@ -140,7 +140,7 @@ def size_limit(bench):
         env=bench.env).returncode
     text = open(log).read()
     bench.test("a file size limit: fails with the reason in one line",
-               status == 1 and one_line(text, "File too large"),
+               status == 1 and one_line(text, "File too large", "ulimit"),
                "status %d: %s" % (status, text))
     readable(bench, "a file size limit", bench.path("limit.data"))
 
@@ -163,20 +163,28 @@ def refusals(bench):
     gone = bench.start(["true"])
     gone.wait()
     cases = [
-        ("no such process", ["-p", str(gone.pid)], 1, [str(gone.pid)]),
-        ("no such thread", ["-t", str(gone.pid)], 1, [str(gone.pid)]),
-        ("a number that is none", ["-p", "x"], 2, ["x"]),
+        ("no such process", ["-p", str(gone.pid)], 1,
+         [str(gone.pid), "ps -e "]),
+        ("no such thread", ["-t", str(gone.pid)], 1,
+         [str(gone.pid), "ps -eL"]),
+        ("a number that is none", ["-p", "x"], 2, ["x", "want numbers"]),
         ("an unknown event", ["-e", "no-such", "--", "true"], 1,
-         ["no-such"]),
+         ["no-such", "seam record --help"]),
+        ("an unknown tracepoint", ["-e", "sched:no_such", "-c", "1", "--",
+                                   "true"], 1,
+         ["sched:no_such", "raw_syscalls:"]),
+        ("a frequency out of range", ["-F", "0", "--", "true"], 2,
+         ["-F '0'", "want 1 to"]),
         ("no such command", ["--", "no-such-command"], 127,
-         ["no-such-command"]),
+         ["no-such-command", "PATH"]),
         ("no such path", ["--", "/no/such/command"], 127,
-         ["/no/such/command"]),
-        ("a file that is no program", ["--", not_elf], 126, [not_elf]),
-        ("a folder for a command", ["--", "/"], 126, ["/"]),
-        ("nothing to record", [], 2, []),
+         ["/no/such/command", "is the path right?"]),
+        ("a file that is no program", ["--", not_elf], 126,
+         [not_elf, "chmod +x"]),
+        ("a folder for a command", ["--", "/"], 126, ["/", "a program"]),
+        ("nothing to record", [], 2, ["give a command, -p, -t or -a"]),
         ("an output that cannot be made", ["--", "true"], 1,
-         ["/no/such/folder"]),
+         ["/no/such/folder", "-o"]),
     ]
     for what, options, status, words in cases:
         output = "/no/such/folder/x" if "output" in what else \
@@ -208,6 +216,61 @@ def no_rights(bench):
                done.returncode == 1 and one_line(done.stderr) and
                ("root" in done.stderr or "CAP_" in done.stderr),
                "status %d: %s" % (done.returncode, done.stderr))
+
+
+def old_kernel(bench):
+    """A kernel's description of itself without the function that makes all
+    this possible, in a mount namespace of its own."""
+    with open("/sys/kernel/btf/vmlinux", "rb") as f:
+        btf = f.read()
+    name, none = b"bpf_task_work_schedule_", b"bpf_task_rest_schedule_"
+    with open(bench.path("btf"), "wb") as f:
+        f.write(btf.replace(name, none))
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", "mount --bind %s /sys/kernel/btf/vmlinux"
+         " || exit 99; exec %s record -o %s -- true" % (
+             bench.path("btf"), bench.seam, bench.path("old.data"))],
+        env=bench.env, stderr=subprocess.PIPE, encoding="utf-8")
+    if done.returncode == 99:
+        return bench.skip("no task work", "cannot mount: " + done.stderr)
+    bench.test("no task work: a reason in one line, and what to do",
+               name in btf and done.returncode == 1 and
+               one_line(done.stderr, "task work", "6.18") and
+               not os.path.exists(bench.path("old.data")),
+               "status %d: %s" % (done.returncode, done.stderr))
+
+
+def no_cache(bench):
+    """Tables cannot be kept: a cache folder that is a file, is of a full
+    disk, or is of no file system that can be written to."""
+    exe = bench.compile(LIAR, "liar")
+    with open(bench.path("file"), "w"):
+        pass
+    script = ("mount -t tmpfs -o size=8k tiny {0} || exit 99; "
+              "head -c 100000 /dev/zero >{0}/full; exec \"$@\"")
+    os.mkdir(bench.path("full"))
+    for what, home, wrap in (
+            ("a file", bench.path("file"), []),
+            ("a full disk", bench.path("full"),
+             ["unshare", "-m", "sh", "-c",
+              script.format(bench.path("full")), "sh"]),
+            ("/proc", "/proc", [])):
+        data = bench.path("nocache.data")
+        done = subprocess.run(
+            [*wrap, bench.seam, "record", *CLOCK, "-o", data, "--", exe],
+            env=dict(bench.env, XDG_CACHE_HOME=home), stderr=subprocess.PIPE,
+            encoding="utf-8")
+        if done.returncode == 99:
+            bench.skip("a cache in %s" % what, "no tmpfs can be mounted")
+            continue
+        samples = livetest.Recording(bench, data, 0, "", None).samples() \
+            if done.returncode == 0 else []
+        wrong = [s for s in samples if s["end"] != "outermost"]
+        bench.test("a cache in %s: all is recorded, whole" % what,
+                   len(samples) > 20 and not wrong,
+                   "status %d: %s\n%s" % (
+                       done.returncode, done.stderr,
+                       "\n".join(map(livetest.show, wrong[:3]))))
 
 
 def dies_at_once(bench):
@@ -345,4 +408,5 @@ def bad_cache(bench):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(killed, full_disk, size_limit, old_file, refusals,
-                           no_rights, dies_at_once, liars, bad_cache))
+                           no_rights, old_kernel, no_cache, dies_at_once,
+                           liars, bad_cache))
