@@ -237,7 +237,8 @@ static void another_file(void **state)
 /* What was opened in time is believed, of that mapping alone. */
 static void known_file(void **state)
 {
-	struct seam_image image = {0}, other = {0};
+	/* Mappings name it until the tear-down. */
+	static struct seam_image image, other;
 	struct world *w = *state;
 	struct seam_process *p;
 
@@ -250,6 +251,8 @@ static void known_file(void **state)
 	seam_process_know(p, 0x1000, &other);
 	assert_ptr_equal(image_at(w, 0x2000), &image);
 	assert_null(image_at(w, 0x5000));
+	assert_int_equal(image.refs, 1);
+	assert_int_equal(other.refs, 0);
 }
 
 int main(void)
