@@ -75,6 +75,10 @@ def long_calls(bench):
                "%(served_most)d" % summary)
     bench.test("many samples share an unwind", summary["served_most"] > 5,
                summary["served_most"])
+    bench.test("the printed summary says how many", re.search(
+        r"%d unwinds, %d served samples: [\d.]+ each, %d at most" % (
+            summary["unwinds"], summary["stacks"], summary["served_most"]),
+        recording.log), recording.log)
     bench.test("there are fewer unwinds than samples",
                summary["stacks"] * 3 < summary["samples"],
                "%(stacks)d stacks, %(samples)d samples" % summary)

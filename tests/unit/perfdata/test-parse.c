@@ -2,6 +2,9 @@
 /* Description: records of other recorders, laid out by hand after
  * perf_event_open(2): every field that sample_type can ask for before the
  * user stack, events told apart by id, pipe streams, older MMAP records. */
+#include <errno.h>
+#include <sys/wait.h>
+
 #include "perfdata/format.h"
 #include "recording.h"
 
@@ -121,33 +124,207 @@ static void check_fields(const struct seam_pd_rec *rec)
 	assert_int_equal(rec->sample.user_stack[0], 0xac);
 }
 
+static const struct perf_event_attr all_fields = {
+	.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+		       PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+		       PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+		       PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ |
+		       PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW |
+		       PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER |
+		       PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT |
+		       PERF_SAMPLE_TRANSACTION,
+	.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID |
+		       PERF_FORMAT_TOTAL_TIME_ENABLED,
+	.sample_regs_user = 0x181,
+};
+
 static void test_all_fields(void **state)
 {
-	struct perf_event_attr attr = {
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			       PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
-			       PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
-			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
-			       PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN |
-			       PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK |
-			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER |
-			       PERF_SAMPLE_WEIGHT | PERF_SAMPLE_TRANSACTION,
-		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID |
-			       PERF_FORMAT_TOTAL_TIME_ENABLED,
-		.sample_regs_user = 0x181,
-	};
 	struct image m = {0};
 	struct seam_pd_reader *r;
 	struct seam_pd_rec rec;
 
 	(void)state;
-	begin(&m, &attr, 1);
+	begin(&m, &all_fields, 1);
 	add_sample(&m);
 	r = open_image(&m);
 	assert_int_equal(seam_pd_n_records(r), 1);
 	seam_pd_record(r, 0, &rec);
 	check_fields(&rec);
 	seam_pd_close(r);
+}
+
+/* A sample that ends before any of the fields it must have. Behind the stack
+ * are two words that nobody reads. */
+static void test_cut_fields(void **state)
+{
+	struct image whole = {0};
+	size_t at, size;
+
+	(void)state;
+	begin(&whole, &all_fields, 1);
+	at = whole.n;
+	add_sample(&whole);
+	size = whole.n - at;
+	for (size_t words = 1; words <= size; words++) {
+		/* Of that size exactly, for sanitizers to see. */
+		uint64_t *cut = malloc(8 * (at + words));
+		bool good = words >= size - 2;
+		struct seam_pd_reader *r = NULL;
+		struct seam_errinfo err;
+
+		assert_non_null(cut);
+		memcpy(cut, whole.w, 8 * (at + words));
+		cut[at] = pair(PERF_RECORD_SAMPLE,
+			       PERF_RECORD_MISC_USER | (uint32_t)(8 * words)
+							       << 16);
+		assert_int_equal(
+			seam_pd_open_mem(cut, 8 * (at + words), &r, &err), 0);
+		assert_int_equal(seam_pd_n_records(r), good);
+		assert_int_equal(seam_pd_damage(r)->n_malformed, !good);
+		seam_pd_close(r);
+		free(cut);
+	}
+}
+
+static void add_text(struct image *m, const char *text)
+{
+	size_t words = strlen(text) / 8 + 1;
+
+	assert_true(m->n + words <= 4096);
+	memcpy(&m->w[m->n], text, strlen(text) + 1);
+	m->n += words;
+}
+
+/* len: as older recorders leave it, 0, or the id's own. */
+static void add_build_id(struct image *m, uint8_t len, const char *path)
+{
+	uint8_t id[24] = {0};
+	size_t at = m->n;
+
+	memset(id, path[1], 20);
+	id[20] = len;
+	add(m, 0);
+	/* The pid, then bytes that begin in the middle of a word. */
+	memcpy((uint8_t *)&m->w[m->n] + 4, id, sizeof(id));
+	memcpy((uint8_t *)&m->w[m->n] + 4 + sizeof(id), path, strlen(path) + 1);
+	m->n += (4 + sizeof(id) + strlen(path) + 8) / 8;
+	m->w[at] = pair(PD_HEADER_BUILD_ID, (uint32_t)(8 * (m->n - at)) << 16);
+}
+
+/* What a stream says of its events and files beside the kernel's records. */
+static void test_user_records(void **state)
+{
+	const struct perf_event_attr attrs[] = {
+		{.sample_type = PERF_SAMPLE_IP},
+		{.sample_type = PERF_SAMPLE_IP, .config = 1},
+	};
+	struct image m = {0};
+	struct seam_pd_reader *r;
+	struct seam_pd_rec rec;
+	const uint8_t *id = NULL;
+
+	(void)state;
+	begin(&m, attrs, 2);
+	add_header(&m, PD_EVENT_UPDATE, 0, 5);
+	add(&m, 2); /* a name */
+	add(&m, 101);
+	add_text(&m, "second event");
+	add_header(&m, PD_EVENT_UPDATE, 0, 4);
+	add(&m, 2);
+	add(&m, 999); /* of no event */
+	add_text(&m, "nobody");
+	add_build_id(&m, 0, "/z");
+	add_build_id(&m, 8, "/a");
+	add_build_id(&m, 200, "/longer");
+	add_header(&m, PD_HEADER_BUILD_ID, 0, 2); /* too short for an id */
+	add(&m, 0);
+	add_header(&m, PERF_RECORD_LOST_SAMPLES, 0, 2);
+	add(&m, 17);
+	r = open_image(&m);
+	assert_string_equal(seam_pd_event(r, 1)->name, "second event");
+	assert_int_equal(seam_pd_path_build_id(r, "/z", &id), 20);
+	assert_int_equal(id[19], 'z');
+	assert_int_equal(seam_pd_path_build_id(r, "/a", &id), 8);
+	assert_int_equal(id[7], 'a');
+	assert_int_equal(seam_pd_path_build_id(r, "/longer", &id), 20);
+	assert_int_equal(seam_pd_path_build_id(r, "/none", &id), 0);
+	assert_int_equal(seam_pd_n_records(r), 1);
+	seam_pd_record(r, 0, &rec);
+	assert_int_equal(rec.type, PERF_RECORD_LOST_SAMPLES);
+	assert_int_equal(rec.lost, 17);
+	assert_int_equal(seam_pd_offset(r, 0), 8 * (m.n - 2));
+	seam_pd_close(r);
+}
+
+/* Writes a stream of n samples into a pipe. */
+static void write_samples(int fd, size_t n)
+{
+	const struct perf_event_attr attr = {.sample_type = PERF_SAMPLE_IP};
+	struct image m = {0};
+	FILE *to = fdopen(fd, "wb");
+
+	begin(&m, &attr, 1);
+	if (!to || fwrite(m.w, 8, m.n, to) != m.n)
+		_exit(1);
+	m.n = 0;
+	add_header(&m, PERF_RECORD_SAMPLE, 0, 2);
+	for (uint64_t i = 0; i < n; i++) {
+		m.w[1] = i;
+		if (fwrite(m.w, 8, 2, to) != 2)
+			_exit(1);
+	}
+	_exit(fclose(to) ? 1 : 0);
+}
+
+/* From a pipe, whose size nobody knows before its end: more than the first
+ * room for it, and exactly as much. */
+static void test_pipe(void **state)
+{
+	static const size_t head = 16 + 16 + sizeof(struct perf_event_attr);
+	static const size_t sizes[] = {0, 1, ((1 << 20) - head) / 16, 200000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		int fds[2], status, in = dup(0);
+		struct seam_pd_reader *r = NULL;
+		struct seam_pd_rec rec;
+		struct seam_errinfo err;
+		pid_t pid;
+
+		assert_int_equal(pipe(fds), 0);
+		pid = fork();
+		if (!pid)
+			write_samples(fds[1], sizes[i]);
+		close(fds[1]);
+		assert_int_equal(dup2(fds[0], 0), 0);
+		close(fds[0]);
+		assert_int_equal(seam_pd_open("-", &r, &err), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		assert_int_equal(dup2(in, 0), 0);
+		close(in);
+		assert_int_equal(seam_pd_n_records(r), sizes[i]);
+		if (sizes[i]) {
+			seam_pd_record(r, sizes[i] - 1, &rec);
+			assert_int_equal(rec.sample.ip, sizes[i] - 1);
+		}
+		assert_false(seam_pd_damage(r)->damaged);
+		seam_pd_close(r);
+	}
+}
+
+static void test_refused(void **state)
+{
+	struct seam_pd_reader *r = NULL;
+	struct seam_errinfo err = {0};
+
+	(void)state;
+	assert_int_equal(seam_pd_open("/", &r, &err), -ENOTSUP);
+	assert_non_null(strstr(err.reason, "folders"));
+	assert_int_equal(seam_pd_open("/no/such/file", &r, &err), -ENOENT);
+	assert_int_equal(seam_pd_open("/dev/null", &r, &err), -EBADMSG);
+	assert_null(r);
 }
 
 /* Two events with different fields; ids where both have them. */
@@ -317,6 +494,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_fields),
+		cmocka_unit_test(test_cut_fields),
+		cmocka_unit_test(test_user_records),
+		cmocka_unit_test(test_pipe),
+		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_two_events),
 		cmocka_unit_test(test_old_map),
 		cmocka_unit_test(test_order),
