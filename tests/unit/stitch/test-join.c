@@ -339,6 +339,48 @@ static void test_ksymbol(void **state)
 	end(&t);
 }
 
+/* LOST_SAMPLES: how many. LOST: of which event, and how many. */
+static void put_lost(struct seam_pd_writer *w, uint64_t time_ns, uint64_t n)
+{
+	struct {
+		struct perf_event_header h;
+		uint64_t lost;
+		struct tail tail;
+	} samples = {{PERF_RECORD_LOST_SAMPLES, 0, sizeof(samples)},
+		     n,
+		     tail_of(5, time_ns)};
+	struct {
+		struct perf_event_header h;
+		uint64_t id, lost;
+		struct tail tail;
+	} records = {{PERF_RECORD_LOST, 0, sizeof(records)},
+		     EVENT_ID,
+		     10 * n,
+		     tail_of(5, time_ns)};
+
+	assert_int_equal(seam_pd_write_raw(w, &samples.h), 0);
+	assert_int_equal(seam_pd_write_raw(w, &records.h), 0);
+}
+
+static void test_lost(void **state)
+{
+	const struct seam_stitch_stats *st;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_lost(t.w, 90, 3);
+	put_stack(t.w, 5, 120, 0x1001, 0xa000, SEAM_OUTERMOST, 0);
+	put_sample(t.w, 5, 100, 0x1001);
+	put_lost(t.w, 130, 4);
+	stitch(&t);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xa000, SEAM_OUTERMOST);
+	st = finish(&t);
+	assert_int_equal(st->lost_samples, 7);
+	assert_int_equal(st->lost_records, 70);
+	end(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_exec),
 		cmocka_unit_test(test_exec_whole),
 		cmocka_unit_test(test_ksymbol),
+		cmocka_unit_test(test_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
