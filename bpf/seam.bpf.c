@@ -29,16 +29,17 @@ static __always_inline bool has_user(struct task_struct *task)
 }
 
 /*
- * Counts a run. Not in the idle task: a virtual machine may let timers
- * expire there without the interrupt that an event needs, so that expiries
- * and runs would differ by nobody's loss.
+ * Counts a run. A clock's not in the idle task: a virtual machine may let
+ * timers expire there without the interrupt that an event needs, so that
+ * expiries and runs would differ by nobody's loss.
  */
 static __always_inline void count_event(struct task_struct *task,
 					uint32_t event, bool is_ours)
 {
 	struct seam_cpu_state *cpu = cpu_state();
 
-	if (!cpu || event >= SEAM_MAX_EVENTS || !task->pid)
+	if (!cpu || event >= SEAM_MAX_EVENTS ||
+	    (!task->pid && (seam_clocks & 1U << event)))
 		return;
 	/* A clock may tick inside a tracepoint's program. */
 	__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_EVENTS], 1);

@@ -104,6 +104,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	skel->rodata->seam_watch_mode = opts->watch;
 	skel->rodata->seam_max_stack = opts->max_stack;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
+	skel->rodata->seam_clocks = opts->clocks;
 	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
 		skel->rodata->seam_tracepoint_period[i] =
 			opts->tracepoint_period[i];
