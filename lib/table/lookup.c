@@ -153,23 +153,25 @@ static int add_rows(struct build *b, const struct seam_sframe_func *func,
 	for (uint32_t i = 0; i < func->num_rows && !r; i++) {
 		const uint8_t *p = b->sf->base + at;
 		struct seam_rule rule;
+		uint32_t len = width + 1;
 		uint64_t start;
 		uint8_t info;
 
-		if (b->sf->end - at < width + 1)
+		if (b->sf->end - at < len)
 			return -EINVAL;
 		start = pc + (type == 0	  ? seam_load_u8(p)
 			      : type == 1 ? seam_load_u16(p)
 					  : seam_load_u32(p));
 		info = seam_load_u8(p + width);
-		if (seam_sframe_row(b->sf, func, at + width, &rule))
+		len += SEAM_SFRAME_FRE_COUNT(info)
+		       << SEAM_SFRAME_FRE_SIZE(info);
+		if (b->sf->end - at < len ||
+		    seam_sframe_row(b->sf, func, at + width, &rule))
 			return -EINVAL;
 		r = add_span(b, start < end ? start : end, number);
 		if (!r)
 			r = rule_number(b, &rule, &number);
-		at += width + 1 +
-		      (SEAM_SFRAME_FRE_COUNT(info)
-		       << SEAM_SFRAME_FRE_SIZE(info));
+		at += len;
 	}
 	return r ? r : add_span(b, end, number);
 }

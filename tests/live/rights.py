@@ -36,11 +36,17 @@ void leaf(int fd)
 }
 void mid(int fd) { leaf(fd); __asm__ volatile(""); }
 void naps(void) { usleep(1000); __asm__ volatile(""); }
+double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
 int main(int argc, char **argv)
 {
 	int fd = open("/usr/bin/python3", O_RDONLY);
-	time_t end = time(NULL) + atoi(argv[1]);
-	while (time(NULL) < end) {
+	double end = now() + atoi(argv[1]);
+	while (now() < end) {
 		for (int i = 0; i < 1000; i++)
 			mid(fd);
 		naps();
