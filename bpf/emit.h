@@ -72,7 +72,6 @@ static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 	count_end(end);
 	count_add(SEAM_COUNT_FRAMES, nr);
 	count_add(SEAM_COUNT_LAST_HITS, s->last_hits);
-	count_add(SEAM_COUNT_WINDOWS, s->windows);
 	count_add(SEAM_COUNT_UNWIND_NS, s->stack.took_ns);
 	if (nr > SEAM_MAX_FRAMES)
 		nr = SEAM_MAX_FRAMES;
@@ -191,6 +190,7 @@ static __always_inline bool stack_differs(const struct seam_env *env, int end,
 static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
 				     uint32_t flags, int end, uint64_t began)
 {
+	count_add(SEAM_COUNT_WINDOWS, env->scratch->windows);
 	if (wants_copy(env, end))
 		emit_copy(env, cookie, flags, end, began);
 	else
@@ -218,6 +218,7 @@ static __always_inline void take_stack(struct task_struct *task,
 	if ((flags & SEAM_STACK_MOVED) && stack_differs(&env, end, sp_now)) {
 		end = SEAM_REGS_DIFFER;
 		env.scratch->nr = 1; /* the event's own ip is sure */
+		env.scratch->last_hits = 0;
 	}
 	emit_end(&env, cookie, flags, end, began);
 	scratch_give(env.scratch);

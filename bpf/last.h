@@ -95,7 +95,6 @@ static __always_inline void last_begin(struct scratch *s)
 {
 	struct last_stack SEAM_TABLE *last = last_of(s);
 
-	s->last_hits = s->windows = 0;
 	s->last_next = 0;
 	s->last_len = 0;
 	if (!last)

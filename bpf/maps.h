@@ -6,7 +6,7 @@
 #include "bpf/kernel.h"
 #include "core/wire.h"
 
-/* What step.h asks of its includer; defined in unwind.h. */
+/* What step.h asks of its includer; defined in memory.h. */
 struct seam_env;
 static __always_inline bool seam_env_word(struct seam_env *env, uint64_t addr,
 					  uint64_t *ret);

@@ -27,6 +27,8 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 	const struct mapping *map;
 	int slot, err = 0;
 
+	/* Whatever comes of it, what another stack left here is not ours. */
+	last_put_rule(s, &c, 0, 0, 0);
 	slot = mapping_find(&env, pc, &err);
 	s->rule_err = err;
 	if (slot < 0)
@@ -172,6 +174,7 @@ static __always_inline int unwind(struct seam_env *env)
 	uint32_t i;
 	int end;
 
+	env->scratch->last_hits = env->scratch->windows = 0;
 	if (env->state->flags & ELEMENT_CLONED)
 		return unwind_cloned(env);
 	for (i = seam_zero; i < UNWIND_TRIES; i++) {

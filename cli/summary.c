@@ -176,6 +176,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(tables_gone),
 		COUNT(tables_none),
 		COUNT(tables_too_big),
+		COUNT(tables_left_out),
 		COUNT(tables_forgotten),
 		COUNT(images),
 		COUNT(image_bytes),

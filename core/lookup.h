@@ -9,7 +9,8 @@
  * bucket only names its rule.
  *
  *   rules   8 bytes each: packed (packed-rule.h), the most frequent first
- *   wide    32 bytes each: those that do not fit into a word
+ *   wide    32 bytes each: those that do not fit into a word; then zeros,
+ *           so that pages are 32-aligned
  *   pages   32 bytes for each page of code, if there are buckets; else
  *           4 bytes for each, and 4 more: the number of its first row
  *   rows    4 bytes each: bits 16.. offset in the page; bits 0..15 the rule:
@@ -55,14 +56,15 @@ SEAM_INLINE bool seam_lookup_has_buckets(const struct seam_lookup *l)
 /* Places the parts, by their numbers. Return: the size in bytes. */
 SEAM_INLINE uint64_t seam_lookup_place(struct seam_lookup *l)
 {
-	uint64_t wide = 8ULL * l->num_rules;
-	uint64_t pages = wide + 1ULL * SEAM_LOOKUP_WIDE_SIZE * l->num_wide;
-	uint64_t rows = pages + (seam_lookup_has_buckets(l)
-					 ? (uint64_t)SEAM_LOOKUP_BUCKET_SIZE *
-						   l->num_pages
-					 : 4 * (l->num_pages + 1ULL));
-	uint64_t size = rows + 4ULL * l->num_rows;
+	uint64_t bucket = SEAM_LOOKUP_BUCKET_SIZE;
+	uint64_t wide = 8ULL * l->num_rules, pages, rows, size;
 
+	pages = wide + 1ULL * SEAM_LOOKUP_WIDE_SIZE * l->num_wide;
+	/* A bucket that lay across two lines would cost both. */
+	pages = (pages + bucket - 1) & ~(bucket - 1);
+	rows = pages + (seam_lookup_has_buckets(l) ? bucket * l->num_pages
+						   : 4 * (l->num_pages + 1ULL));
+	size = rows + 4ULL * l->num_rows;
 	l->wide = (uint32_t)wide;
 	l->pages = (uint32_t)pages;
 	l->rows = (uint32_t)rows;

@@ -132,6 +132,7 @@ struct seam_counts {
 	uint64_t last_hits, map_walks, map_retries;
 	uint64_t tables, table_bytes, table_bytes_max, tables_evicted;
 	uint64_t tables_asked, tables_gone, tables_none, tables_too_big;
+	uint64_t tables_left_out; /* rows without a place in their table */
 	uint64_t tables_forgotten; /* answers without a table, to make room */
 	/* Files open for the library's unwinding; taken out of memory, and of
 	 * these, changed or gone when they were needed again. */

@@ -305,6 +305,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->tables_gone = t.gone;
 	ret->tables_none = t.none;
 	ret->tables_too_big = t.too_big;
+	ret->tables_left_out = t.left_out;
 	ret->tables_forgotten = t.forgotten;
 	ret->images = t.images.n;
 	ret->image_bytes = t.images.bytes;

@@ -251,10 +251,16 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 	return 0;
 }
 
+/* Real tables grow by half at most; a few bytes of hostile CFI could claim a
+ * row for each byte of code. */
+#define LAY_OUT_FREE (4ULL << 20)
+#define LAY_OUT_GROWTH 64
+
 /* The table of a file, laid out for BPF; the caller frees *ret_bytes. */
 static int lay_out(struct seam_tables *t, const struct seam_elf *elf,
 		   struct seam_lookup *ret, uint8_t **ret_bytes)
 {
+	uint64_t max = t->last - t->first, left_out;
 	struct seam_sframe sf;
 	uint8_t *bytes;
 	size_t size;
@@ -264,9 +270,12 @@ static int lay_out(struct seam_tables *t, const struct seam_elf *elf,
 	if (err)
 		return err;
 	err = seam_sframe_open(&sf, bytes, size) ? -EINVAL : 0;
+	if (max > LAY_OUT_FREE + size * LAY_OUT_GROWTH)
+		max = LAY_OUT_FREE + size * LAY_OUT_GROWTH;
 	if (!err)
-		err = seam_lookup_build(&sf, t->last - t->first, ret, ret_bytes,
-					NULL);
+		err = seam_lookup_build(&sf, max, ret, ret_bytes, &left_out);
+	if (!err)
+		t->stats.left_out += left_out;
 	free(bytes);
 	return err;
 }

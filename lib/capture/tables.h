@@ -23,6 +23,7 @@ struct seam_tables_stats {
 	uint64_t forgotten; /* answers without a table, for want of room */
 	uint64_t evicted; /* for the budget */
 	uint64_t too_big; /* larger than the whole budget */
+	uint64_t left_out; /* rows that no table has a place for */
 	struct seam_images_stats images;
 };
 

@@ -9,8 +9,8 @@
 #include "base/grow.h"
 #include "base/index.h"
 
-/* An index of pages is to be no larger than the rows are; but no table is
- * so small that this many would matter. */
+/* At most so many pages of 256 bytes, or pages grow; but no table is so
+ * small that FEW_PAGES would matter. */
 #define PAGES_PER_FUNC 4
 #define FEW_PAGES 64
 
@@ -114,6 +114,8 @@ static int add_row(struct build *b, uint64_t pc, uint32_t number)
 
 	if (r)
 		return r;
+	if (page >= b->l.num_pages)
+		return -EINVAL;
 	if (!off)
 		b->pages[page] = (uint32_t)b->n_rows;
 	else if ((b->rows[b->n_rows - 1] & 0xffff) == number)
@@ -183,9 +185,10 @@ static int add_func(struct build *b, uint32_t i)
 	uint64_t pc, end, block;
 	int r;
 
-	if (seam_sframe_func_at(b->sf, i, &func) || func.start < b->pos ||
-	    !func.size)
+	if (seam_sframe_func_at(b->sf, i, &func) || func.start < b->pos)
 		return -EINVAL;
+	if (!func.size)
+		return 0;
 	end = func.start + func.size;
 	if (i + 1 < b->n_funcs && seam_sframe_start(b->sf, i + 1) < end)
 		end = seam_sframe_start(b->sf, i + 1);
@@ -300,6 +303,7 @@ static int fill_buckets(struct build *b, uint8_t **ret)
 	b->n_rows = n;
 	return 0;
 }
+
 static void write_parts(const struct build *b, const uint8_t *pages,
 			uint8_t *to)
 {
@@ -328,7 +332,7 @@ static int finish(struct build *b, uint8_t **ret_bytes)
 	if (!r && (seam_lookup_place(&b->l) > b->max || b->max > UINT32_MAX))
 		r = -E2BIG;
 	if (!r)
-		r = (*ret_bytes = malloc(b->l.size)) ? 0 : -ENOMEM;
+		r = (*ret_bytes = calloc(1, b->l.size)) ? 0 : -ENOMEM;
 	if (!r)
 		write_parts(b, buckets ? buckets : (uint8_t *)b->pages,
 			    *ret_bytes);

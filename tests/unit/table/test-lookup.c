@@ -39,6 +39,7 @@ static void lay(uint8_t *section, size_t size, struct laid *ret)
 					   &ret->table, &ret->left_out),
 			 0);
 	assert_int_equal(seam_lookup_place(&ret->lookup), ret->lookup.size);
+	assert_int_equal(ret->lookup.pages % SEAM_LOOKUP_BUCKET_SIZE, 0);
 }
 
 static void lay_builder(struct seam_sframe_builder *b, struct laid *ret)
