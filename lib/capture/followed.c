@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/process.h"
 #include "capture/target.h"
 
 #define LOOK_NS 1000000000ULL
@@ -71,12 +70,8 @@ static bool is_over(void *ctx, uint64_t pid, void *value)
 	const uint64_t *now_ns = ctx;
 	struct one *one = value;
 
-	if (!one->exited_ns || one->exited_ns + SEAM_KEEP_DEAD_NS > *now_ns)
+	if (!seam_task_over((uint32_t)pid, &one->exited_ns, *now_ns))
 		return false;
-	if (!seam_task_gone((uint32_t)pid)) {
-		one->exited_ns = *now_ns;
-		return false;
-	}
 	free(one);
 	return true;
 }

@@ -220,12 +220,8 @@ static bool is_over(void *ctx, uint64_t pid, void *value)
 	const uint64_t *now_ns = ctx;
 	struct seam_process *p = value;
 
-	if (!p->exited_ns || p->exited_ns + SEAM_KEEP_DEAD_NS >= *now_ns)
+	if (!seam_task_over((uint32_t)pid, &p->exited_ns, *now_ns))
 		return false;
-	if (!seam_task_gone((uint32_t)pid)) {
-		p->exited_ns = *now_ns;
-		return false;
-	}
 	process_free(p);
 	return true;
 }

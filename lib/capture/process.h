@@ -15,9 +15,6 @@
 #include "base/ranges.h"
 #include "capture/image.h"
 
-/* A process that ended may still have records on the way. */
-#define SEAM_KEEP_DEAD_NS 5000000000ULL
-
 /* One executable mapping, or what others have left of it. start, end and off
  * are true of what seam_process_map returns. */
 struct seam_map {

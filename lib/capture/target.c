@@ -45,6 +45,16 @@ bool seam_task_gone(uint32_t tid)
 	return s.state == 'Z' && (s.threads <= 1 || s.tgid != tid);
 }
 
+bool seam_task_over(uint32_t tid, uint64_t *exited_ns, uint64_t now_ns)
+{
+	if (!*exited_ns || *exited_ns + SEAM_KEEP_DEAD_NS > now_ns)
+		return false;
+	if (seam_task_gone(tid))
+		return true;
+	*exited_ns = now_ns;
+	return false;
+}
+
 uint32_t seam_task_process(uint32_t tid)
 {
 	struct status s = {0};

@@ -9,6 +9,13 @@
 /* Whether a task has ended. A zombie has, unless it is the first thread of a
  * process whose other threads live. */
 bool seam_task_gone(uint32_t tid);
+/*
+ * Whether what is kept of a task can go: it ended SEAM_KEEP_DEAD_NS before
+ * now, or earlier, so that its records are in. *exited_ns is 0 until an exit
+ * is known of, and moves on where the task turns out to live.
+ */
+#define SEAM_KEEP_DEAD_NS 5000000000ULL
+bool seam_task_over(uint32_t tid, uint64_t *exited_ns, uint64_t now_ns);
 /* The process that a thread belongs to; 0: it is gone. */
 uint32_t seam_task_process(uint32_t tid);
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "capture/followed.h"
-#include "capture/process.h"
+#include "capture/target.h"
 #include "records.h"
 
 #define SECOND 1000000000ULL

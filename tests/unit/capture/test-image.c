@@ -20,6 +20,7 @@
 #include "../table/image.h"
 #include "base/clock.h"
 #include "capture/process.h"
+#include "capture/target.h"
 #include "records.h"
 
 #define FILES 4
