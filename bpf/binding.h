@@ -90,7 +90,7 @@ static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
 /* Names what a mapping now says. 0: names have run out, see mappings_check. */
 static __always_inline uint16_t epoch_next(struct task_state *state)
 {
-	return state->epoch < LAST_EPOCH_MAX ? ++state->epoch : 0;
+	return state->epoch < SEAM_LAST_EPOCH_MAX ? ++state->epoch : 0;
 }
 
 /* Reads slot i anew, for pc. Return: SEAM_OK or as mapping_fill. */
@@ -173,11 +173,11 @@ static __noinline void mappings_check(struct task_state *state,
 		state->unchecked = (1U << SEAM_CACHED_MAPPINGS) - 1;
 	state->mm_seq = seq;
 	if (state->mm == mm && state->tables == seam_tables_generation &&
-	    state->epoch < LAST_EPOCH_MAX)
+	    state->epoch < SEAM_LAST_EPOCH_MAX)
 		return;
 	state->mm = mm;
 	state->tables = seam_tables_generation;
-	if (state->epoch == LAST_EPOCH_MAX) {
+	if (state->epoch == SEAM_LAST_EPOCH_MAX) {
 		state->epoch = 0;
 		last_drop(s);
 	}

@@ -14,6 +14,7 @@ static __always_inline bool seam_env_reg(struct seam_env *env, uint32_t regnum,
 					 uint64_t *ret);
 static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
+#include "core/last-stack.h"
 #include "core/lookup.h"
 #include "core/step.h"
 
@@ -160,12 +161,11 @@ struct scratch {
 	uint64_t fault; /* the address whose read failed */
 	uint64_t faults; /* of the frame at hand */
 	uint32_t lose_fp; /* its FP cannot be had: go on without */
-	uint32_t last_side; /* of the last stack, that is read */
-	uint32_t last_next, last_len; /* frames there: the next, and all */
+	struct seam_last_walk last_walk;
 	uint32_t last_hits, windows; /* to be counted at the end */
 	struct seam_rule rule; /* one that does not fit into a word, or */
 	uint32_t rule_err; /* why there is none */
-	uint64_t last; /* struct last_stack, in the arena; 0: none */
+	uint64_t last; /* struct seam_last_stack, in the arena; 0: none */
 	uint64_t busy;
 	uint64_t base; /* address of window[0] */
 	uint64_t len; /* of it that was read */

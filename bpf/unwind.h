@@ -27,8 +27,6 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 	const struct mapping *map;
 	int slot, err = 0;
 
-	/* Whatever comes of it, what another stack left here is not ours. */
-	last_put_rule(s, &c, 0, 0, 0);
 	slot = mapping_find(&env, pc, &err);
 	s->rule_err = err;
 	if (slot < 0)
@@ -43,7 +41,7 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 	s->rule_err = seam_rule_find(map, pc, &packed, &s->rule);
 	if (s->rule_err)
 		return 0;
-	last_put_rule(s, &c, packed, slot, state->epochs[slot]);
+	last_put(s, &c, packed, slot, state->epochs[slot]);
 	return packed;
 }
 
@@ -75,15 +73,15 @@ __noinline int seam_frame(struct scratch *s ARG_NONNULL,
 	struct seam_env env = {s, state, task, HOW_NOFAULT};
 	struct seam_cursor c = s->cursor;
 	struct seam_rule rule;
-	uint64_t at, how, packed;
+	struct seam_last_entry last;
+	uint64_t packed;
 	int err;
 
-	how = last_find(s, &c, &at);
-	if (how && mapping_holds(&env, last_map(how), last_epoch(how),
-				 seam_cursor_pc(&c))) {
+	if (last_find(s, &c, &last) &&
+	    mapping_holds(&env, seam_last_slot(last.how),
+			  seam_last_epoch(last.how), seam_cursor_pc(&c))) {
 		s->last_hits++;
-		last_put(s, at, how);
-		packed = last_rule(at, how);
+		packed = seam_last_rule(&last);
 	} else {
 		packed = seam_frame_rule(s, state, task);
 		if (!packed)

@@ -22,24 +22,9 @@
 #define SEAM_CORE_STEP_H
 
 #include "core/arch.h"
+#include "core/cursor.h"
 #include "core/err.h"
 #include "core/rule.h"
-
-struct seam_cursor {
-	uint64_t ip, sp, fp;
-	bool leaf; /* no step yet: all registers are known */
-	bool exact; /* ip is about to run, not a return address */
-	bool fp_lost; /* fp is not known */
-};
-
-/*
- * A return address may lie one past the end of its function, when that ends
- * in a call that does not return: look up the call, not what follows it.
- */
-SEAM_INLINE uint64_t seam_cursor_pc(const struct seam_cursor *c)
-{
-	return c->exact ? c->ip : c->ip - 1;
-}
 
 /* A register of the current frame. */
 SEAM_INLINE int seam_step_reg(const struct seam_cursor *c, uint32_t regnum,
