@@ -96,7 +96,7 @@ static int find_map(void *vmap, uint64_t avma, struct seam_mapping *ret)
 static void unwind(struct seam_elf *elf, struct seam_cfi *cfi,
 		   const uint8_t *data, size_t size)
 {
-	struct seam_mapping map = {.end = UINT64_MAX, .elf = elf, .cfi = cfi};
+	struct seam_mapping map = {.elf = elf, .cfi = cfi};
 	struct seam_dump dump = {
 		.regs.valid = 0x1ffff,
 		.stack_avma = IMAGE_FUNC,

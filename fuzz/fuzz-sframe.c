@@ -64,7 +64,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (data[0] & 1) {
 		limits.flags = SEAM_SFRAME_VERIFY_KERNEL;
-		limits.max_rows = 16;
 		limits.text_end = 1 << 20;
 	}
 	data++;

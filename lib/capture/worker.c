@@ -59,8 +59,6 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	if (!map)
 		return -ENOENT;
 	memset(ret, 0, sizeof(*ret));
-	ret->start = map->start;
-	ret->end = map->end;
 	if (!map->image || !map->image->elf ||
 	    !seam_elf_off_to_svma(map->image->elf, avma - map->start + map->off,
 				  &svma))

@@ -20,7 +20,6 @@ struct entry {
 
 struct seam_sframe_builder {
 	uint32_t flags;
-	uint32_t max_rows;
 	bool in_func;
 	struct seam_sframe_builder_func func;
 	struct seam_sframe_in_row *rows; /* of the current function */
@@ -48,15 +47,13 @@ static int grow(void **array, size_t *cap, size_t need, size_t elem_size)
 	return 0;
 }
 
-int seam_sframe_builder_new(uint32_t flags, uint32_t max_rows,
-			    struct seam_sframe_builder **ret)
+int seam_sframe_builder_new(uint32_t flags, struct seam_sframe_builder **ret)
 {
 	struct seam_sframe_builder *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return -ENOMEM;
 	b->flags = flags;
-	b->max_rows = max_rows && max_rows < MAX_FRES ? max_rows : MAX_FRES;
 	*ret = b;
 	return 0;
 }
@@ -175,7 +172,7 @@ int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
 			       ? put_fde(b, rows, left, b->func.start, size, 0)
 			       : 0;
 	for (uint32_t base = 0; left && !r;) {
-		size_t num = left < b->max_rows ? left : b->max_rows;
+		size_t num = left < MAX_FRES ? left : MAX_FRES;
 		uint32_t end = num < left ? rows[num].off : size;
 
 		r = put_fde(b, rows, num, b->func.start + base, end - base,

@@ -2,7 +2,7 @@
 /*
  * Builds an SFrame V3 section for x86-64 out of functions and rules.
  *
- *	seam_sframe_builder_new(0, 0, &b);
+ *	seam_sframe_builder_new(0, &b);
  *	seam_sframe_builder_begin(b, &(struct seam_sframe_builder_func){.start =
  *0x1000}); seam_sframe_builder_row(b, 0, &rule); seam_sframe_builder_end(b,
  *64); seam_sframe_builder_finish(b, 0, &bytes, &size, NULL);
@@ -37,12 +37,9 @@ struct seam_sframe_builder_totals {
 
 struct seam_sframe_builder;
 
-/*
- * max_rows: longer functions are split into several descriptors of at most
- * this many rows; 0 is the format's own limit of 65535.
- */
-int seam_sframe_builder_new(uint32_t flags, uint32_t max_rows,
-			    struct seam_sframe_builder **ret);
+/* Functions with more rows than the format's limit, 65535, are split into
+ * several descriptors. */
+int seam_sframe_builder_new(uint32_t flags, struct seam_sframe_builder **ret);
 struct seam_sframe_builder *
 seam_sframe_builder_free(struct seam_sframe_builder *b);
 

@@ -178,9 +178,6 @@ static int check_attributes(const struct verify *v, const struct func *f)
 		return fail(v, SEAM_SFRAME_FUNC, at_rep,
 			    "a function without blocks has a block size");
 	}
-	if (v->limits.max_rows && f->num_fres > v->limits.max_rows)
-		return fail(v, SEAM_SFRAME_FUNC, f->attr,
-			    "a function has more rows than are read");
 	return 0;
 }
 

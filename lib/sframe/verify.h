@@ -20,7 +20,6 @@ enum seam_sframe_verify_flags {
 
 struct seam_sframe_limits {
 	uint32_t flags;
-	uint32_t max_rows; /* of a function; 0: the format's limit */
 	uint64_t section_addr;
 	/* Functions have to lie in [text_start, text_end), in the same
 	 * space. text_end 0: anywhere. */

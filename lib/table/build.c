@@ -364,7 +364,7 @@ static int build(const struct seam_elf *elf, bool is_kernel,
 	int r;
 
 	init_build(&b, elf, is_kernel);
-	r = seam_sframe_builder_new(is_kernel ? SEAM_SFRAME_ALLOW_ADD : 0, 0,
+	r = seam_sframe_builder_new(is_kernel ? SEAM_SFRAME_ALLOW_ADD : 0,
 				    &b.builder);
 	if (r)
 		return r;

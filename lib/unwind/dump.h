@@ -11,7 +11,6 @@
 
 /* Where an address of the target lies. */
 struct seam_mapping {
-	uint64_t start, end; /* avma */
 	uint64_t bias; /* avma - svma */
 	struct seam_elf *elf; /* NULL: mapped, but not an ELF file we have */
 	struct seam_cfi *cfi; /* NULL: no CFI */

@@ -42,12 +42,11 @@ struct in_row {
 		.flags = SEAM_RULE_OUTERMOST                                   \
 	}
 
-static inline struct seam_sframe_builder *new_builder(uint32_t flags,
-						      uint32_t max_rows)
+static inline struct seam_sframe_builder *new_builder(uint32_t flags)
 {
 	struct seam_sframe_builder *b;
 
-	assert_int_equal(seam_sframe_builder_new(flags, max_rows, &b), 0);
+	assert_int_equal(seam_sframe_builder_new(flags, &b), 0);
 	return b;
 }
 

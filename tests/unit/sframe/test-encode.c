@@ -10,7 +10,7 @@ static void check_golden(const struct in_row *rows, size_t num, uint32_t size,
 			 bool signal, const uint8_t *want, size_t want_len)
 {
 	static const uint8_t header[] = {0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0};
-	struct seam_sframe_builder *b = new_builder(0, 0);
+	struct seam_sframe_builder *b = new_builder(0);
 	struct seam_sframe_builder_func func = {.start = 0x1000,
 						.signal = signal};
 	size_t len;
@@ -131,7 +131,7 @@ static void test_start_size(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(sizes); i++) {
-		struct seam_sframe_builder *b = new_builder(0, 0);
+		struct seam_sframe_builder *b = new_builder(0);
 		uint8_t *bytes;
 
 		add(b, (struct seam_sframe_builder_func){.start = 1}, sizes[i],
@@ -154,7 +154,7 @@ static void test_refused(void **state)
 		{.cfa = REG(SP, 8), .flags = SEAM_RULE_MANGLED},
 	};
 	static const struct seam_rule good = {.cfa = REG(SP, 8)};
-	struct seam_sframe_builder *b = new_builder(0, 0);
+	struct seam_sframe_builder *b = new_builder(0);
 	struct seam_sframe_builder_func func = {.start = 0};
 
 	(void)state;
@@ -172,7 +172,7 @@ static void test_refused(void **state)
 
 static void test_empty(void **state)
 {
-	struct seam_sframe_builder *b = new_builder(0, 0);
+	struct seam_sframe_builder *b = new_builder(0);
 	static const struct in_row rows[] = {{0, {.cfa = REG(SP, 8)}}};
 	struct seam_sframe_builder_func func = {.start = 0};
 	struct seam_sframe sf = {0};

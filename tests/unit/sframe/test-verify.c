@@ -56,8 +56,8 @@ static const uint8_t good[] = {
 
 static void test_good(void **state)
 {
-	struct seam_sframe_limits limits = {
-		.text_start = 0x1000, .text_end = 0x3040, .max_rows = 2};
+	struct seam_sframe_limits limits = {.text_start = 0x1000,
+					    .text_end = 0x3040};
 	uint8_t with_tail[sizeof(good) + 3] = {0};
 
 	(void)state;
@@ -254,8 +254,6 @@ static void test_limits(void **state)
 	expect(good, &limits, SEAM_SFRAME_FUNC);
 	limits.text_start = 0;
 	limits.text_end = 0x303f;
-	expect(good, &limits, SEAM_SFRAME_FUNC);
-	limits = (struct seam_sframe_limits){.max_rows = 1};
 	expect(good, &limits, SEAM_SFRAME_FUNC);
 	/* An unsorted file is one to search in line; a table is none. */
 	memcpy(bytes, good, sizeof(good));

@@ -57,8 +57,7 @@ static struct seam_sframe_builder *builder(void)
 {
 	struct seam_sframe_builder *b;
 
-	assert_int_equal(seam_sframe_builder_new(SEAM_SFRAME_ALLOW_ADD, 0, &b),
-			 0);
+	assert_int_equal(seam_sframe_builder_new(SEAM_SFRAME_ALLOW_ADD, &b), 0);
 	return b;
 }
 

@@ -22,7 +22,10 @@
 #define SELF_STACK (256 * 1024)
 
 struct self {
-	struct seam_mapping maps[SELF_OBJECTS];
+	struct self_map {
+		uint64_t start, end; /* avma */
+		struct seam_mapping map;
+	} maps[SELF_OBJECTS];
 	size_t num_maps;
 };
 
@@ -76,12 +79,12 @@ static inline int self_add(struct dl_phdr_info *info, size_t size, void *ctx)
 		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) ||
 		    self->num_maps == SELF_OBJECTS)
 			continue;
-		self->maps[self->num_maps++] = (struct seam_mapping){
+		self->maps[self->num_maps++] = (struct self_map){
 			.start = start,
 			.end = start + ph->p_memsz,
-			.bias = info->dlpi_addr,
-			.elf = elf,
-			.cfi = cfi,
+			.map.bias = info->dlpi_addr,
+			.map.elf = elf,
+			.map.cfi = cfi,
 		};
 	}
 	return 0;
@@ -94,7 +97,7 @@ static inline int self_find(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	for (size_t i = 0; i < self->num_maps; i++) {
 		if (avma < self->maps[i].start || avma >= self->maps[i].end)
 			continue;
-		*ret = self->maps[i];
+		*ret = self->maps[i].map;
 		return 0;
 	}
 	return -ENOENT;
