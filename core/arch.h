@@ -15,9 +15,100 @@
 #define SEAM_AMD64_RA_OFF (-8)
 #define SEAM_AMD64_RED_ZONE 128
 
-SEAM_INLINE bool seam_abi_known(uint8_t abi)
+#define SEAM_AARCH64_REG_FP 29
+#define SEAM_AARCH64_REG_RA 30
+#define SEAM_AARCH64_REG_SP 31
+
+#define SEAM_S390X_REG_FP 11
+#define SEAM_S390X_REG_RA 14
+#define SEAM_S390X_REG_SP 15
+
+/* s390x: the CFA is behind the area that a caller reserves for its callee's
+ * registers. */
+#define SEAM_S390X_CFA_BIAS 160
+
+/*
+ * aarch64: the bits of a code pointer that a signature (PAC) may occupy, where
+ * addresses have so many bits. Bit 55 is none of them: it tells kernel from
+ * user addresses. Of a live process, ptrace's NT_ARM_PAC_MASK has its own.
+ */
+#define SEAM_AARCH64_PAC_MASK(va_bits) (~0ULL << (va_bits) & ~(1ULL << 55))
+
+/* An instruction set with its calling convention, whatever its byte order. */
+enum seam_arch {
+	SEAM_ARCH_NONE = 0,
+	SEAM_ARCH_AMD64 = 1,
+	SEAM_ARCH_AARCH64 = 2,
+	SEAM_ARCH_S390X = 3,
+};
+
+/* Of one of SEAM_SFRAME_ABI_*. Return: SEAM_ARCH_NONE if there is no such. */
+SEAM_INLINE enum seam_arch seam_abi_arch(uint8_t abi)
 {
-	return abi == SEAM_SFRAME_ABI_AMD64;
+	switch (abi) {
+	case SEAM_SFRAME_ABI_AMD64:
+		return SEAM_ARCH_AMD64;
+	case SEAM_SFRAME_ABI_AARCH64_BE:
+	case SEAM_SFRAME_ABI_AARCH64_LE:
+		return SEAM_ARCH_AARCH64;
+	case SEAM_SFRAME_ABI_S390X:
+		return SEAM_ARCH_S390X;
+	default:
+		return SEAM_ARCH_NONE;
+	}
+}
+
+SEAM_INLINE bool seam_abi_is_big(uint8_t abi)
+{
+	return abi == SEAM_SFRAME_ABI_AARCH64_BE ||
+	       abi == SEAM_SFRAME_ABI_S390X;
+}
+
+SEAM_INLINE uint8_t seam_arch_sp(enum seam_arch arch)
+{
+	return arch == SEAM_ARCH_AMD64	   ? SEAM_AMD64_REG_SP
+	       : arch == SEAM_ARCH_AARCH64 ? SEAM_AARCH64_REG_SP
+					   : SEAM_S390X_REG_SP;
+}
+
+SEAM_INLINE uint8_t seam_arch_fp(enum seam_arch arch)
+{
+	return arch == SEAM_ARCH_AMD64	   ? SEAM_AMD64_REG_FP
+	       : arch == SEAM_ARCH_AARCH64 ? SEAM_AARCH64_REG_FP
+					   : SEAM_S390X_REG_FP;
+}
+
+/* The column of the return address: a register, but on amd64. */
+SEAM_INLINE uint8_t seam_arch_ra(enum seam_arch arch)
+{
+	return arch == SEAM_ARCH_AMD64	   ? SEAM_AMD64_REG_IP
+	       : arch == SEAM_ARCH_AARCH64 ? SEAM_AARCH64_REG_RA
+					   : SEAM_S390X_REG_RA;
+}
+
+/* Where a call puts the return address, from the CFA; 0: in a register. */
+SEAM_INLINE int8_t seam_arch_ra_off(enum seam_arch arch)
+{
+	return arch == SEAM_ARCH_AMD64 ? SEAM_AMD64_RA_OFF : 0;
+}
+
+/* The caller's SP is the CFA less this. */
+SEAM_INLINE uint32_t seam_arch_cfa_bias(enum seam_arch arch)
+{
+	return arch == SEAM_ARCH_S390X ? SEAM_S390X_CFA_BIAS : 0;
+}
+
+/*
+ * Whether a row may name the register: those that a value can be found from.
+ * amd64: the 16 old ones, the return address's column, and APX's r16 to r31.
+ * aarch64: x0 to x30 and SP. s390x: r0 to r15 and f0 to f15.
+ */
+SEAM_INLINE bool seam_arch_has_reg(enum seam_arch arch, uint32_t regnum)
+{
+	if (arch == SEAM_ARCH_AMD64)
+		return regnum < SEAM_AMD64_REGS ||
+		       (regnum >= 130 && regnum <= 145);
+	return regnum < 32;
 }
 
 #endif

@@ -6,13 +6,16 @@
  * Three values are given, each by a formula over the current frame's
  * registers (reg) and, for RA and FP, the CFA just computed:
  *
- *   SAME       value = what it was (FP), or the ABI's fixed place (RA)
+ *   SAME       FP: value = FP, it was not touched
+ *              RA: value = *(CFA - 8) on amd64; elsewhere it has not left its
+ *              register, x30 or r14, which the leaf alone can say
  *   CFA_OFF    value = CFA + off
  *   CFA_DEREF  value = *(CFA + off)
- *   REG_OFF    value = reg + off
+ *   REG_OFF    value = reg + off               (off 0: it is in that register)
  *   REG_DEREF  value = *(reg + off) + add      (add is for the CFA only)
  *
- * The caller's SP is the CFA (s390x: CFA - 160).
+ * The caller's SP is the CFA (s390x: CFA - 160). Offsets are in bytes, for
+ * every architecture, whatever units a file has.
  */
 #ifndef SEAM_CORE_RULE_H
 #define SEAM_CORE_RULE_H
@@ -38,6 +41,7 @@ enum seam_rule_flags {
 	SEAM_RULE_OUTERMOST = 1, /* RA undefined: this is the last frame */
 	SEAM_RULE_SIGNAL = 2, /* the caller was interrupted, not calling */
 	SEAM_RULE_MANGLED = 4, /* aarch64: RA carries a PAC */
+	SEAM_RULE_NO_ROWS = 8, /* of a function that has no rows at all */
 };
 
 struct seam_rule {

@@ -11,11 +11,13 @@
 #include <stdint.h>
 
 #define SEAM_SFRAME_MAGIC 0xdee2
-#define SEAM_SFRAME_V3 3
+#define SEAM_SFRAME_V1 1 /* binutils 2.40 */
+#define SEAM_SFRAME_V2 2 /* 2.41 to 2.45 */
+#define SEAM_SFRAME_V3 3 /* from 2.46 on */
 
 #define SEAM_SFRAME_F_SORTED 0x1
 #define SEAM_SFRAME_F_FRAME_POINTER 0x2 /* V1 and V2 only */
-#define SEAM_SFRAME_F_PCREL 0x4
+#define SEAM_SFRAME_F_PCREL 0x4 /* not in V1 */
 
 #define SEAM_SFRAME_ABI_AARCH64_BE 1
 #define SEAM_SFRAME_ABI_AARCH64_LE 2
@@ -38,6 +40,19 @@ struct seam_sframe_header {
 };
 _Static_assert(sizeof(struct seam_sframe_header) == 28, "SFrame header");
 
+/*
+ * V1 and V2 index entries: start s32, size u32, offset of the rows u32, their
+ * number u32, info u8; in V2 then rep_size u8 and two bytes of 0.
+ */
+#define SEAM_SFRAME_FDE1_SIZE 17
+#define SEAM_SFRAME_FDE2_SIZE 20
+#define SEAM_SFRAME_FDE_FUNC_SIZE 4
+#define SEAM_SFRAME_FDE_FRE_OFF 8
+#define SEAM_SFRAME_FDE_NUM_FRES 12
+#define SEAM_SFRAME_FDE_INFO 16
+#define SEAM_SFRAME_FDE_REP_SIZE 17
+#define SEAM_SFRAME_FDE_PADDING 18
+
 /* V3 index entry. The start is relative to the entry's own address. */
 struct seam_sframe_fde3 {
 	int64_t start_off;
@@ -53,11 +68,12 @@ _Static_assert(sizeof(struct seam_sframe_fde3) == 16, "SFrame V3 FDE");
 #define SEAM_SFRAME_ATTR_INFO2 3
 #define SEAM_SFRAME_ATTR_REP_SIZE 4
 
-/* attribute info */
+/* function info, in V3 an attribute */
 #define SEAM_SFRAME_INFO_FRE_TYPE 0x0f /* 0, 1, 2: start is 1, 2, 4 bytes */
 #define SEAM_SFRAME_INFO_PCMASK 0x10
-#define SEAM_SFRAME_INFO_PAUTH_B 0x20
-#define SEAM_SFRAME_INFO_SIGNAL 0x80
+#define SEAM_SFRAME_INFO_PAUTH_B 0x20 /* aarch64: key B, else A */
+#define SEAM_SFRAME_INFO_UNUSED 0x40
+#define SEAM_SFRAME_INFO_SIGNAL 0x80 /* V3 only */
 
 /* attribute info2: the FDE type */
 #define SEAM_SFRAME_FDE_TYPE 0x1f
@@ -79,8 +95,14 @@ _Static_assert(sizeof(struct seam_sframe_fde3) == 16, "SFrame V3 FDE");
 /* FLEX control word */
 #define SEAM_SFRAME_FLEX_REG 0x1
 #define SEAM_SFRAME_FLEX_DEREF 0x2
+#define SEAM_SFRAME_FLEX_UNUSED 0x4
 #define SEAM_SFRAME_FLEX_REGNUM(control) ((control) >> 3)
 
 #define SEAM_SFRAME_MAX_WORDS 15
+
+/* s390x: a CFA's word is (offset - 160) / 8. In V2 an odd word of RA or FP is
+ * a register's number, times two and one. */
+#define SEAM_SFRAME_S390X_CFA_ADJUST 160
+#define SEAM_SFRAME_S390X_CFA_SCALE 8
 
 #endif

@@ -53,7 +53,8 @@ static int plan_pages(struct build *b)
 	struct seam_sframe_func last;
 	uint64_t first, end, most;
 
-	if (last_func(b, &last))
+	/* Rules are packed by the numbers of amd64's registers. */
+	if (b->sf->arch != SEAM_ARCH_AMD64 || last_func(b, &last))
 		return -EINVAL;
 	first = seam_sframe_start(b->sf, 0);
 	end = last.start + last.size;
@@ -143,37 +144,40 @@ static int add_span(struct build *b, uint64_t end, uint32_t number)
 	return r;
 }
 
+/* What holds in all of a function that has no rows. */
+static int add_empty(struct build *b, const struct seam_sframe_func *func,
+		     uint64_t end)
+{
+	struct seam_rule rule;
+	uint32_t number = 0;
+	int r = 0;
+
+	if (!seam_sframe_empty_rule(b->sf, func, &rule))
+		r = rule_number(b, &rule, &number);
+	return r ? r : add_span(b, end, number);
+}
+
 /* The rows of a function from pc on, until end. */
 static int add_rows(struct build *b, const struct seam_sframe_func *func,
 		    uint64_t pc, uint64_t end)
 {
-	uint32_t type = func->info & SEAM_SFRAME_INFO_FRE_TYPE;
-	uint32_t width = 1u << type, at = func->rows;
+	struct seam_sframe_row row = {.next = func->rows};
 	uint32_t number = 0;
 	int r = 0;
 
+	if (!func->num_rows)
+		return add_empty(b, func, end);
 	for (uint32_t i = 0; i < func->num_rows && !r; i++) {
-		const uint8_t *p = b->sf->base + at;
 		struct seam_rule rule;
-		uint32_t len = width + 1;
 		uint64_t start;
-		uint8_t info;
 
-		if (b->sf->end - at < len)
+		if (seam_sframe_row_at(b->sf, func, row.next, &row) ||
+		    seam_sframe_rule(b->sf, func, &row, &rule))
 			return -EINVAL;
-		start = pc + (type == 0	  ? seam_load_u8(p)
-			      : type == 1 ? seam_load_u16(p)
-					  : seam_load_u32(p));
-		info = seam_load_u8(p + width);
-		len += SEAM_SFRAME_FRE_COUNT(info)
-		       << SEAM_SFRAME_FRE_SIZE(info);
-		if (b->sf->end - at < len ||
-		    seam_sframe_row(b->sf, func, at + width, &rule))
-			return -EINVAL;
+		start = pc + row.start;
 		r = add_span(b, start < end ? start : end, number);
 		if (!r)
 			r = rule_number(b, &rule, &number);
-		at += len;
 	}
 	return r ? r : add_span(b, end, number);
 }

@@ -109,10 +109,19 @@ static void refused_headers(void **state)
 		uint8_t byte;
 		int err;
 	} cases[] = {
-		{0, 0, SEAM_SFRAME_MAGIC_BAD},	{2, 2, SEAM_SFRAME_VERSION},
-		{3, 0x07, SEAM_SFRAME_FLAGS},	{3, 0x04, SEAM_SFRAME_FLAGS},
-		{4, 9, SEAM_SFRAME_ABI},	{8, 3, SEAM_SFRAME_LAYOUT},
-		{11, 0xff, SEAM_SFRAME_LAYOUT}, {19, 0xff, SEAM_SFRAME_LAYOUT},
+		{0, 0, SEAM_SFRAME_MAGIC_BAD},
+		{1, 0xe2, SEAM_SFRAME_MAGIC_BAD},
+		{2, 0, SEAM_SFRAME_VERSION},
+		{2, 4, SEAM_SFRAME_VERSION},
+		{3, 0x07, SEAM_SFRAME_FLAGS},
+		{3, 0x0d, SEAM_SFRAME_FLAGS},
+		{4, 0, SEAM_SFRAME_ABI},
+		{4, 1, SEAM_SFRAME_ABI}, /* big-endian */
+		{4, 9, SEAM_SFRAME_ABI},
+		{6, 0, SEAM_SFRAME_ABI},
+		{8, 3, SEAM_SFRAME_LAYOUT},
+		{11, 0xff, SEAM_SFRAME_LAYOUT},
+		{19, 0xff, SEAM_SFRAME_LAYOUT},
 		{27, 0xff, SEAM_SFRAME_LAYOUT},
 	};
 	uint8_t bytes[sizeof(section)];
