@@ -301,8 +301,11 @@ static void test_many_rows(void **state)
 	assert_int_equal(totals.functions, 2);
 	assert_int_equal(totals.rows, 70000);
 	assert_int_equal(seam_sframe_verify(bytes, len, NULL, NULL), 0);
-	for (uint32_t i = 0; i < 70000; i++)
+	for (uint32_t i = 0; i < 70000; i += 499)
 		check_at(bytes, len, 0, 0x100000 + i, i & 1 ? &odd : &even);
+	check_at(bytes, len, 0, 0x100000 + 65534, &even);
+	check_at(bytes, len, 0, 0x100000 + 65535, &odd);
+	check_at(bytes, len, 0, 0x100000 + 69999, &odd);
 	check_at(bytes, len, 0, 0x100000 + 70000, NULL);
 	free(bytes);
 }
