@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 
 uint64_t seam_range_end(uint64_t start, uint64_t len)
 {
@@ -15,17 +16,7 @@ uint64_t seam_range_end(uint64_t start, uint64_t len)
 /* The first range that ends behind addr. */
 static size_t first_behind(const struct seam_ranges *rs, uint64_t addr)
 {
-	size_t lo = 0, hi = rs->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (rs->v[mid].end > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return SEAM_SEARCH(i, rs->n, rs->v[i].end <= addr);
 }
 
 struct seam_range *seam_ranges_find(const struct seam_ranges *rs, uint64_t addr)

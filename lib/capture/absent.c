@@ -6,28 +6,17 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 
 /* Where a key is, or would be. */
 static size_t place(const struct seam_absent *a,
 		    const struct seam_file_key *key, bool *ret_found)
 {
-	size_t lo = 0, hi = a->n;
+	size_t at = SEAM_SEARCH(i, a->n,
+				memcmp(&a->keys[i].key, key, sizeof(*key)) < 0);
 
-	*ret_found = false;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int cmp = memcmp(&a->keys[mid].key, key, sizeof(*key));
-
-		if (!cmp) {
-			*ret_found = true;
-			return mid;
-		}
-		if (cmp < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	*ret_found = at < a->n && !memcmp(&a->keys[at].key, key, sizeof(*key));
+	return at;
 }
 
 static uint64_t wait_ns(enum seam_absence why, uint32_t failures)

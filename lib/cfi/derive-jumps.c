@@ -11,6 +11,7 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "cfi/derive-private.h"
 #include "cfi/private.h"
 
@@ -25,21 +26,14 @@ static size_t visits_at(const struct seam_derive *d, uint64_t svma,
 			size_t *ret_first)
 {
 	const struct seam_visit *v = d->visits;
-	size_t lo = 0, hi = d->num_visits, mid, first;
+	size_t end = SEAM_SEARCH(i, d->num_visits, v[i].svma <= svma), first;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (v[mid].svma <= svma)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || svma >= v[lo - 1].svma + v[lo - 1].len)
+	if (!end || svma >= v[end - 1].svma + v[end - 1].len)
 		return 0;
-	for (first = lo - 1; first && v[first - 1].svma == v[lo - 1].svma;)
+	for (first = end - 1; first && v[first - 1].svma == v[end - 1].svma;)
 		first--;
 	*ret_first = first;
-	return lo - first;
+	return end - first;
 }
 
 /* Return: false when all the effort that a file is worth is spent. */
@@ -156,27 +150,13 @@ static void scan_gap(struct seam_derive *d, const uint8_t *p, uint64_t svma,
 	scan_short(d, p + (start - svma), start, to);
 }
 
-/* The first visit from svma on. */
-static size_t first_visit(const struct seam_derive *d, uint64_t svma)
-{
-	size_t lo = 0, hi = d->num_visits, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (d->visits[mid].svma < svma)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static void scan_segment(struct seam_derive *d, const uint8_t *p, size_t size,
 			 uint64_t svma)
 {
 	uint64_t at = svma, end = svma + size;
+	size_t first = SEAM_SEARCH(i, d->num_visits, d->visits[i].svma < svma);
 
-	for (size_t i = first_visit(d, svma); i < d->num_visits; i++) {
+	for (size_t i = first; i < d->num_visits; i++) {
 		const struct seam_visit *v = &d->visits[i];
 
 		if (v->svma >= end)

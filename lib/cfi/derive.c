@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "cfi/derive-private.h"
 #include "cfi/private.h"
 #include "core/arch.h"
@@ -214,16 +215,7 @@ static int by_target(const void *va, const void *vb)
 
 static size_t first_call(const struct seam_derive *d, uint64_t target)
 {
-	size_t lo = 0, hi = d->num_calls, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (d->calls[mid].target < target)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEAM_SEARCH(i, d->num_calls, d->calls[i].target < target);
 }
 
 /* Adds those that failed only now to todo. Return: the new number of it. */
@@ -415,23 +407,13 @@ struct seam_derived *seam_derived_free(struct seam_derived *derived)
 bool seam_derived_find(const struct seam_derived *derived, uint64_t svma,
 		       struct seam_rule *ret_rule)
 {
-	size_t lo = 0, hi = derived ? derived->num_rows : 0, mid;
+	size_t n = derived ? derived->num_rows : 0;
+	size_t at = SEAM_SEARCH(i, n, derived->rows[i].end <= svma);
 
-	while (lo < hi) {
-		const struct seam_derived_row *row;
-
-		mid = lo + (hi - lo) / 2;
-		row = &derived->rows[mid];
-		if (svma < row->start) {
-			hi = mid;
-		} else if (svma >= row->end) {
-			lo = mid + 1;
-		} else {
-			*ret_rule = row->rule;
-			return true;
-		}
-	}
-	return false;
+	if (at == n || svma < derived->rows[at].start)
+		return false;
+	*ret_rule = derived->rows[at].rule;
+	return true;
 }
 
 const struct seam_derived_row *

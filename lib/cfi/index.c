@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "cfi/private.h"
 
 struct index_build {
@@ -138,16 +139,7 @@ int seam_cfi_index(struct seam_cfi *cfi)
 /* The first range that starts above svma. */
 static size_t upper_range(const struct seam_cfi *cfi, uint64_t svma)
 {
-	size_t lo = 0, hi = cfi->num_ranges, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (cfi->ranges[mid].start <= svma)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEAM_SEARCH(i, cfi->num_ranges, cfi->ranges[i].start <= svma);
 }
 
 struct seam_cfi_range *seam_cfi_range_find(const struct seam_cfi *cfi,

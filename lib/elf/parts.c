@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 
 int seam_elf_parts_add(struct seam_elf_parts *parts, uint64_t off,
 		       uint64_t size)
@@ -57,19 +58,11 @@ uint64_t seam_elf_parts_settle(struct seam_elf_parts *parts, uint64_t file_size)
 bool seam_elf_parts_have(const struct seam_elf_parts *parts, uint64_t off,
 			 uint64_t size)
 {
-	size_t lo = 0, hi = parts->n;
-
 	/* The first part that begins behind off. */
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
+	size_t next = SEAM_SEARCH(i, parts->n, parts->v[i].off <= off);
 
-		if (parts->v[mid].off <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && off <= parts->v[lo - 1].end &&
-	       size <= parts->v[lo - 1].end - off;
+	return next && off <= parts->v[next - 1].end &&
+	       size <= parts->v[next - 1].end - off;
 }
 
 void seam_elf_parts_fini(struct seam_elf_parts *parts)

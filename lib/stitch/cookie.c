@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "core/uapi.h"
 
 /* Records with one cookie that are looked at when none is the thread's. */
@@ -151,17 +152,7 @@ void seam_cookie_fini(struct cookie_index *ix)
 static size_t lower_bound(const struct cookie_index *ix,
 			  const struct cookie_entry *key)
 {
-	size_t lo = 0, hi = ix->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (by_cookie(&ix->v[mid], key) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEAM_SEARCH(i, ix->n, by_cookie(&ix->v[i], key) < 0);
 }
 
 static uint64_t distance(uint64_t a, uint64_t b)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 
 #define NO_SYM UINT32_MAX
 #define PAGE 4096u
@@ -220,17 +221,9 @@ void seam_symtab_finish(struct seam_symtab *tab)
 
 struct seam_sym *seam_symtab_find(struct seam_symtab *tab, uint64_t addr)
 {
-	size_t low = 0, high = tab->count, mid;
-	uint32_t at;
+	size_t next = SEAM_SEARCH(i, tab->count, tab->syms[i].start <= addr);
+	uint32_t at = next ? (uint32_t)(next - 1) : NO_SYM;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (tab->syms[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	at = low ? (uint32_t)(low - 1) : NO_SYM;
 	for (int depth = 0; at != NO_SYM && depth < MAX_NESTING; depth++) {
 		if (addr < tab->syms[at].end)
 			return &tab->syms[at];
