@@ -7,7 +7,7 @@
 
 struct seam_cursor {
 	uint64_t ip, sp, fp;
-	bool leaf; /* no step yet: all registers are known */
+	bool leaf; /* no step yet, or as good: all registers are known */
 	bool exact; /* ip is about to run, not a return address */
 	bool fp_lost; /* fp is not known */
 };
