@@ -21,7 +21,7 @@ int seam_grow(void *array, size_t need, size_t *max, size_t size)
 	while (n < need)
 		n *= 2;
 	memcpy(&old, array, sizeof(old));
-	p = realloc(old, n * size);
+	p = reallocarray(old, n, size);
 	if (!p)
 		return -ENOMEM;
 	memcpy(array, &p, sizeof(p));

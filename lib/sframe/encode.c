@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "core/sframe-format.h"
 #include "sframe/encode-row.h"
 
@@ -29,23 +30,6 @@ struct seam_sframe_builder {
 	uint8_t *fres;
 	size_t fres_len, cap_fres;
 };
-
-static int grow(void **array, size_t *cap, size_t need, size_t elem_size)
-{
-	size_t cap_new = *cap ? *cap : 64;
-	void *p;
-
-	if (need <= *cap)
-		return 0;
-	while (cap_new < need)
-		cap_new += cap_new / 2;
-	p = reallocarray(*array, cap_new, elem_size);
-	if (!p)
-		return -ENOMEM;
-	*array = p;
-	*cap = cap_new;
-	return 0;
-}
 
 int seam_sframe_builder_new(uint32_t flags, struct seam_sframe_builder **ret)
 {
@@ -89,8 +73,7 @@ int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 		return -EINVAL;
 	if (b->num_rows && off <= b->rows[b->num_rows - 1].off)
 		return -EINVAL;
-	r = grow((void **)&b->rows, &b->cap_rows, b->num_rows + 1,
-		 sizeof(*row));
+	r = seam_grow(&b->rows, b->num_rows + 1, &b->cap_rows, sizeof(*row));
 	if (r)
 		return r;
 	row = &b->rows[b->num_rows];
@@ -127,13 +110,13 @@ static int put_fde(struct seam_sframe_builder *b,
 	uint8_t *p;
 	int r;
 
-	r = grow((void **)&b->fres, &b->cap_fres,
-		 b->fres_len + SEAM_SFRAME_ATTR_SIZE +
-			 num * SEAM_SFRAME_ROW_ROOM,
-		 1);
+	r = seam_grow(&b->fres,
+		      b->fres_len + SEAM_SFRAME_ATTR_SIZE +
+			      num * SEAM_SFRAME_ROW_ROOM,
+		      &b->cap_fres, 1);
 	if (!r)
-		r = grow((void **)&b->entries, &b->cap_entries,
-			 b->num_entries + 1, sizeof(entry));
+		r = seam_grow(&b->entries, b->num_entries + 1, &b->cap_entries,
+			      sizeof(entry));
 	if (r)
 		return r;
 	if (b->func.rep_size)
