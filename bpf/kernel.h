@@ -117,14 +117,21 @@ struct hrtimer {
 
 struct hw_perf_event {
 	struct hrtimer hrtimer;
+	int state;
+	uint64_t interrupts_seq, interrupts;
 };
 
+enum perf_event_state { PERF_EVENT_STATE_ACTIVE = 1 };
+
 struct perf_event {
+	enum perf_event_state state;
 	struct hw_perf_event hw;
 	uint64_t bpf_cookie;
 };
 
 #pragma clang attribute pop
+
+#define PERF_HES_STOPPED 1
 
 #define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010

@@ -31,7 +31,6 @@ const volatile uint32_t seam_max_stack = 512;
 const volatile uint32_t seam_stack_copy = 65536;
 /* The high part of our events' BPF cookies; the low is the event's number. */
 const volatile uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
-const volatile uint32_t seam_clocks; /* bits of events */
 const volatile uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS];
 
 /* Moves when a table is added or taken away: cached mappings are stale. */

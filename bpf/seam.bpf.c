@@ -5,6 +5,7 @@
  * programs' events without counting them.
  */
 #include "bpf/request.h"
+#include "bpf/tick.h"
 
 #include <bpf/bpf_tracing.h>
 #include <linux/bpf_perf_event.h>
@@ -28,18 +29,11 @@ static __always_inline bool has_user(struct task_struct *task)
 	       !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
 }
 
-/*
- * Counts a run. A clock's not in the idle task: a virtual machine may let
- * timers expire there without the interrupt that an event needs, so that
- * expiries and runs would differ by nobody's loss.
- */
-static __always_inline void count_event(struct task_struct *task,
-					uint32_t event, bool is_ours)
+static __always_inline void count_event(uint32_t event, bool is_ours)
 {
 	struct seam_cpu_state *cpu = cpu_state();
 
-	if (!cpu || event >= SEAM_MAX_EVENTS ||
-	    (!task->pid && (seam_clocks & 1U << event)))
+	if (!cpu || event >= SEAM_MAX_EVENTS)
 		return;
 	/* A clock may tick inside a tracepoint's program. */
 	__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_EVENTS], 1);
@@ -50,29 +44,41 @@ static __always_inline void count_event(struct task_struct *task,
 
 /*
  * How often our clocks' timers expired, whether or not the event program
- * ran then: the kernel drops an event's program without a word while
- * another BPF program or a map system call is at work on that CPU. An
- * event's own count of nanoseconds would not do: a virtual machine loses
- * timer interrupts, and those are nobody's samples.
+ * ran then. An event's own count of nanoseconds would not do: a virtual
+ * machine loses timer interrupts, and those are nobody's samples.
  */
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(seam_expiry, struct hrtimer *timer)
 {
-	/* The timer lies in its event; of another kind's timer this reads
-	 * something else, which is not our tag. */
-	const char *event =
-		(const char *)bpf_rdonly_cast(timer, 0) -
-		bpf_core_field_offset(struct perf_event, hw.hrtimer);
-	uint64_t cookie = *(const uint64_t *)(event + bpf_core_field_offset(
-							      struct perf_event,
-							      bpf_cookie));
-	struct task_struct *task = bpf_get_current_task_btf();
+	const struct perf_event *event = event_of(timer);
+	struct seam_cpu_state *cpu = cpu_state();
 
-	if ((cookie & SEAM_EVENT_TAG_MASK) != seam_event_tag || !task->pid)
+	if ((event->bpf_cookie & SEAM_EVENT_TAG_MASK) != seam_event_tag || !cpu)
 		return 0;
+	tick_begin(&cpu->tick, timer, event,
+		   cpu->event_runs[event_number(event)]);
 	count(SEAM_COUNT_EXPIRIES);
-	if (is_watched(task))
+	if (is_watched(bpf_get_current_task_btf()))
 		count(SEAM_COUNT_WATCHED_EXPIRIES);
+	return 0;
+}
+
+/* A tick that the kernel withheld from its event, and so from everybody. */
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(seam_expired, struct hrtimer *timer)
+{
+	const struct perf_event *event = event_of(timer);
+	struct seam_cpu_state *cpu = cpu_state();
+
+	if (!cpu || cpu->tick.timer != (uint64_t)timer)
+		return 0;
+	cpu->tick.timer = 0;
+	if (cpu->event_runs[event_number(event)] != cpu->tick.runs ||
+	    !tick_withheld(&cpu->tick, event))
+		return 0;
+	count(SEAM_COUNT_WITHHELD);
+	if (is_watched(bpf_get_current_task_btf()))
+		count(SEAM_COUNT_WATCHED_WITHHELD);
 	return 0;
 }
 
@@ -132,7 +138,7 @@ int seam_event(struct bpf_perf_event_data *ctx)
 	struct sample_buffer *buf;
 	bool is_ours = is_watched(task);
 
-	count_event(task, event, is_ours);
+	count_event(event, is_ours);
 	if (!is_ours) {
 		count(SEAM_COUNT_FILTERED);
 		return 0;
@@ -161,7 +167,7 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	struct sample_buffer *buf;
 	bool is_ours = is_watched(task);
 
-	count_event(task, event, is_ours);
+	count_event(event, is_ours);
 	if (!is_ours) {
 		count(SEAM_COUNT_FILTERED);
 		return 0;

@@ -92,9 +92,13 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 		fprintf(to, " (%" PRIu64 " in the idle task)", sum->idle);
 	fprintf(to, "; the event fired %" PRIu64 " times", c->events);
 	if (c->expected == SEAM_UNKNOWN)
-		fputs(", expected unknown\n", to);
+		fputs(", expected unknown", to);
 	else
-		fprintf(to, ", expected %" PRIu64 "\n", c->expected);
+		fprintf(to, ", expected %" PRIu64, c->expected);
+	if (c->withheld)
+		fprintf(to, ", of which the kernel withheld %" PRIu64,
+			c->withheld);
+	fputc('\n', to);
 	print_ends(to, sum);
 	fprintf(to,
 		"seam: %" PRIu64 " unwinds, %" PRIu64
@@ -204,6 +208,8 @@ static json_t *json_summary(const struct seam_summary *sum)
 	set_count(root, "expected", c->expected);
 	set_count(root, "watched", c->watched);
 	set_count(root, "expected_watched", c->expected_watched);
+	set_count(root, "withheld", c->withheld);
+	set_count(root, "withheld_watched", c->withheld_watched);
 	set_count(root, "wanted", sum->wanted);
 	json_object_set_new(root, "end", json_ends(sum));
 	set_count(root, "unwinds", c->unwinds);

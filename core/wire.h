@@ -124,6 +124,8 @@ enum seam_count {
 	SEAM_COUNT_EXPIRIES, /* of our clocks' timers */
 	SEAM_COUNT_WATCHED, /* runs in watched tasks */
 	SEAM_COUNT_WATCHED_EXPIRIES, /* likewise */
+	SEAM_COUNT_WITHHELD, /* expiries the kernel made no event of */
+	SEAM_COUNT_WATCHED_WITHHELD, /* likewise */
 	SEAM_COUNT_FILTERED, /* not a watched task */
 	SEAM_COUNT_SAMPLES, /* of watched tasks */
 	SEAM_COUNT_WANTED, /* of those, that want a user half */
@@ -157,8 +159,17 @@ enum seam_count {
 #define SEAM_MAX_EVENTS 16
 #define SEAM_EVENT_TAG_MASK (~(uint64_t)(SEAM_MAX_EVENTS - 1))
 
+/* A clock's timer at work. */
+struct seam_tick {
+	uint64_t timer; /* 0: none */
+	uint64_t runs; /* of its event's program, before */
+	uint64_t seq, interrupts; /* what the event says of itself, before */
+	uint64_t live; /* the event was not stopped */
+};
+
 /* One for each CPU, only it writes. */
 struct seam_cpu_state {
+	struct seam_tick tick;
 	uint64_t cookies; /* counter of the cookie's high part */
 	uint64_t counts[SEAM_COUNT_MAX];
 	uint64_t ends[SEAM_END_MAX]; /* user stacks written, by end code */

@@ -113,6 +113,9 @@ struct seam_counts {
 	uint64_t expected; /* by a count of their own; or SEAM_UNKNOWN */
 	/* The same of the client's tasks alone. */
 	uint64_t watched, expected_watched;
+	/* Of the expected: ticks of clocks that the kernel made no event of,
+	 * all of them and those of the client's tasks. */
+	uint64_t withheld, withheld_watched;
 	uint64_t samples; /* of the client's tasks */
 	uint64_t wanted; /* of those, that want a user half */
 	uint64_t own; /* taken inside seam's own unwind: not given */

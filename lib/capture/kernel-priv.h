@@ -9,7 +9,7 @@
 #include "capture/kernel.h"
 #include "seam.skel.h"
 
-#define TASK_PROGRAMS 6
+#define TASK_PROGRAMS 7
 
 struct seam_kernel {
 	struct seam_bpf *skel;

@@ -104,7 +104,6 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	skel->rodata->seam_watch_mode = opts->watch;
 	skel->rodata->seam_max_stack = opts->max_stack;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
-	skel->rodata->seam_clocks = opts->clocks;
 	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
 		skel->rodata->seam_tracepoint_period[i] =
 			opts->tracepoint_period[i];
@@ -173,9 +172,10 @@ static int map_arena(struct seam_kernel *k)
 static int attach_tasks(struct seam_kernel *k)
 {
 	struct bpf_program *const progs[TASK_PROGRAMS] = {
-		k->skel->progs.seam_exec, k->skel->progs.seam_exit,
-		k->skel->progs.seam_fork, k->skel->progs.seam_exec_done,
-		k->skel->progs.seam_free, k->skel->progs.seam_expiry,
+		k->skel->progs.seam_exec,    k->skel->progs.seam_exit,
+		k->skel->progs.seam_fork,    k->skel->progs.seam_exec_done,
+		k->skel->progs.seam_free,    k->skel->progs.seam_expiry,
+		k->skel->progs.seam_expired,
 	};
 
 	for (size_t i = 0; i < TASK_PROGRAMS; i++) {

@@ -20,7 +20,6 @@ struct seam_kernel_opts {
 	uint32_t max_stack; /* frames, 1 to SEAM_MAX_FRAMES */
 	uint32_t stack_copy; /* bytes, at most SEAM_MAX_COPY */
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS];
-	uint32_t clocks; /* a bit for each event that is one */
 };
 
 /* The kernel's name of the kfunc that schedules task work; NULL: none. */

@@ -268,6 +268,8 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->expected = expected(s, &k);
 	ret->watched = k.count[SEAM_COUNT_WATCHED];
 	ret->expected_watched = expected_watched(s, &k);
+	ret->withheld = k.count[SEAM_COUNT_WITHHELD];
+	ret->withheld_watched = k.count[SEAM_COUNT_WATCHED_WITHHELD];
 	ret->samples = k.count[SEAM_COUNT_SAMPLES];
 	ret->wanted = k.count[SEAM_COUNT_WANTED];
 	ret->own = s->own;

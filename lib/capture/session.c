@@ -86,13 +86,11 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	};
 	int err;
 
-	for (size_t i = 0; i < s->n_events; i++) {
+	for (size_t i = 0; i < s->n_events; i++)
 		if (s->events[i].is_tracepoint)
 			opts.tracepoint_period[i] =
 				s->events[i].attr.sample_period;
-		if (s->events[i].is_clock)
-			opts.clocks |= 1U << i;
-	}
+
 	err = seam_kernel_open(&opts, &s->kernel, reterr);
 	if (err)
 		return err;

@@ -104,6 +104,7 @@ def paths(stacks):
 def summary(**changes):
     base = {"samples": 6000, "events": 9000, "expected": 9003, "own": 5,
             "watched": 6005, "expected_watched": 6008, "lost": {"samples": 0},
+            "withheld": 0, "withheld_watched": 0,
             "wanted": 5990, "unwinds": 5000, "engine": "deferred",
             "end": {"outermost": 5988, "no-table": 2, "no-user": 10}}
     base.update(changes)
@@ -119,6 +120,13 @@ def summaries():
     test("0.2 % missing samples are found", summary(expected=9018) != [])
     test("0.2 % missing samples of the program are found",
          summary(expected_watched=6017) != [])
+    test("samples that the kernel withheld are not missing", summary(
+        expected_watched=6019, withheld_watched=12, expected=9018,
+        withheld=14) == [])
+    test("0.4 % withheld are found", summary(
+        expected_watched=6030, withheld_watched=24) != [])
+    test("samples said to be withheld that came are found",
+         summary(withheld=20) != [] and summary(withheld_watched=12) != [])
     test("an unknown count is found", summary(expected=None) != [])
     test("samples that are nowhere are found", summary(samples=5999) != [])
     test("0.2 % lost samples are found", summary(
