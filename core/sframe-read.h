@@ -39,7 +39,7 @@ SEAM_INLINE uint32_t seam_sframe_search_sorted(const struct seam_sframe *sf,
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		SEAM_LOOP_GUARD;
-		if (seam_sframe_start(sf, mid) <= pc)
+		if ((int64_t)seam_sframe_start(sf, mid) <= (int64_t)pc)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -63,16 +63,16 @@ SEAM_INLINE uint32_t seam_sframe_search_all(const struct seam_sframe *sf,
 					    uint64_t pc)
 {
 	uint32_t found = sf->num_fdes;
-	uint64_t best = 0;
+	int64_t best = INT64_MIN;
 
 	for (uint32_t i = 0; i < sf->num_fdes; i++) {
-		uint64_t start = seam_sframe_start(sf, i);
+		int64_t start = (int64_t)seam_sframe_start(sf, i);
 
 		SEAM_LOOP_GUARD;
-		if (start > pc || start < best)
+		if (start > (int64_t)pc || start < best)
 			continue;
 		if (start > best || found == sf->num_fdes ||
-		    pc - start < seam_sframe_size(sf, i)) {
+		    pc - (uint64_t)start < seam_sframe_size(sf, i)) {
 			best = start;
 			found = i;
 		}

@@ -227,7 +227,8 @@ SEAM_INLINE int seam_sframe_rule(const struct seam_sframe *sf,
 		ret->flags |= SEAM_RULE_SIGNAL;
 	if (!SEAM_SFRAME_FRE_COUNT(row->info)) {
 		ret->flags |= SEAM_RULE_OUTERMOST;
-		return SEAM_OK;
+		return sf->version == SEAM_SFRAME_V1 ? SEAM_SFRAME_ROW
+						     : SEAM_OK;
 	}
 	if (row->info & SEAM_SFRAME_FRE_MANGLED &&
 	    sf->arch == SEAM_ARCH_AARCH64)

@@ -7,7 +7,8 @@
  * cost a wrong answer at most.
  *
  * Addresses are in the space of the section: the distance from its first
- * byte. For a section at svma S, the pc is svma - S.
+ * byte, which is below 0, and wraps, where text lies in front of it. For a
+ * section at svma S, the pc is svma - S.
  */
 #ifndef SEAM_CORE_SFRAME_SECTION_H
 #define SEAM_CORE_SFRAME_SECTION_H
@@ -226,7 +227,11 @@ SEAM_INLINE int seam_sframe_func_v3(const struct seam_sframe *sf,
 	return SEAM_OK;
 }
 
-/* Reads function i, below num_fdes. Return: 0 or SEAM_SFRAME_FUNC. */
+/*
+ * Reads function i, below num_fdes.
+ * Return: 0; SEAM_SFRAME_FUNC if it does not lie in the section, or its rows
+ * cannot be read.
+ */
 SEAM_INLINE int seam_sframe_func_at(const struct seam_sframe *sf, uint32_t i,
 				    struct seam_sframe_func *ret)
 {

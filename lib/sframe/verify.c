@@ -7,33 +7,10 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "core/sframe-format.h"
+#include "sframe/verify-row.h"
 
-#define REG_MAX 16 /* 0-15 and the return address column */
-#define DEFAULT_MAX_WORDS 2
-
-struct verify {
-	const uint8_t *bytes;
-	size_t size;
-	struct seam_sframe_limits limits;
-	struct seam_errinfo *reterr;
-	struct seam_sframe_header h;
-	uint64_t fdes, fres, fres_end; /* offsets from the section's start */
-	uint64_t rows_left; /* work still allowed */
-	uint64_t prev_start, prev_end;
-};
-
-/* One descriptor, index entry and attributes. */
-struct func {
-	uint64_t at; /* of its index entry */
-	uint64_t start;
-	uint32_t size, num_fres;
-	uint64_t attr; /* offset of the attributes */
-	uint8_t info, type, rep_size;
-};
-
-static int fail(const struct verify *v, int code, uint64_t offset,
-		const char *reason)
+int seam_sframe_refuse(const struct seam_sframe_verify *v, int code,
+		       uint64_t offset, const char *reason)
 {
 	struct seam_errinfo *e = v->reterr;
 
@@ -47,276 +24,293 @@ static int fail(const struct verify *v, int code, uint64_t offset,
 	return -EINVAL;
 }
 
-static uint64_t get(const uint8_t *p, size_t size)
+static bool has(const struct seam_sframe_verify *v, uint32_t flag)
 {
-	uint64_t v = 0;
-
-	memcpy(&v, p, size);
-	return v;
+	return v->limits.flags & flag;
 }
 
-/* Section 1 of the format: the fixed values of version 3 and x86-64. */
-static int check_header_values(const struct verify *v)
+/* Version and flags. */
+static int check_version(const struct seam_sframe_verify *v)
 {
-	const struct seam_sframe_header *h = &v->h;
-	uint8_t known = SEAM_SFRAME_F_SORTED | SEAM_SFRAME_F_PCREL;
+	uint8_t version = seam_sframe_u8(&v->sf, 2);
+	uint8_t flags = seam_sframe_u8(&v->sf, 3);
+	bool only_v3 =
+		has(v, SEAM_SFRAME_VERIFY_KERNEL | SEAM_SFRAME_VERIFY_LOADER);
 
-	if (h->magic != SEAM_SFRAME_MAGIC)
-		return fail(v, SEAM_SFRAME_MAGIC_BAD, 0,
-			    "the magic is not SFrame");
-	if (h->version != SEAM_SFRAME_V3)
-		return fail(v, SEAM_SFRAME_VERSION, 2, "the version is not 3");
-	if (h->flags & ~known)
-		return fail(v, SEAM_SFRAME_FLAGS, 3, "undefined flags are set");
-	if (!(h->flags & SEAM_SFRAME_F_PCREL))
-		return fail(v, SEAM_SFRAME_FLAGS, 3,
-			    "function starts are not relative to themselves");
-	if ((v->limits.flags & SEAM_SFRAME_VERIFY_KERNEL) &&
-	    !(h->flags & SEAM_SFRAME_F_SORTED))
-		return fail(v, SEAM_SFRAME_FLAGS, 3,
-			    "the functions are not sorted");
-	if (h->abi != SEAM_SFRAME_ABI_AMD64)
-		return fail(v, SEAM_SFRAME_ABI, 4, "the ABI is not x86-64");
-	if (h->fixed_fp_off)
-		return fail(v, SEAM_SFRAME_ABI, 5,
-			    "x86-64 has no fixed place for FP");
-	if (h->fixed_ra_off != -8)
-		return fail(v, SEAM_SFRAME_ABI, 6,
-			    "the return address is not fixed at CFA - 8");
+	if (version < SEAM_SFRAME_V1 || version > SEAM_SFRAME_V3)
+		return seam_sframe_refuse(v, SEAM_SFRAME_VERSION, 2,
+					  "the version is not 1, 2 or 3");
+	if (only_v3 && version != SEAM_SFRAME_V3)
+		return seam_sframe_refuse(v, SEAM_SFRAME_VERSION, 2,
+					  "the version is not 3");
+	if (flags & ~seam_sframe_known_flags(version))
+		return seam_sframe_refuse(v, SEAM_SFRAME_FLAGS, 3,
+					  "undefined flags are set");
+	if (version == SEAM_SFRAME_V3 && !(flags & SEAM_SFRAME_F_PCREL))
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_FLAGS, 3,
+			"function starts are not relative to themselves");
+	if (only_v3 && !(flags & SEAM_SFRAME_F_SORTED))
+		return seam_sframe_refuse(v, SEAM_SFRAME_FLAGS, 3,
+					  "the functions are not sorted");
 	return 0;
 }
 
-static int check_header(struct verify *v)
+/* The ABI, and what it fixes. */
+static int check_abi(const struct seam_sframe_verify *v)
 {
-	struct seam_sframe_header *h = &v->h;
-	uint64_t end_hdr = sizeof(*h);
+	uint8_t abi = seam_sframe_u8(&v->sf, 4);
+	uint8_t wanted = v->limits.abi;
+	enum seam_arch arch = seam_abi_arch(abi);
+
+	if (has(v, SEAM_SFRAME_VERIFY_KERNEL))
+		wanted = SEAM_SFRAME_ABI_AMD64;
+	if (!arch)
+		return seam_sframe_refuse(v, SEAM_SFRAME_ABI, 4,
+					  "the ABI is unknown");
+	if (arch == SEAM_ARCH_S390X &&
+	    seam_sframe_u8(&v->sf, 2) == SEAM_SFRAME_V1)
+		return seam_sframe_refuse(v, SEAM_SFRAME_ABI, 4,
+					  "V1 does not know s390x");
+	if (seam_abi_is_big(abi) !=
+	    (seam_sframe_u8(&v->sf, 0) == SEAM_SFRAME_MAGIC >> 8))
+		return seam_sframe_refuse(v, SEAM_SFRAME_ABI, 4,
+					  "the ABI has the other byte order");
+	if (wanted && abi != wanted)
+		return seam_sframe_refuse(v, SEAM_SFRAME_ABI, 4,
+					  "the ABI is not the file's");
+	if (seam_sframe_u8(&v->sf, 5))
+		return seam_sframe_refuse(v, SEAM_SFRAME_ABI, 5,
+					  "the ABI has no fixed place for FP");
+	if ((int8_t)seam_sframe_u8(&v->sf, 6) != seam_arch_ra_off(arch))
+		return seam_sframe_refuse(v, SEAM_SFRAME_ABI, 6,
+					  "the return address is fixed "
+					  "elsewhere than in the ABI");
+	return 0;
+}
+
+/* Where the parts lie. What an auxiliary header holds nobody knows: it is
+ * skipped. */
+static int check_layout(const struct seam_sframe_verify *v)
+{
+	const struct seam_sframe *sf = &v->sf;
+	uint64_t num_fdes = seam_sframe_u32(sf, 8);
+	uint64_t hdr_end =
+		sizeof(struct seam_sframe_header) + seam_sframe_u8(sf, 7);
+	uint64_t fdes = hdr_end + seam_sframe_u32(sf, 20);
+	uint64_t fres = hdr_end + seam_sframe_u32(sf, 24);
+	uint64_t end = fres + seam_sframe_u32(sf, 16);
+
+	if (hdr_end > v->size)
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_LAYOUT, 7,
+			"the section ends inside its auxiliary header");
+	if (fdes + num_fdes * seam_sframe_fde_size(seam_sframe_u8(sf, 2)) >
+	    fres)
+		return seam_sframe_refuse(v, SEAM_SFRAME_LAYOUT, 8,
+					  "the index runs into the rows");
+	if (end > v->size)
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_LAYOUT, 16,
+			"the rows run past the end of the section");
+	if (end > UINT32_MAX)
+		return seam_sframe_refuse(v, SEAM_SFRAME_LAYOUT, 16,
+					  "the section is larger than 4 GiB");
+	if (has(v, SEAM_SFRAME_VERIFY_KERNEL) && end != v->size)
+		return seam_sframe_refuse(v, SEAM_SFRAME_LAYOUT, end,
+					  "bytes follow the rows");
+	return 0;
+}
+
+/* What Linux's loader minds and no other reader. */
+static int check_loadable(const struct seam_sframe_verify *v)
+{
+	if (!has(v, SEAM_SFRAME_VERIFY_LOADER))
+		return 0;
+	if (seam_sframe_u8(&v->sf, 7))
+		return seam_sframe_refuse(v, SEAM_SFRAME_LAYOUT, 7,
+					  "there is an auxiliary header");
+	if (!seam_sframe_u32(&v->sf, 8))
+		return seam_sframe_refuse(v, SEAM_SFRAME_LAYOUT, 8,
+					  "there are no functions");
+	if (!seam_sframe_u32(&v->sf, 12))
+		return seam_sframe_refuse(v, SEAM_SFRAME_LAYOUT, 12,
+					  "there are no rows");
+	return 0;
+}
+
+static int check_header(struct seam_sframe_verify *v, const uint8_t *bytes)
+{
+	struct seam_sframe *sf = &v->sf;
 	int r;
 
-	if (v->size < sizeof(*h))
-		return fail(v, SEAM_SFRAME_SHORT, v->size,
-			    "the section ends inside its header");
-	memcpy(h, v->bytes, sizeof(*h));
-	r = check_header_values(v);
+	if (v->size < sizeof(struct seam_sframe_header))
+		return seam_sframe_refuse(v, SEAM_SFRAME_SHORT, v->size,
+					  "the section ends inside its header");
+	sf->base = bytes;
+	sf->is_swapped = seam_load_u16(bytes) != SEAM_SFRAME_MAGIC;
+	if (seam_sframe_u16(sf, 0) != SEAM_SFRAME_MAGIC)
+		return seam_sframe_refuse(v, SEAM_SFRAME_MAGIC_BAD, 0,
+					  "the magic is not SFrame");
+	r = check_version(v);
+	if (!r)
+		r = check_abi(v);
+	if (!r)
+		r = check_layout(v);
+	if (!r)
+		r = check_loadable(v);
 	if (r)
 		return r;
-	/* What an auxiliary header holds nobody knows: it is skipped. */
-	end_hdr += h->auxhdr_len;
-	v->fdes = end_hdr + h->fdeoff;
-	v->fres = end_hdr + h->freoff;
-	v->fres_end = v->fres + h->fre_len;
-	if (v->fdes + (uint64_t)h->num_fdes * sizeof(struct seam_sframe_fde3) >
-	    v->fres)
-		return fail(v, SEAM_SFRAME_LAYOUT, 8,
-			    "the index runs into the rows");
-	if (v->fres_end > v->size)
-		return fail(v, SEAM_SFRAME_LAYOUT, 16,
-			    "the rows run past the end of the section");
-	if (v->fres_end > UINT32_MAX)
-		return fail(v, SEAM_SFRAME_LAYOUT, 16,
-			    "the section is larger than 4 GiB");
-	if ((v->limits.flags & SEAM_SFRAME_VERIFY_KERNEL) &&
-	    v->fres_end != v->size)
-		return fail(v, SEAM_SFRAME_LAYOUT, v->fres_end,
-			    "bytes follow the rows");
+	r = seam_sframe_open(sf, bytes, v->size);
+	if (r)
+		return seam_sframe_refuse(v, r, 0, "the reader refuses it");
+	if (has(v, SEAM_SFRAME_VERIFY_RELOCATABLE))
+		seam_sframe_set_relocatable(sf);
 	/* The smallest row has two bytes, and rows do not share them. */
-	v->rows_left = h->fre_len / 2;
+	v->rows_left = (sf->end - sf->fres) / 2;
 	return 0;
 }
 
-static int check_order(struct verify *v, const struct func *f)
+/*
+ * By the distance from the section, as readers search. Empty functions may
+ * share their start with another, on either side of it.
+ */
+static int check_order(struct seam_sframe_verify *v,
+		       const struct seam_sframe_func *f)
 {
-	if (!(v->h.flags & SEAM_SFRAME_F_SORTED) || f->at == v->fdes)
+	int64_t start = (int64_t)f->start, end = start + f->size;
+	bool is_first = f->at == v->sf.fdes;
+
+	if (!v->sf.is_sorted)
 		return 0;
-	if (f->start < v->prev_start)
-		return fail(v, SEAM_SFRAME_ORDER, f->at,
-			    "a function starts before the one in front of it");
-	if (f->start < v->prev_end)
-		return fail(v, SEAM_SFRAME_ORDER, f->at,
-			    "a function begins inside the one in front of it");
+	if (!is_first && start < v->prev_start)
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_ORDER, f->at,
+			"a function starts before the one in front of it");
+	if (!is_first && f->size && start < v->prev_end)
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_ORDER, f->at,
+			"a function begins inside one in front of it");
+	if (!is_first && has(v, SEAM_SFRAME_VERIFY_LOADER) &&
+	    start == v->prev_start)
+		return seam_sframe_refuse(v, SEAM_SFRAME_ORDER, f->at,
+					  "two functions start alike");
+	v->prev_start = start;
+	if (is_first || end > v->prev_end)
+		v->prev_end = end;
 	return 0;
 }
 
-static int check_place(struct verify *v, const struct func *f)
+static int check_place(struct seam_sframe_verify *v,
+		       const struct seam_sframe_func *f)
 {
 	const struct seam_sframe_limits *l = &v->limits;
+	uint64_t start = f->start + l->section_addr;
 
-	if (f->size > UINT64_MAX - f->start)
-		return fail(v, SEAM_SFRAME_FUNC, f->at,
-			    "a function wraps around the address space");
+	if (f->size > UINT64_MAX - start ||
+	    (int64_t)f->start > INT64_MAX - (int64_t)f->size)
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_FUNC, f->at,
+			"a function wraps around the address space");
 	if (l->text_end &&
-	    (f->start < l->text_start || f->start + f->size > l->text_end))
-		return fail(v, SEAM_SFRAME_FUNC, f->at,
-			    "a function lies outside the text");
+	    (start < l->text_start || start + f->size > l->text_end))
+		return seam_sframe_refuse(v, SEAM_SFRAME_FUNC, f->at,
+					  "a function lies outside the text");
 	return check_order(v, f);
 }
 
-static int check_attributes(const struct verify *v, const struct func *f)
-{
-	uint8_t info2 = v->bytes[f->attr + SEAM_SFRAME_ATTR_INFO2];
-	uint64_t at_info = f->attr + SEAM_SFRAME_ATTR_INFO;
-	uint64_t at_rep = f->attr + SEAM_SFRAME_ATTR_REP_SIZE;
-	bool is_kernel = v->limits.flags & SEAM_SFRAME_VERIFY_KERNEL;
+/* Where the bytes of a function's info are, for what is said about them. */
+struct info_at {
+	uint64_t num_rows, info, info2, rep_size;
+};
 
-	if ((f->info & SEAM_SFRAME_INFO_FRE_TYPE) > 2)
-		return fail(v, SEAM_SFRAME_FUNC, at_info,
-			    "the size of row starts is unknown");
-	if (f->info & (SEAM_SFRAME_INFO_PAUTH_B | 0x40))
-		return fail(v, SEAM_SFRAME_FUNC, at_info,
-			    "unused bits of the function info are set");
-	if (info2 & ~SEAM_SFRAME_FDE_TYPE)
-		return fail(v, SEAM_SFRAME_FUNC, at_info + 1,
-			    "unused bits of the function type are set");
-	if (f->type > SEAM_SFRAME_FDE_FLEX &&
-	    !(is_kernel && f->type == SEAM_SFRAME_FDE_FLEX_ADD))
-		return fail(v, SEAM_SFRAME_FUNC, at_info + 1,
-			    "the function type is unknown");
-	if (f->info & SEAM_SFRAME_INFO_PCMASK) {
-		if (!f->rep_size || f->rep_size > f->size)
-			return fail(v, SEAM_SFRAME_FUNC, at_rep,
-				    "the block size does not fit the function");
-	} else if (f->rep_size) {
-		return fail(v, SEAM_SFRAME_FUNC, at_rep,
-			    "a function without blocks has a block size");
-	}
+static struct info_at info_at(const struct seam_sframe_verify *v,
+			      const struct seam_sframe_func *f)
+{
+	uint64_t attr = (uint64_t)f->rows - SEAM_SFRAME_ATTR_SIZE;
+
+	if (v->sf.version != SEAM_SFRAME_V3)
+		return (struct info_at){
+			.num_rows = f->at + SEAM_SFRAME_FDE_NUM_FRES,
+			.info = f->at + SEAM_SFRAME_FDE_INFO,
+			.rep_size = f->at + SEAM_SFRAME_FDE_REP_SIZE,
+		};
+	return (struct info_at){
+		.num_rows = attr,
+		.info = attr + SEAM_SFRAME_ATTR_INFO,
+		.info2 = attr + SEAM_SFRAME_ATTR_INFO2,
+		.rep_size = attr + SEAM_SFRAME_ATTR_REP_SIZE,
+	};
+}
+
+/* Bits that the version or the ABI does not define. */
+static int check_bits(const struct seam_sframe_verify *v,
+		      const struct seam_sframe_func *f,
+		      const struct info_at *at)
+{
+	uint8_t type = f->info2 & SEAM_SFRAME_FDE_TYPE;
+	uint8_t unused = SEAM_SFRAME_INFO_UNUSED;
+
+	if (v->sf.arch != SEAM_ARCH_AARCH64)
+		unused |= SEAM_SFRAME_INFO_PAUTH_B;
+	if (v->sf.version != SEAM_SFRAME_V3)
+		unused |= SEAM_SFRAME_INFO_SIGNAL;
+	if (seam_sframe_u8(&v->sf, at->info) & unused)
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_FUNC, at->info,
+			"unused bits of the function info are set");
+	if (v->sf.version == SEAM_SFRAME_V2 &&
+	    seam_sframe_u16(&v->sf, f->at + SEAM_SFRAME_FDE_PADDING))
+		return seam_sframe_refuse(v, SEAM_SFRAME_FUNC,
+					  f->at + SEAM_SFRAME_FDE_PADDING,
+					  "padding is not 0");
+	if (f->info2 & ~SEAM_SFRAME_FDE_TYPE)
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_FUNC, at->info2,
+			"unused bits of the function type are set");
+	if (type > SEAM_SFRAME_FDE_FLEX &&
+	    !(has(v, SEAM_SFRAME_VERIFY_KERNEL) &&
+	      type == SEAM_SFRAME_FDE_FLEX_ADD))
+		return seam_sframe_refuse(v, SEAM_SFRAME_FUNC, at->info2,
+					  "the function type is unknown");
 	return 0;
 }
 
-/* Reads a control word and, unless it is 0, the offset behind it. */
-static int check_flex_value(const struct verify *v, const uint8_t *words,
-			    unsigned int log2, unsigned int *left,
-			    uint32_t *ret_control)
+static int check_blocks(const struct seam_sframe_verify *v,
+			const struct seam_sframe_func *f,
+			const struct info_at *at)
 {
-	uint64_t at = (uint64_t)(words - v->bytes);
-	uint32_t control = (uint32_t)get(words, (size_t)1 << log2);
-
-	*ret_control = control;
-	(*left)--;
-	if (!control)
-		return 0;
-	if (!*left)
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "a control word has no offset behind it");
-	(*left)--;
-	if (control & 4)
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "an unused bit of a control word is set");
-	if (SEAM_SFRAME_FLEX_REGNUM(control) > REG_MAX)
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "x86-64 has no such register");
-	if (!(control & (SEAM_SFRAME_FLEX_REG | SEAM_SFRAME_FLEX_DEREF)))
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "a control word names a register it does not use");
-	if (!(control & SEAM_SFRAME_FLEX_REG) &&
-	    SEAM_SFRAME_FLEX_REGNUM(control))
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "a control word based on the CFA has a register");
-	return 0;
-}
-
-/* The CFA, then RA and FP, each a pair; RA may be a lone 0 before FP. */
-static int check_flex(const struct verify *v, const uint8_t *words,
-		      unsigned int log2, unsigned int num)
-{
-	uint64_t at = (uint64_t)(words - v->bytes);
-	unsigned int left = num;
-	uint32_t control;
-
-	for (int i = 0; i < 3 && left; i++) {
-		int r = check_flex_value(v,
-					 words + ((size_t)(num - left) << log2),
-					 log2, &left, &control);
-		if (r)
-			return r;
-		if (!i && !(control & SEAM_SFRAME_FLEX_REG))
-			return fail(v, SEAM_SFRAME_ROW, at,
-				    "a CFA is not based on a register");
-		if (i == 2 && !control)
-			return fail(v, SEAM_SFRAME_ROW, at,
-				    "FP has an empty control word");
-	}
-	if (left)
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "a row has words that mean nothing");
-	return 0;
-}
-
-static int check_words(const struct verify *v, const struct func *f,
-		       const uint8_t *p, uint8_t info)
-{
-	unsigned int num = SEAM_SFRAME_FRE_COUNT(info);
-	unsigned int log2 = SEAM_SFRAME_FRE_SIZE(info);
-	uint64_t at = (uint64_t)(p - v->bytes);
-
-	if (!num)
-		return 0; /* RA undefined */
-	if (f->type == SEAM_SFRAME_FDE_DEFAULT) {
-		if (num > DEFAULT_MAX_WORDS)
-			return fail(v, SEAM_SFRAME_ROW, at,
-				    "a row has words that mean nothing");
+	if (v->sf.version == SEAM_SFRAME_V1)
+		return 0; /* has no size of blocks */
+	if (!(f->info & SEAM_SFRAME_INFO_PCMASK)) {
+		if (f->rep_size)
+			return seam_sframe_refuse(
+				v, SEAM_SFRAME_FUNC, at->rep_size,
+				"a function without blocks has a block size");
 		return 0;
 	}
-	if (f->type == SEAM_SFRAME_FDE_FLEX_ADD) {
-		/* The last word is added to the CFA: any will do. */
-		if (num < 3)
-			return fail(v, SEAM_SFRAME_ROW, at,
-				    "a row lacks the word for its CFA");
-		num--;
-	}
-	return check_flex(v, p, log2, num);
+	if (!f->rep_size || f->rep_size > f->size)
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_FUNC, at->rep_size,
+			"the block size does not fit the function");
+	return 0;
 }
 
-/* Return: the row's size, or -EINVAL. */
-static int check_row(const struct verify *v, const struct func *f, uint64_t at,
-		     int64_t *prev_off)
+static int check_rows(struct seam_sframe_verify *v,
+		      const struct seam_sframe_func *f, uint64_t at_num)
 {
-	size_t addr = (size_t)1 << (f->info & SEAM_SFRAME_INFO_FRE_TYPE);
-	uint64_t left = v->fres_end - at;
-	const uint8_t *p = v->bytes + at;
-	uint64_t words_len;
-	int64_t off;
-	uint8_t info;
-	int r;
-
-	if (left < addr + 1)
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "a row runs past the end of the rows");
-	off = (int64_t)get(p, addr);
-	info = p[addr];
-	words_len = (uint64_t)SEAM_SFRAME_FRE_COUNT(info)
-		    << SEAM_SFRAME_FRE_SIZE(info);
-	if (SEAM_SFRAME_FRE_SIZE(info) == 3)
-		return fail(v, SEAM_SFRAME_ROW, at + addr,
-			    "the size of a row's words is unknown");
-	if (info & SEAM_SFRAME_FRE_MANGLED)
-		return fail(v, SEAM_SFRAME_ROW, at + addr,
-			    "x86-64 has no mangled return addresses");
-	if (left - addr - 1 < words_len)
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "a row runs past the end of the rows");
-	if (off <= *prev_off)
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "a row does not start after the one before it");
-	if (f->info & SEAM_SFRAME_INFO_PCMASK ? off >= f->rep_size
-					      : off > f->size)
-		return fail(v, SEAM_SFRAME_ROW, at,
-			    "a row starts outside its function");
-	*prev_off = off;
-	r = check_words(v, f, p + addr + 1, info);
-	return r ? r : (int)(addr + 1 + words_len);
-}
-
-static int check_rows(struct verify *v, const struct func *f)
-{
-	uint64_t at = f->attr + SEAM_SFRAME_ATTR_SIZE;
+	uint64_t at = f->rows;
 	int64_t prev_off = -1;
 
 	/* Functions may share rows, but not so that checking never ends. */
-	if (f->num_fres > v->rows_left)
-		return fail(v, SEAM_SFRAME_FUNC, f->attr,
-			    "the functions claim more rows than there are");
-	v->rows_left -= f->num_fres;
-	for (uint32_t i = 0; i < f->num_fres; i++) {
-		int r = check_row(v, f, at, &prev_off);
+	if (f->num_rows > v->rows_left)
+		return seam_sframe_refuse(
+			v, SEAM_SFRAME_FUNC, at_num,
+			"the functions claim more rows than there are");
+	v->rows_left -= f->num_rows;
+	v->rows += f->num_rows;
+	for (uint32_t i = 0; i < f->num_rows; i++) {
+		int r = seam_sframe_verify_row(v, f, at, &prev_off);
 
 		if (r < 0)
 			return r;
@@ -325,48 +319,69 @@ static int check_rows(struct verify *v, const struct func *f)
 	return 0;
 }
 
-static int check_func(struct verify *v, uint32_t i)
+/* What the reader takes from the index is in the section. */
+static int check_inside(const struct seam_sframe_verify *v, uint32_t i)
 {
-	const uint8_t *p;
-	struct func f;
-	uint64_t fre_off;
-	int r;
+	const struct seam_sframe *sf = &v->sf;
+	uint64_t entry = sf->fdes + (uint64_t)i * sf->fde_size;
+	uint64_t fre_len = sf->end - sf->fres, fre_off;
 
-	f.at = v->fdes + (uint64_t)i * sizeof(struct seam_sframe_fde3);
-	p = v->bytes + f.at;
-	f.start = get(p, 8) + v->limits.section_addr + f.at;
-	f.size = (uint32_t)get(p + 8, 4);
-	fre_off = get(p + 12, 4);
+	if (sf->version == SEAM_SFRAME_V3) {
+		fre_off = seam_sframe_u32(sf, entry + 12);
+		if (fre_len < SEAM_SFRAME_ATTR_SIZE ||
+		    fre_off > fre_len - SEAM_SFRAME_ATTR_SIZE)
+			return seam_sframe_refuse(
+				v, SEAM_SFRAME_FUNC, entry + 12,
+				"a function's attributes lie outside the rows");
+		return 0;
+	}
+	fre_off = seam_sframe_u32(sf, entry + SEAM_SFRAME_FDE_FRE_OFF);
+	if (fre_off > fre_len ||
+	    (fre_off == fre_len &&
+	     seam_sframe_u32(sf, entry + SEAM_SFRAME_FDE_NUM_FRES)))
+		return seam_sframe_refuse(v, SEAM_SFRAME_FUNC,
+					  entry + SEAM_SFRAME_FDE_FRE_OFF,
+					  "a function's rows lie outside");
+	return 0;
+}
+
+static int check_func(struct seam_sframe_verify *v, uint32_t i)
+{
+	struct seam_sframe_func f = {0};
+	struct info_at at;
+	int err, r = check_inside(v, i);
+
+	if (r)
+		return r;
+	err = seam_sframe_func_at(&v->sf, i, &f);
 	r = check_place(v, &f);
 	if (r)
 		return r;
-	v->prev_start = f.start;
-	v->prev_end = f.start + f.size;
-	if (v->h.fre_len < SEAM_SFRAME_ATTR_SIZE ||
-	    fre_off > v->h.fre_len - SEAM_SFRAME_ATTR_SIZE)
-		return fail(v, SEAM_SFRAME_FUNC, f.at + 12,
-			    "a function's attributes lie outside the rows");
-	f.attr = v->fres + fre_off;
-	p = v->bytes + f.attr;
-	f.num_fres = (uint32_t)get(p, 2);
-	f.info = p[SEAM_SFRAME_ATTR_INFO];
-	f.type = p[SEAM_SFRAME_ATTR_INFO2] & SEAM_SFRAME_FDE_TYPE;
-	f.rep_size = p[SEAM_SFRAME_ATTR_REP_SIZE];
-	r = check_attributes(v, &f);
-	return r ? r : check_rows(v, &f);
+	at = info_at(v, &f);
+	if (err)
+		return seam_sframe_refuse(v, SEAM_SFRAME_FUNC, at.info,
+					  "the size of row starts is unknown");
+	r = check_bits(v, &f, &at);
+	if (!r)
+		r = check_blocks(v, &f, &at);
+	return r ? r : check_rows(v, &f, at.num_rows);
 }
 
 int seam_sframe_verify(const uint8_t *bytes, size_t size,
 		       const struct seam_sframe_limits *limits,
 		       struct seam_errinfo *reterr)
 {
-	struct verify v = {.bytes = bytes, .size = size, .reterr = reterr};
+	struct seam_sframe_verify v = {.size = size, .reterr = reterr};
 	int r;
 
 	if (limits)
 		v.limits = *limits;
-	r = check_header(&v);
-	for (uint32_t i = 0; !r && i < v.h.num_fdes; i++)
+	r = check_header(&v, bytes);
+	for (uint32_t i = 0; !r && i < v.sf.num_fdes; i++)
 		r = check_func(&v, i);
+	if (!r && has(&v, SEAM_SFRAME_VERIFY_STRICT) && v.rows != v.sf.num_fres)
+		r = seam_sframe_refuse(
+			&v, SEAM_SFRAME_LAYOUT, 12,
+			"the number of rows is not that of the functions");
 	return r;
 }

@@ -93,17 +93,19 @@ struct bad {
 
 static const struct bad bads[] = {
 	{"magic", SEAM_SFRAME_MAGIC_BAD, 0, {{0, 0xe3}}, 1},
-	{"big endian", SEAM_SFRAME_MAGIC_BAD, 0, {{0, 0xde}, {1, 0xe2}}, 2},
-	{"version 2", SEAM_SFRAME_VERSION, 2, {{2, 2}}, 1},
+	{"big endian", SEAM_SFRAME_ABI, 4, {{0, 0xde}, {1, 0xe2}}, 2},
+	{"version 0", SEAM_SFRAME_VERSION, 2, {{2, 0}}, 1},
 	{"version 4", SEAM_SFRAME_VERSION, 2, {{2, 4}}, 1},
 	{"frame pointer flag", SEAM_SFRAME_FLAGS, 3, {{3, 7}}, 1},
 	{"undefined flag", SEAM_SFRAME_FLAGS, 3, {{3, 0x85}}, 1},
 	{"not relative", SEAM_SFRAME_FLAGS, 3, {{3, 1}}, 1},
-	{"aarch64", SEAM_SFRAME_ABI, 4, {{4, 2}}, 1},
+	{"aarch64", SEAM_SFRAME_ABI, 6, {{4, 2}}, 1},
+	{"big-endian aarch64", SEAM_SFRAME_ABI, 4, {{4, 1}}, 1},
 	{"no such abi", SEAM_SFRAME_ABI, 4, {{4, 9}}, 1},
 	{"fixed fp", SEAM_SFRAME_ABI, 5, {{5, 0xf0}}, 1},
 	{"no fixed ra", SEAM_SFRAME_ABI, 6, {{6, 0}}, 1},
-	{"aux header shifts all", SEAM_SFRAME_LAYOUT, 16, {{7, 255}}, 1},
+	{"aux header past the end", SEAM_SFRAME_LAYOUT, 7, {{7, 255}}, 1},
+	{"aux header shifts all", SEAM_SFRAME_LAYOUT, 16, {{7, 1}}, 1},
 	{"index over rows", SEAM_SFRAME_LAYOUT, 8, {{8, 4}}, 1},
 	{"huge index", SEAM_SFRAME_LAYOUT, 8, {{11, 0xff}}, 1},
 	{"index offset", SEAM_SFRAME_LAYOUT, 8, {{20, 1}}, 1},
@@ -159,7 +161,7 @@ static const struct bad bads[] = {
 	{"row outside its block", SEAM_SFRAME_ROW, ROW(39), {{ROW(39), 16}}, 1},
 	{"word size 3", SEAM_SFRAME_ROW, ROW(6), {{ROW(6), 0x63}}, 1},
 	{"mangled", SEAM_SFRAME_ROW, ROW(6), {{ROW(6), 0x83}}, 1},
-	{"default with 3 words", SEAM_SFRAME_ROW, ROW(7), {{ROW(6), 0x07}}, 1},
+	{"default with 3 words", SEAM_SFRAME_ROW, ROW(9), {{ROW(6), 0x07}}, 1},
 	{"flex cfa from cfa", SEAM_SFRAME_ROW, ROW(19), {{ROW(19), 0x02}}, 1},
 	{"flex cfa without rule", SEAM_SFRAME_ROW, ROW(19), {{ROW(19), 0}}, 1},
 	{"flex unused bit", SEAM_SFRAME_ROW, ROW(19), {{ROW(19), 0x3d}}, 1},
@@ -182,10 +184,14 @@ static const struct bad bads[] = {
 	 1},
 	{"flex fp control 0",
 	 SEAM_SFRAME_ROW,
-	 ROW(23),
+	 ROW(26),
 	 {{ROW(22), 0x08}, {ROW(26), 0}},
 	 2},
-	{"flex word too many", SEAM_SFRAME_ROW, ROW(23), {{ROW(26), 0}}, 1},
+	{"flex word too many",
+	 SEAM_SFRAME_ROW,
+	 ROW(29),
+	 {{ROW(22), 0x0e}, {ROW(25), 0x02}, {ROW(27), 0x33}},
+	 3},
 };
 
 static void check_bad(const struct bad *b)
@@ -206,7 +212,7 @@ static void check_bad(const struct bad *b)
 	assert_string_equal(err.where, ".sframe");
 	assert_true(err.reason[0]);
 	/* Others have the same code and offset. */
-	if (strstr(b->what, "past the end"))
+	if (strstr(b->what, "s past the end"))
 		assert_non_null(strstr(err.reason, "past the end"));
 }
 
