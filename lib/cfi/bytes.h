@@ -13,6 +13,7 @@
 
 struct seam_bytes {
 	const uint8_t *p, *end;
+	bool be; /* integers are big-endian */
 };
 
 static inline size_t seam_bytes_left(const struct seam_bytes *b)
@@ -36,18 +37,28 @@ static inline bool seam_bytes_u8(struct seam_bytes *b, uint8_t *ret)
 	return true;
 }
 
-/* size: 1 to 8, little-endian. */
-static inline bool seam_bytes_uint(struct seam_bytes *b, size_t size,
-				   uint64_t *ret)
+static inline uint64_t seam_bytes_load(const uint8_t *p, size_t size, bool be)
 {
 	uint64_t v = 0;
 
+	for (size_t i = 0; i < size; i++)
+		v |= (uint64_t)p[i] << 8 * (be ? size - 1 - i : i);
+	return v;
+}
+
+/* size: 1 to 8. */
+static inline bool seam_bytes_uint(struct seam_bytes *b, size_t size,
+				   uint64_t *ret)
+{
 	if (size > seam_bytes_left(b))
 		return false;
-	for (size_t i = 0; i < size; i++)
-		v |= (uint64_t)b->p[i] << (8 * i);
+	/* Compilers make one load of a loop whose bounds they know. */
+	if (size == 4)
+		*ret = b->be ? seam_bytes_load(b->p, 4, true)
+			     : seam_bytes_load(b->p, 4, false);
+	else
+		*ret = seam_bytes_load(b->p, size, b->be);
 	b->p += size;
-	*ret = v;
 	return true;
 }
 
@@ -98,7 +109,7 @@ static inline bool seam_bytes_uleb(struct seam_bytes *b, uint64_t *ret)
 	return seam_bytes_uleb_long(b, ret);
 }
 
-static inline bool seam_bytes_sleb(struct seam_bytes *b, int64_t *ret)
+static inline bool seam_bytes_sleb_long(struct seam_bytes *b, int64_t *ret)
 {
 	const uint8_t *p = b->p;
 	uint64_t v = 0;
@@ -125,6 +136,16 @@ static inline bool seam_bytes_sleb(struct seam_bytes *b, int64_t *ret)
 		return true;
 	}
 	return false;
+}
+
+static inline bool seam_bytes_sleb(struct seam_bytes *b, int64_t *ret)
+{
+	if (b->p < b->end && *b->p < 0x80) {
+		*ret = (int64_t)(*b->p ^ 0x40) - 0x40;
+		b->p++;
+		return true;
+	}
+	return seam_bytes_sleb_long(b, ret);
 }
 
 #endif

@@ -7,9 +7,8 @@
 
 #include "cfi/private.h"
 #include "core/err.h"
+#include "core/sframe-format.h"
 #include "elf/fail.h"
-
-#define ENC_PCREL_SDATA4 0x1b
 
 /* Many times what the largest programs have. A sparse file can claim any
  * size, and a walk takes time by it. */
@@ -23,30 +22,47 @@ void seam_cfi_errinfo(struct seam_errinfo *reterr,
 		      sec->name, fault->reason);
 }
 
-/* Without section headers: .eh_frame_hdr leads to .eh_frame, which then ends
- * at its terminator, or with the segment's bytes. */
-static bool eh_frame_by_hdr(const struct seam_elf *elf,
+static const struct seam_cfi_arch archs[] = {
+	{SEAM_SFRAME_ABI_AMD64, EM_X86_64, false, 7, 6, 16, 17, 0},
+	{SEAM_SFRAME_ABI_AARCH64_LE, EM_AARCH64, false, 31, 29, 30, 32, 0},
+	{SEAM_SFRAME_ABI_AARCH64_BE, EM_AARCH64, true, 31, 29, 30, 32, 0},
+	{SEAM_SFRAME_ABI_S390X, EM_S390, true, 15, 11, 14, 32, -160},
+};
+
+const struct seam_cfi_arch *seam_cfi_arch_of(uint16_t machine, bool be)
+{
+	for (size_t i = 0; i < sizeof(archs) / sizeof(*archs); i++)
+		if (archs[i].machine == machine && archs[i].be == be)
+			return &archs[i];
+	return NULL;
+}
+
+const struct seam_cfi_arch *seam_cfi_arch_by_abi(uint8_t abi)
+{
+	for (size_t i = 0; i < sizeof(archs) / sizeof(*archs); i++)
+		if (archs[i].abi == abi)
+			return &archs[i];
+	return &archs[0];
+}
+
+const struct seam_cfi_arch *seam_cfi_arch(const struct seam_cfi *cfi)
+{
+	return cfi->arch;
+}
+
+/* What is mapped from svma to the end of its segment. */
+static bool rest_of_segment(const struct seam_elf *elf, uint64_t svma,
 			    struct seam_cfi_section *ret)
 {
 	const struct seam_elf_segment *segs;
-	struct seam_elf_section hdr;
-	struct seam_bytes b;
 	const uint8_t *bytes;
-	uint64_t svma, off;
-	int64_t rel;
+	uint64_t off, end;
 	size_t size, n;
 
-	if (seam_elf_eh_frame_hdr(elf, &hdr) || hdr.size < 8 ||
-	    hdr.data[0] != 1 || hdr.data[1] != ENC_PCREL_SDATA4)
-		return false;
-	b = (struct seam_bytes){hdr.data + 4, hdr.data + hdr.size};
-	if (!seam_bytes_sint(&b, 4, &rel))
-		return false;
-	svma = hdr.svma + 4 + (uint64_t)rel;
 	bytes = seam_elf_bytes(elf, &size);
 	segs = seam_elf_segments(elf, &n);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t in = svma - segs[i].svma, end;
+		uint64_t in = svma - segs[i].svma;
 
 		if (svma < segs[i].svma || in >= segs[i].filesz)
 			continue;
@@ -69,79 +85,169 @@ static bool eh_frame_by_hdr(const struct seam_elf *elf,
 	return false;
 }
 
-static bool set_section(struct seam_cfi_section *ret,
-			const struct seam_elf_section *s)
+/* A pointer in .eh_frame_hdr. */
+static bool hdr_pointer(const struct seam_elf_section *hdr,
+			struct seam_bytes *b, uint8_t enc, uint64_t *ret)
 {
-	*ret = (struct seam_cfi_section){
-		.data = s->data,
-		.size = s->size,
-		.svma = s->svma,
-	};
-	return s->size != 0 && s->size <= SECTION_MAX;
+	uint64_t at = hdr->svma + (uint64_t)(b->p - hdr->data), base = 0;
+
+	if (enc & 0x80 || (enc & 7) > 4)
+		return false;
+	switch (enc & 0x70) {
+	case 0x00:
+		break;
+	case 0x10:
+		base = at;
+		break;
+	case 0x30:
+		base = hdr->svma;
+		break;
+	default:
+		return false;
+	}
+	if (!seam_cfi_sized(b, enc & 0xf, 8, ret))
+		return false;
+	*ret += base;
+	return true;
 }
 
-static bool find_eh_frame(const struct seam_elf *elf,
-			  struct seam_cfi_section *ret)
+/*
+ * Not every linker writes a terminator, and other sections may follow. The
+ * entry that the table names last, by address, is the last one.
+ */
+static void end_by_table(const struct seam_elf_section *hdr,
+			 struct seam_bytes b, struct seam_cfi_section *sec)
 {
-	struct seam_elf_section s;
+	uint64_t count, pair = 0, fde, last = 0;
+	struct seam_cfi_entry entry;
+	struct seam_cfi_fault fault;
 
-	return (!seam_elf_section(elf, ".eh_frame", &s) &&
-		set_section(ret, &s)) ||
-	       eh_frame_by_hdr(elf, ret);
+	if (hdr->data[2] == 0xff || hdr->data[3] == 0xff ||
+	    !hdr_pointer(hdr, &b, hdr->data[2], &count))
+		return;
+	for (uint64_t i = 0; i < count && b.p < b.end; i++) {
+		if (!hdr_pointer(hdr, &b, hdr->data[3], &pair) ||
+		    !hdr_pointer(hdr, &b, hdr->data[3], &fde))
+			break;
+		fde -= sec->svma;
+		if (fde < sec->size && fde > last)
+			last = fde;
+	}
+	if (last && seam_cfi_entry_read(sec, last, &entry, &fault) &&
+	    !entry.terminator)
+		sec->size = entry.next_off;
+}
+
+/* Without section headers: .eh_frame_hdr leads to .eh_frame. */
+static bool eh_frame_by_hdr(const struct seam_elf *elf, bool be,
+			    struct seam_cfi_section *ret)
+{
+	struct seam_elf_section hdr;
+	struct seam_bytes b;
+	uint64_t svma;
+
+	if (seam_elf_eh_frame_hdr(elf, &hdr) || hdr.size < 8 ||
+	    hdr.data[0] != 1)
+		return false;
+	b = (struct seam_bytes){hdr.data + 4, hdr.data + hdr.size, be};
+	if (!hdr_pointer(&hdr, &b, hdr.data[1], &svma) ||
+	    !rest_of_segment(elf, svma, ret))
+		return false;
+	ret->be = be;
+	ret->eh = true;
+	end_by_table(&hdr, b, ret);
+	return true;
+}
+
+/* Return: 1: it is section number i now; 0: the file has none; -EINVAL,
+ * -ENOMEM. */
+static int named_section(struct seam_cfi *cfi, unsigned int i, const char *name)
+{
+	struct seam_cfi_section *sec = &cfi->sections[i];
+	struct seam_elf_content c;
+	int rc = seam_elf_content(cfi->elf, name, &c);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	if (!c.bytes.size || c.bytes.size > SECTION_MAX) {
+		seam_elf_content_fini(&c);
+		return 0;
+	}
+	cfi->contents[i] = c;
+	*sec = (struct seam_cfi_section){
+		.data = c.bytes.data,
+		.size = c.bytes.size,
+		.svma = c.bytes.svma,
+		.name = name,
+		.be = cfi->arch->be,
+		.unresolved = c.unresolved,
+		.num_unresolved = c.num_unresolved,
+	};
+	return 1;
+}
+
+static int add_eh_frame(struct seam_cfi *cfi)
+{
+	struct seam_cfi_section *s = cfi->sections;
+	struct seam_elf_section got;
+	int rc = named_section(cfi, 0, ".eh_frame");
+
+	if (rc < 0)
+		return rc;
+	if (!rc && !eh_frame_by_hdr(cfi->elf, cfi->arch->be, s))
+		return 0;
+	s->name = ".eh_frame";
+	s->eh = true;
+	if (!seam_elf_section(cfi->elf, ".got", &got))
+		s->datarel = got.svma;
+	cfi->num_sections = 1;
+	return 0;
 }
 
 static int find_sections(struct seam_cfi *cfi, struct seam_errinfo *reterr)
 {
-	struct seam_cfi_section *s = cfi->sections;
-	struct seam_elf_section got, debug;
-	int rc;
+	int eh = add_eh_frame(cfi), debug;
 
-	if (find_eh_frame(cfi->elf, s)) {
-		s->name = ".eh_frame";
-		s->eh = true;
-		if (!seam_elf_section(cfi->elf, ".got", &got))
-			s->datarel = got.svma;
-		s++;
-	}
 	/* Go compresses it and writes no .eh_frame. */
-	rc = seam_elf_section_inflate(cfi->elf, ".debug_frame", &debug,
-				      &cfi->inflated);
-	if (!rc && set_section(s, &debug)) {
-		s->name = ".debug_frame";
-		s++;
-	}
-	cfi->num_sections = (unsigned int)(s - cfi->sections);
-	if (cfi->num_sections && rc != -ENOMEM)
+	debug = named_section(cfi, cfi->num_sections, ".debug_frame");
+	if (debug > 0)
+		cfi->num_sections++;
+	if (eh == -ENOMEM || debug == -ENOMEM)
+		return -ENOMEM;
+	if (cfi->num_sections)
 		return 0;
-	if (rc == -EINVAL)
-		return seam_elf_fail(reterr, SEAM_ELF_LAYOUT, 0, ".debug_frame",
-				     "the compressed section does not inflate");
-	if (rc == -ENOENT || !rc) {
-		seam_elf_fail(reterr, SEAM_ELF_NO_CFI, 0, "",
-			      "the file has no usable .eh_frame or "
-			      ".debug_frame");
-		return -ENOENT;
-	}
-	return rc;
+	if (eh < 0 || debug < 0)
+		return seam_elf_fail(reterr, SEAM_ELF_LAYOUT, 0,
+				     eh < 0 ? ".eh_frame" : ".debug_frame",
+				     "its content cannot be inflated or "
+				     "relocated");
+	seam_elf_fail(reterr, SEAM_ELF_NO_CFI, 0, "",
+		      "the file has no usable .eh_frame or .debug_frame");
+	return -ENOENT;
 }
 
 int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
 		  struct seam_errinfo *reterr)
 {
+	const struct seam_cfi_arch *arch =
+		seam_cfi_arch_of(seam_elf_machine(elf), !seam_elf_is_le(elf));
+	uint16_t type = seam_elf_type(elf);
 	struct seam_cfi *cfi;
 	int rc;
 
-	if (seam_elf_machine(elf) != EM_X86_64 || !seam_elf_is_le(elf))
+	if (!arch)
 		return seam_elf_fail(reterr, SEAM_ELF_CLASS, 18, "ELF header",
-				     "CFI is read for x86-64 only");
-	if (seam_elf_type(elf) != ET_EXEC && seam_elf_type(elf) != ET_DYN)
+				     "CFI is read for x86-64, aarch64 and "
+				     "s390x only");
+	if (type != ET_EXEC && type != ET_DYN && type != ET_REL)
 		return seam_elf_fail(reterr, SEAM_ELF_CLASS, 16, "ELF header",
-				     "neither an executable nor a shared "
-				     "object");
+				     "neither an executable, nor a shared or "
+				     "relocatable object");
 	cfi = calloc(1, sizeof(*cfi));
 	if (!cfi)
 		return -ENOMEM;
 	cfi->elf = elf;
+	cfi->arch = arch;
 	rc = find_sections(cfi, reterr);
 	if (rc)
 		seam_cfi_close(cfi);
@@ -156,7 +262,8 @@ struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi)
 		return NULL;
 	free(cfi->ranges);
 	free(cfi->found);
-	free(cfi->inflated);
+	for (size_t i = 0; i < 2; i++)
+		seam_elf_content_fini(&cfi->contents[i]);
 	free(cfi);
 	return NULL;
 }
@@ -172,7 +279,7 @@ int seam_cfi_keeps(struct seam_cfi *cfi, struct seam_elf_parts *ret_parts,
 	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++) {
 		const struct seam_cfi_section *s = &cfi->sections[i];
 
-		if (!cfi->inflated || strcmp(s->name, ".debug_frame"))
+		if (!cfi->contents[i].owned)
 			rc = seam_elf_parts_add(
 				&parts, (uint64_t)(s->data - bytes), s->size);
 		else
@@ -259,24 +366,45 @@ static void each_bad(void *ctx, const struct seam_cfi_section *sec,
 	e->bad(e->ctx, fde->start, fde->end, &why);
 }
 
+/* .eh_frame has that function. */
+static bool is_in_first(const struct seam_cfi *cfi,
+			const struct seam_cfi_section *sec,
+			const struct seam_fde *fde)
+{
+	const struct seam_cfi_range *range;
+
+	if (sec == cfi->sections)
+		return false;
+	range = seam_cfi_range_find(cfi, fde->start);
+	return range && !range->section;
+}
+
 static int each_fde(void *ctx, const struct seam_cfi_section *sec,
 		    const struct seam_fde *fde)
 {
 	struct each *e = ctx;
 	struct seam_cfi_fault fault;
-	const struct seam_cfi_range *range;
 
-	if (sec != e->cfi->sections) {
-		range = seam_cfi_range_find(e->cfi, fde->start);
-		if (range && !range->section)
-			return 0; /* .eh_frame has that function */
-	}
+	if (is_in_first(e->cfi, sec, fde))
+		return 0;
 	/* First without output: no row of a malformed FDE goes out. */
-	if (seam_fde_run(e->cfi, fde, NULL, NULL, &fault)) {
+	if (seam_fde_run(e->cfi, fde, false, NULL, NULL, &fault)) {
 		each_bad(e, sec, fde, &fault);
 		return 0;
 	}
-	return seam_fde_run(e->cfi, fde, e->fn, e->ctx, &fault);
+	return seam_fde_run(e->cfi, fde, false, e->fn, e->ctx, &fault);
+}
+
+static int walk_all(struct seam_cfi *cfi, const struct seam_cfi_visitor *v)
+{
+	int rc = 0;
+
+	/* The second section gives what the first has not. */
+	if (cfi->num_sections > 1)
+		rc = seam_cfi_index(cfi);
+	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++)
+		rc = seam_cfi_walk(cfi, &cfi->sections[i], v);
+	return rc;
 }
 
 int seam_cfi_each(struct seam_cfi *cfi,
@@ -286,13 +414,63 @@ int seam_cfi_each(struct seam_cfi *cfi,
 		  void *ctx)
 {
 	struct each e = {.cfi = cfi, .fn = fn, .bad = bad, .ctx = ctx};
-	const struct seam_cfi_visitor v = {
-		.fde = each_fde, .bad = each_bad, .ctx = &e};
-	int rc = 0;
 
-	if (cfi->num_sections > 1)
-		rc = seam_cfi_index(cfi);
-	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++)
-		rc = seam_cfi_walk(cfi, &cfi->sections[i], &v);
-	return rc;
+	return walk_all(cfi, &(struct seam_cfi_visitor){
+				     .fde = each_fde,
+				     .bad = each_bad,
+				     .ctx = &e,
+			     });
+}
+
+struct take {
+	struct seam_cfi *cfi;
+	const struct seam_cfi_taker *taker;
+};
+
+static void take_bad(const struct take *t, const struct seam_cfi_section *sec,
+		     const struct seam_fde *fde,
+		     const struct seam_cfi_fault *fault, bool begun)
+{
+	struct seam_errinfo why;
+
+	seam_cfi_errinfo(&why, sec, fault);
+	t->taker->bad(t->taker->ctx, begun, fde->start, fde->end, &why);
+}
+
+static void take_unread(void *ctx, const struct seam_cfi_section *sec,
+			const struct seam_fde *fde,
+			const struct seam_cfi_fault *fault)
+{
+	take_bad(ctx, sec, fde, fault, false);
+}
+
+static int take_fde(void *ctx, const struct seam_cfi_section *sec,
+		    const struct seam_fde *fde)
+{
+	const struct take *t = ctx;
+	const struct seam_cfi_taker *taker = t->taker;
+	struct seam_cfi_fault fault;
+	int rc;
+
+	if (is_in_first(t->cfi, sec, fde))
+		return 0;
+	rc = taker->begin(taker->ctx, fde->start, fde->end);
+	if (rc)
+		return rc;
+	rc = seam_fde_run(t->cfi, fde, true, taker->row, taker->ctx, &fault);
+	if (!rc || !fault.code)
+		return rc;
+	take_bad(t, sec, fde, &fault, true);
+	return 0;
+}
+
+int seam_cfi_take(struct seam_cfi *cfi, const struct seam_cfi_taker *taker)
+{
+	struct take t = {.cfi = cfi, .taker = taker};
+
+	return walk_all(cfi, &(struct seam_cfi_visitor){
+				     .fde = take_fde,
+				     .bad = take_unread,
+				     .ctx = &t,
+			     });
 }

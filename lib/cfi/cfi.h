@@ -16,6 +16,9 @@
 #include "seam/error.h"
 
 #define SEAM_CFI_REGS 17 /* x86-64: 0-15 and the return address column, 16 */
+/* Of a row: also aarch64's x0-x30 and SP, s390x' general and floating-point
+ * registers. Others (vector registers, mostly) are not followed. */
+#define SEAM_CFI_ROW_REGS 32
 
 enum seam_cfi_how {
 	SEAM_CFI_SAME, /* unspecified or same_value */
@@ -30,29 +33,62 @@ enum seam_cfi_how {
 struct seam_cfi_reg {
 	uint8_t how; /* enum seam_cfi_how */
 	uint8_t reg;
-	int64_t off;
-	const uint8_t *expr; /* borrowed from the image or the cfi */
-	size_t expr_len;
+	uint32_t expr_len;
+	union {
+		int64_t off;
+		const uint8_t *expr; /* borrowed from the image or the cfi */
+	};
+};
+
+/* How aarch64 signed the return address; it is 0 elsewhere. */
+enum seam_cfi_ra_state {
+	SEAM_CFI_RA_SIGNED = 1,
+	SEAM_CFI_RA_SIGNED_PC = 2, /* with the address of the signing */
+	SEAM_CFI_RA_STATE_RULE = 4, /* a rule says it, which is not followed */
 };
 
 struct seam_cfi_row {
 	uint64_t start, end; /* svma: [start, end) */
 	uint64_t func_start, func_end;
+	uint8_t abi; /* SEAM_SFRAME_ABI_... of the file; 0: x86-64 */
 	bool signal; /* augmentation 'S' */
+	bool key_b; /* augmentation 'B': aarch64 signs with its second key */
+	bool odd_column; /* the return address is not in the ABI's column */
+	uint8_t ra_state; /* enum seam_cfi_ra_state */
 	bool cfa_is_expr;
 	uint8_t cfa_reg; /* this and cfa_off: unless cfa_is_expr */
+	uint32_t cfa_expr_len;
 	int64_t cfa_off;
 	const uint8_t *cfa_expr;
-	size_t cfa_expr_len;
-	struct seam_cfi_reg regs[SEAM_CFI_REGS];
+	struct seam_cfi_reg regs[SEAM_CFI_ROW_REGS];
 };
+
+/* DWARF's register numbers in one ABI. */
+struct seam_cfi_arch {
+	uint8_t abi; /* SEAM_SFRAME_ABI_... */
+	uint16_t machine; /* EM_... */
+	bool be;
+	uint8_t sp, fp, ra; /* ra: the column that CIEs name */
+	uint8_t regs; /* how many of a row's there are */
+	int16_t sp_off; /* the caller's SP is CFA + sp_off */
+};
+
+/* NULL: not one of the three. */
+const struct seam_cfi_arch *seam_cfi_arch_of(uint16_t machine, bool be);
+/* By a row's abi. */
+const struct seam_cfi_arch *seam_cfi_arch_by_abi(uint8_t abi);
 
 struct seam_cfi;
 
-/* elf is borrowed until close. .eh_frame, and .debug_frame for functions that
- * .eh_frame does not have. -ENOENT: the file has neither. */
+/*
+ * Of a file for x86-64, aarch64 (either byte order) or s390x: executable,
+ * shared or relocatable. elf is borrowed until close. .eh_frame, and
+ * .debug_frame for functions that .eh_frame does not have. -ENOENT: the file
+ * has neither.
+ */
 int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
 		  struct seam_errinfo *reterr);
+const struct seam_cfi_arch *seam_cfi_arch(const struct seam_cfi *cfi);
 struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi);
 
 /*
@@ -87,6 +123,23 @@ int seam_cfi_each(struct seam_cfi *cfi,
 			      const struct seam_errinfo *why),
 		  void *ctx);
 
+/*
+ * The same for who wants no more than CFA, SP, FP and RA, some times faster:
+ * other registers' rules are not set, neighbours that differ in them only
+ * are one row, and each FDE is run once. So it may turn out to be malformed
+ * when some of its rows were handed out: bad then takes them back.
+ */
+struct seam_cfi_taker {
+	/* Before a function's rows. fn's results as in seam_cfi_each. */
+	int (*begin)(void *ctx, uint64_t func_start, uint64_t func_end);
+	int (*row)(void *ctx, const struct seam_cfi_row *row);
+	/* begun: since the last begin; else func_end may be 0. */
+	void (*bad)(void *ctx, bool begun, uint64_t func_start,
+		    uint64_t func_end, const struct seam_errinfo *why);
+	void *ctx;
+};
+int seam_cfi_take(struct seam_cfi *cfi, const struct seam_cfi_taker *taker);
+
 /* Machine state by DWARF number; [16] is the ip. */
 struct seam_regs {
 	uint64_t r[SEAM_CFI_REGS];
@@ -98,13 +151,13 @@ typedef int seam_read_fn(void *ctx, uint64_t avma, size_t size,
 			 uint64_t *ret_value);
 
 /*
- * Executes one row. bias = avma - svma of the image. What a row says nothing
- * of follows the psABI: rbx, rbp and r12 to r15 stay, sp becomes the CFA, and
- * the rest is unknown in the caller.
- * Return: 1 stepped, regs is the caller's; 0 this is the outermost frame (RA
- * undefined); -EFAULT the CFA, RA or sp could not be read (another register
- * is only unknown then); -EINVAL a bad expression, an unknown
- * register or no progress. On failure regs is as it was.
+ * Executes one row, of x86-64. bias = avma - svma of the image. What a row says
+ * nothing of follows the psABI: rbx, rbp and r12 to r15 stay, sp becomes the
+ * CFA, and the rest is unknown in the caller. Return: 1 stepped, regs is the
+ * caller's; 0 this is the outermost frame (RA undefined); -EFAULT the CFA, RA
+ * or sp could not be read (another register is only unknown then); -EINVAL a
+ * bad expression, an unknown register or no progress. On failure regs is as it
+ * was.
  */
 int seam_cfi_step(const struct seam_cfi_row *row, struct seam_regs *regs,
 		  uint64_t bias, seam_read_fn *read, void *read_ctx);

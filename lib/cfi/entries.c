@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/search.h"
 #include "cfi/private.h"
 #include "core/err.h"
 
@@ -17,13 +18,11 @@
 #define ENC_ALIGNED 0x50
 #define ENC_INDIRECT 0x80
 
-#define RA_COLUMN 16
-
 bool seam_cfi_entry_read(const struct seam_cfi_section *sec, uint64_t off,
 			 struct seam_cfi_entry *ret,
 			 struct seam_cfi_fault *fault)
 {
-	struct seam_bytes b = {sec->data + off, sec->data + sec->size};
+	struct seam_bytes b = {sec->data + off, sec->data + sec->size, sec->be};
 	const uint8_t *field;
 	uint64_t len, id, cie_id = 0;
 	size_t id_size = 4;
@@ -70,8 +69,8 @@ bool seam_cfi_entry_read(const struct seam_cfi_section *sec, uint64_t off,
 	return true;
 }
 
-static bool sized(struct seam_bytes *b, uint8_t format, uint8_t address_size,
-		  uint64_t *ret)
+bool seam_cfi_sized(struct seam_bytes *b, uint8_t format, uint8_t address_size,
+		    uint64_t *ret)
 {
 	static const uint8_t sizes[8] = {0, 0, 2, 4, 8, 0, 0, 0};
 	size_t size = sizes[format & 7] ?: address_size;
@@ -109,8 +108,11 @@ static bool load_pointer(const struct seam_cfi *cfi, uint64_t svma,
 	if (!seam_elf_svma_to_off(cfi->elf, svma, &off) ||
 	    !seam_elf_has(cfi->elf, off, 8))
 		return false;
-	b = (struct seam_bytes){bytes + off, bytes + size};
-	return seam_bytes_uint(&b, 8, ret);
+	b = (struct seam_bytes){bytes + off, bytes + size, cfi->arch->be};
+	if (!seam_bytes_uint(&b, 8, ret))
+		return false;
+	*ret -= seam_elf_bias(cfi->elf);
+	return true;
 }
 
 bool seam_cfi_encoded(struct seam_bytes *b, uint8_t enc,
@@ -126,6 +128,8 @@ bool seam_cfi_encoded(struct seam_bytes *b, uint8_t enc,
 		goto unknown;
 	switch (enc & ENC_APPLY) {
 	case 0:
+		/* The loader made it an address in memory. */
+		base = -seam_elf_bias(cfi->elf);
 		break;
 	case ENC_PCREL:
 		base = field;
@@ -148,7 +152,7 @@ bool seam_cfi_encoded(struct seam_bytes *b, uint8_t enc,
 	default:
 		goto unknown;
 	}
-	if (!sized(b, enc & ENC_FORMAT, cie->address_size, &v))
+	if (!seam_cfi_sized(b, enc & ENC_FORMAT, cie->address_size, &v))
 		goto cut;
 	v += base;
 	if (enc & ENC_INDIRECT && !load_pointer(cfi, v, &v))
@@ -198,14 +202,17 @@ static bool parse_aug(struct seam_cie *cie, const char *aug,
 				return bad_cie(fault, data->p - 1,
 					       "an unknown personality "
 					       "encoding");
-			if (!sized(data, enc & ENC_FORMAT, cie->address_size,
-				   &skipped))
+			if (!seam_cfi_sized(data, enc & ENC_FORMAT,
+					    cie->address_size, &skipped))
 				goto cut;
 			break;
 		case 'S':
 			cie->signal = true;
 			break;
-		case 'B': /* aarch64: which key signs; means nothing here */
+		case 'B':
+			cie->key_b = true;
+			break;
+		case 'G': /* aarch64: memory tags; means nothing here */
 			break;
 		default:
 			return bad_cie(fault, data->p,
@@ -235,7 +242,7 @@ static bool parse_version(struct seam_cie *cie, uint8_t version,
 	return true;
 }
 
-static bool parse_cie(struct seam_cie *cie, struct seam_bytes b,
+static bool parse_cie(struct seam_cie *cie, struct seam_bytes b, uint8_t column,
 		      struct seam_cfi_fault *fault)
 {
 	struct seam_bytes data;
@@ -266,14 +273,11 @@ static bool parse_cie(struct seam_cie *cie, struct seam_bytes b,
 	} else if (!seam_bytes_uleb(&b, &ra)) {
 		goto cut;
 	}
-	if (ra != RA_COLUMN)
-		return bad_cie(fault, b.p,
-			       "the return address is not in "
-			       "column 16");
+	cie->odd_column = ra != column;
 	if (*aug == 'z') {
 		if (!seam_bytes_uleb(&b, &len) || len > seam_bytes_left(&b))
 			goto cut;
-		data = (struct seam_bytes){b.p, b.p + len};
+		data = (struct seam_bytes){b.p, b.p + len, b.be};
 		b.p += len;
 		cie->has_aug_data = true;
 		if (!parse_aug(cie, aug + 1, &data, fault))
@@ -313,11 +317,22 @@ const struct seam_cie *seam_cie_get(struct seam_cfi *cfi,
 	memset(cie, 0, sizeof(*cie));
 	cie->off = off;
 	cie->sec = sec;
-	if (!parse_cie(cie, entry.body, fault))
+	if (!parse_cie(cie, entry.body, cfi->arch->ra, fault))
 		return NULL;
 	seam_cie_run(cfi, cie);
 	cie->used = true;
 	return cie;
+}
+
+/* Whether the field at b is one that a relocation was to fill, and none did. */
+static bool is_unresolved(const struct seam_cfi_section *sec,
+			  const struct seam_bytes *b)
+{
+	uint64_t off = (uint64_t)(b->p - sec->data);
+	size_t i =
+		SEAM_SEARCH(k, sec->num_unresolved, sec->unresolved[k] < off);
+
+	return i < sec->num_unresolved && sec->unresolved[i] == off;
 }
 
 bool seam_fde_parse(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
@@ -339,10 +354,14 @@ bool seam_fde_parse(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 			return seam_cfi_fault_at(fault, SEAM_CFI_ENCODING, b.p,
 						 "a segmented address");
 	}
+	if (sec->num_unresolved && is_unresolved(sec, &b))
+		return seam_cfi_fault_at(fault, SEAM_CFI_ENCODING, b.p,
+					 "a relocation that cannot be applied");
 	if (!seam_cfi_encoded(&b, cie->fde_enc, cfi, cie, 0, &ret->start,
 			      fault))
 		return false;
-	if (!sized(&b, cie->fde_enc & ENC_FORMAT, cie->address_size, &size))
+	if (!seam_cfi_sized(&b, cie->fde_enc & ENC_FORMAT, cie->address_size,
+			    &size))
 		goto cut;
 	/* lld writes -1 or -2 where it discarded the function. */
 	if (!sec->eh && ret->start >= UINT64_MAX - 1)

@@ -313,7 +313,7 @@ int seam_cfi_eval(const uint8_t *expr, size_t len, const uint64_t *cfa,
 	struct eval e;
 	int rc;
 
-	e.b = (struct seam_bytes){expr, expr + len};
+	e.b = (struct seam_bytes){.p = expr, .end = expr + len};
 	e.begin = expr;
 	e.target = target;
 	e.depth = 0;

@@ -15,6 +15,7 @@
 #define SEAM_CFI_NO_CFA 0xff /* row.cfa_reg before any def_cfa */
 #define SEAM_CFI_OTHER_REG 0xff /* a register beyond SEAM_CFI_REGS */
 #define SEAM_CFI_MAX_REMEMBER 64 /* compilers nest them once or twice */
+#define SEAM_CFI_REG_RA_STATE 34 /* aarch64's pseudo register */
 #define SEAM_CFI_CIE_SLOTS 16 /* files have one to five in use */
 /* Real CIEs are under 100 bytes. Without a limit a file of FDEs that take
  * turns in naming large CIEs would cost the square of its size. */
@@ -33,7 +34,12 @@ struct seam_cfi_section {
 	uint64_t svma;
 	const char *name;
 	bool eh; /* .eh_frame, not .debug_frame */
+	bool be;
 	bool stop_at_zero; /* no section header: the terminator ends it */
+	/* Of a relocatable file: fields whose relocations could not be
+	 * applied, offsets in ascending order. */
+	const uint64_t *unresolved;
+	size_t num_unresolved;
 	uint64_t datarel; /* base of DW_EH_PE_datarel, 0: none */
 };
 
@@ -44,7 +50,7 @@ struct seam_cie {
 	uint8_t fde_enc;
 	uint8_t address_size, segment_size;
 	bool has_aug_data; /* 'z' */
-	bool signal;
+	bool signal, key_b, odd_column;
 	uint64_t code_align;
 	int64_t data_align;
 	struct seam_bytes program;
@@ -64,6 +70,8 @@ struct seam_cfi_machine {
 	uint64_t loc;
 	const struct seam_cie *cie;
 	bool in_cie; /* running a CIE's initial instructions */
+	bool few; /* only rules of SP, FP and RA are followed */
+	uint64_t followed; /* bit n: so are rules of register n */
 	unsigned int depth;
 	struct seam_cfi_row saved[SEAM_CFI_MAX_REMEMBER];
 };
@@ -86,9 +94,10 @@ struct seam_cfi_found { /* the answer to one address */
 
 struct seam_cfi {
 	const struct seam_elf *elf;
+	const struct seam_cfi_arch *arch;
 	struct seam_cfi_section sections[2];
 	unsigned int num_sections;
-	void *inflated; /* a compressed section's content */
+	struct seam_elf_content contents[2]; /* of the sections */
 	bool indexed;
 	struct seam_cfi_range *ranges;
 	size_t num_ranges;
@@ -116,6 +125,9 @@ const struct seam_cie *seam_cie_get(struct seam_cfi *cfi,
 bool seam_fde_parse(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 		    const struct seam_cfi_entry *entry, struct seam_fde *ret,
 		    struct seam_cfi_fault *fault);
+/* A number in one of the formats of DW_EH_PE. */
+bool seam_cfi_sized(struct seam_bytes *b, uint8_t format, uint8_t address_size,
+		    uint64_t *ret);
 bool seam_cfi_encoded(struct seam_bytes *b, uint8_t enc,
 		      const struct seam_cfi *cfi, const struct seam_cie *cie,
 		      uint64_t func_start, uint64_t *ret,
@@ -125,9 +137,9 @@ typedef int seam_cfi_row_fn(void *ctx, const struct seam_cfi_row *row);
 
 /* Runs the CIE's instructions into cie->initial or cie->program_fault. */
 void seam_cie_run(struct seam_cfi *cfi, struct seam_cie *cie);
-/* Runs an FDE; fn may be NULL. Return: 0, fn's non-zero, or -EINVAL with
- * fault->code set (fn's own -EINVAL leaves it 0). */
-int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde,
+/* Runs an FDE; fn may be NULL, few: as seam_cfi_take. Return: 0, fn's non-zero,
+ * or -EINVAL with fault->code set (fn's own -EINVAL leaves it 0). */
+int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde, bool few,
 		 seam_cfi_row_fn *fn, void *ctx, struct seam_cfi_fault *fault);
 
 /* What one walk over a section calls; bad may be NULL. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Call frame instructions. Sources: DWARF 5, section 6.4.2; the x86-64
- * psABI, 3.7; the GNU operations as binutils' readelf prints them.
+ * psABI, 3.7; DWARF for the Arm 64-bit Architecture, 4.1 and 4.4; the GNU
+ * operations as binutils' readelf prints them.
  *
  * One machine, no allocation: a row is changed in place, and handed out each
- * time that the location moves on.
+ * time that the location moves on; or, where few registers are followed, just
+ * before it changes.
  */
 #include "cfi/private.h"
 #include "core/err.h"
@@ -34,6 +36,8 @@ enum cfa_op {
 	OP_VAL_OFFSET_SF = 0x15,
 	OP_VAL_EXPRESSION = 0x16,
 	OP_MIPS_ADVANCE_LOC8 = 0x1d,
+	OP_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
+	OP_AARCH64_NEGATE_RA_STATE = 0x2d, /* GNU_window_save elsewhere */
 	OP_GNU_ARGS_SIZE = 0x2e,
 	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 	/* The operand is in the low six bits. */
@@ -88,10 +92,16 @@ static bool move_to(struct run *r, uint64_t loc)
 		return bad_op(r, "a CIE moves the location");
 	if (loc < r->m->loc)
 		return bad_op(r, "the location moves backwards");
-	if (!emit(r, loc))
+	if (!r->m->few && !emit(r, loc))
 		return false;
 	r->m->loc = loc;
 	return true;
+}
+
+/* The row is about to change. */
+static inline bool flush(struct run *r)
+{
+	return !r->m->few || r->m->loc <= r->m->row.start || emit(r, r->m->loc);
 }
 
 static bool advance(struct run *r, uint64_t delta)
@@ -123,12 +133,37 @@ static bool set_loc(struct run *r)
 	return move_to(r, loc);
 }
 
+static bool is_ra_state(const struct run *r, uint64_t reg)
+{
+	return reg == SEAM_CFI_REG_RA_STATE &&
+	       r->cfi->arch->machine == EM_AARCH64;
+}
+
 /* Rules for registers that are not followed (vector registers, mostly) are
  * parsed and forgotten. */
-static void set_reg(struct run *r, uint64_t reg, struct seam_cfi_reg rule)
+static bool set_reg(struct run *r, uint64_t reg, struct seam_cfi_reg rule)
 {
-	if (reg < SEAM_CFI_REGS)
+	if (reg < SEAM_CFI_ROW_REGS && r->m->followed >> reg & 1) {
+		if (!flush(r))
+			return false;
 		r->m->row.regs[reg] = rule;
+	} else if (is_ra_state(r, reg)) {
+		if (!flush(r))
+			return false;
+		r->m->row.ra_state |= SEAM_CFI_RA_STATE_RULE;
+	}
+	return true;
+}
+
+/* Toggles bits of enum seam_cfi_ra_state. */
+static bool negate_ra_state(struct run *r, uint8_t bits)
+{
+	if (r->cfi->arch->machine != EM_AARCH64)
+		return bad_op(r, "an operation of another architecture");
+	if (!flush(r))
+		return false;
+	r->m->row.ra_state ^= bits;
+	return true;
 }
 
 static bool set_offset(struct run *r, uint64_t reg, int64_t factored,
@@ -138,8 +173,7 @@ static bool set_offset(struct run *r, uint64_t reg, int64_t factored,
 
 	if (__builtin_mul_overflow(factored, r->m->cie->data_align, &off))
 		return bad_op(r, "an offset overflows");
-	set_reg(r, reg, (struct seam_cfi_reg){.how = how, .off = off});
-	return true;
+	return set_reg(r, reg, (struct seam_cfi_reg){.how = how, .off = off});
 }
 
 static bool offset_op(struct run *r, enum seam_cfi_how how)
@@ -180,8 +214,7 @@ static bool simple_rule(struct run *r, enum seam_cfi_how how)
 
 	if (!seam_bytes_uleb(&r->b, &reg))
 		return cut(r);
-	set_reg(r, reg, (struct seam_cfi_reg){.how = how});
-	return true;
+	return set_reg(r, reg, (struct seam_cfi_reg){.how = how});
 }
 
 static bool register_op(struct run *r)
@@ -190,32 +223,38 @@ static bool register_op(struct run *r)
 
 	if (!seam_bytes_uleb(&r->b, &reg) || !seam_bytes_uleb(&r->b, &from))
 		return cut(r);
-	set_reg(r, reg,
-		(struct seam_cfi_reg){
-			.how = SEAM_CFI_REGISTER,
-			.reg = from < SEAM_CFI_REGS ? (uint8_t)from
-						    : SEAM_CFI_OTHER_REG,
-		});
-	return true;
+	return set_reg(r, reg,
+		       (struct seam_cfi_reg){
+			       .how = SEAM_CFI_REGISTER,
+			       .reg = from < r->cfi->arch->regs
+					      ? (uint8_t)from
+					      : SEAM_CFI_OTHER_REG,
+		       });
 }
 
 static bool restore(struct run *r, uint64_t reg)
 {
 	if (r->m->in_cie)
 		return bad_op(r, "a CIE restores a register");
-	if (reg < SEAM_CFI_REGS)
-		r->m->row.regs[reg] = r->m->cie->initial.regs[reg];
+	if (reg < SEAM_CFI_ROW_REGS)
+		return set_reg(r, reg, r->m->cie->initial.regs[reg]);
+	if (is_ra_state(r, reg)) {
+		if (!flush(r))
+			return false;
+		r->m->row.ra_state = r->m->cie->initial.ra_state;
+	}
 	return true;
 }
 
-static bool take_block(struct run *r, const uint8_t **ret, size_t *ret_len)
+static bool take_block(struct run *r, const uint8_t **ret, uint32_t *ret_len)
 {
 	uint64_t len;
 
-	if (!seam_bytes_uleb(&r->b, &len) || len > seam_bytes_left(&r->b))
+	if (!seam_bytes_uleb(&r->b, &len) || len > seam_bytes_left(&r->b) ||
+	    len > UINT32_MAX)
 		return cut(r);
 	*ret = r->b.p;
-	*ret_len = (size_t)len;
+	*ret_len = (uint32_t)len;
 	r->b.p += len;
 	return true;
 }
@@ -227,18 +266,18 @@ static bool expression_op(struct run *r, enum seam_cfi_how how)
 
 	if (!seam_bytes_uleb(&r->b, &reg))
 		return cut(r);
-	if (!take_block(r, &rule.expr, &rule.expr_len))
-		return false;
-	set_reg(r, reg, rule);
-	return true;
+	return take_block(r, &rule.expr, &rule.expr_len) &&
+	       set_reg(r, reg, rule);
 }
 
 static bool set_cfa(struct run *r, uint64_t reg, int64_t off)
 {
 	struct seam_cfi_row *row = &r->m->row;
 
-	if (reg >= SEAM_CFI_REGS)
+	if (reg >= r->cfi->arch->regs)
 		return bad_op(r, "the CFA is based on an unknown register");
+	if (!flush(r))
+		return false;
 	row->cfa_is_expr = false;
 	row->cfa_reg = (uint8_t)reg;
 	row->cfa_off = off;
@@ -299,7 +338,7 @@ static bool def_cfa_offset(struct run *r)
 		return cut(r);
 	if (off > INT64_MAX)
 		return bad_op(r, "an offset overflows");
-	if (!cfa_is_defined(r))
+	if (!cfa_is_defined(r) || !flush(r))
 		return false;
 	r->m->row.cfa_off = (int64_t)off;
 	return true;
@@ -313,7 +352,7 @@ static bool def_cfa_offset_sf(struct run *r)
 		return cut(r);
 	if (__builtin_mul_overflow(off, r->m->cie->data_align, &off))
 		return bad_op(r, "an offset overflows");
-	if (!cfa_is_defined(r))
+	if (!cfa_is_defined(r) || !flush(r))
 		return false;
 	r->m->row.cfa_off = off;
 	return true;
@@ -322,12 +361,31 @@ static bool def_cfa_offset_sf(struct run *r)
 static bool def_cfa_expression(struct run *r)
 {
 	struct seam_cfi_row *row = &r->m->row;
+	const uint8_t *expr;
+	uint32_t len;
 
-	if (!take_block(r, &row->cfa_expr, &row->cfa_expr_len))
+	if (!take_block(r, &expr, &len) || !flush(r))
 		return false;
+	row->cfa_expr = expr;
+	row->cfa_expr_len = len;
 	row->cfa_is_expr = true;
 	row->cfa_reg = SEAM_CFI_NO_CFA;
 	return true;
+}
+
+/* Of the registers those that are followed, and all that there are. */
+static void copy_row(const struct seam_cfi_machine *m,
+		     const struct seam_cfi_arch *arch, struct seam_cfi_row *to,
+		     const struct seam_cfi_row *from)
+{
+	memcpy(to, from, offsetof(struct seam_cfi_row, regs));
+	if (m->few) {
+		to->regs[arch->sp] = from->regs[arch->sp];
+		to->regs[arch->fp] = from->regs[arch->fp];
+		to->regs[arch->ra] = from->regs[arch->ra];
+	} else {
+		memcpy(to->regs, from->regs, arch->regs * sizeof(*to->regs));
+	}
 }
 
 static bool remember(struct run *r)
@@ -337,7 +395,7 @@ static bool remember(struct run *r)
 	if (m->depth == SEAM_CFI_MAX_REMEMBER)
 		return seam_cfi_fault_at(r->fault, SEAM_CFI_STATE, r->op_at,
 					 "too many states are remembered");
-	m->saved[m->depth++] = m->row;
+	copy_row(m, r->cfi->arch, &m->saved[m->depth++], &m->row);
 	return true;
 }
 
@@ -345,13 +403,16 @@ static bool remember(struct run *r)
 static bool restore_state(struct run *r)
 {
 	struct seam_cfi_machine *m = r->m;
-	uint64_t start = m->row.start;
+	uint64_t start;
 
 	if (!m->depth)
 		return seam_cfi_fault_at(r->fault, SEAM_CFI_STATE, r->op_at,
 					 "a state is restored that was not "
 					 "remembered");
-	m->row = m->saved[--m->depth];
+	if (!flush(r))
+		return false;
+	start = m->row.start;
+	copy_row(m, r->cfi->arch, &m->row, &m->saved[--m->depth]);
 	m->row.start = start;
 	return true;
 }
@@ -427,6 +488,11 @@ static bool run_extended(struct run *r, uint8_t op)
 		return def_cfa_expression(r);
 	case OP_GNU_ARGS_SIZE:
 		return args_size(r);
+	case OP_AARCH64_NEGATE_RA_STATE:
+		return negate_ra_state(r, SEAM_CFI_RA_SIGNED);
+	case OP_AARCH64_NEGATE_RA_STATE_WITH_PC:
+		return negate_ra_state(r, SEAM_CFI_RA_SIGNED |
+						  SEAM_CFI_RA_SIGNED_PC);
 	}
 	return bad_op(r, "an unknown CFI operation");
 }
@@ -477,18 +543,24 @@ void seam_cie_run(struct seam_cfi *cfi, struct seam_cie *cie)
 
 	m->row = (struct seam_cfi_row){
 		.cfa_reg = SEAM_CFI_NO_CFA,
+		.abi = cfi->arch->abi,
 		.signal = cie->signal,
+		.key_b = cie->key_b,
+		.odd_column = cie->odd_column,
 	};
 	m->cie = cie;
 	m->depth = 0;
+	m->few = false;
+	m->followed = UINT64_MAX >> (64 - cfi->arch->regs);
 	m->in_cie = true;
 	run(&r);
 	cie->initial = m->row;
 }
 
-int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde,
+int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde, bool few,
 		 seam_cfi_row_fn *fn, void *ctx, struct seam_cfi_fault *fault)
 {
+	const struct seam_cfi_arch *arch = cfi->arch;
 	struct seam_cfi_machine *m = &cfi->machine;
 	struct run r = {
 		.cfi = cfi,
@@ -503,7 +575,11 @@ int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde,
 	*fault = fde->cie->program_fault;
 	if (fault->code)
 		return -EINVAL;
-	m->row = fde->cie->initial;
+	m->few = few;
+	m->followed = few ? UINT64_C(1) << arch->sp | UINT64_C(1) << arch->fp |
+				      UINT64_C(1) << arch->ra
+			  : UINT64_MAX >> (64 - arch->regs);
+	copy_row(m, arch, &m->row, &fde->cie->initial);
 	m->row.start = fde->start;
 	m->row.func_start = fde->start;
 	m->row.func_end = fde->end;

@@ -5,6 +5,7 @@
  */
 #include "cfi/private.h"
 #include "core/err.h"
+#include "core/sframe-format.h"
 
 #define REG_SP 7
 #define REG_IP 16
@@ -165,6 +166,8 @@ int seam_cfi_step_why(const struct seam_cfi_row *row, struct seam_regs *regs,
 	};
 	int rc;
 
+	if (row->odd_column || (row->abi && row->abi != SEAM_SFRAME_ABI_AMD64))
+		return stop(&s, SEAM_NO_RULE, -EINVAL);
 	if (row->regs[REG_IP].how == SEAM_CFI_UNDEFINED)
 		return stop(&s, SEAM_OUTERMOST, 0);
 	rc = find_cfa(&s);

@@ -12,52 +12,16 @@
 #include "core/err.h"
 #include "elf/entry.h"
 #include "elf/fail.h"
-#include "elf/inflate.h"
+#include "elf/private.h"
 
 /* A sparse file costs its owner nothing; a copy of it would cost us. */
 #define COPY_MAX (UINT64_C(4) << 30)
 #define PARTS_MAX (UINT64_C(1) << 30)
 
-enum memory_kind {
-	BORROWED,
-	MAPPED,
-	COPIED,
-	PARTS, /* anonymous, pages are there where they were written */
-};
-
-struct named_section {
-	const char *name;
-	uint32_t type;
-	uint64_t flags;
-	struct seam_elf_section bytes;
-};
-
-struct seam_elf {
-	const uint8_t *bytes;
-	size_t size;
-	enum memory_kind kind;
-	struct seam_elf_parts parts; /* at hand; none: all is */
-	Elf *libelf;
-	GElf_Ehdr ehdr;
-	struct seam_elf_segment *segments;
-	size_t num_segments;
-	/* Parsed at open: look-ups then need no libelf, which no two threads
-	 * may use at once. */
-	struct named_section *sections;
-	size_t num_sections;
-	struct seam_elf_note {
-		uint64_t off, size;
-		uint32_t align;
-	} * notes;
-	size_t num_notes;
-	struct seam_elf_section eh_frame_hdr;
-	struct seam_entry_memo entry;
-};
-
 bool seam_elf_has(const struct seam_elf *elf, uint64_t off, uint64_t size)
 {
 	return off <= elf->size && size <= elf->size - off &&
-	       (elf->kind != PARTS ||
+	       (elf->kind != SEAM_ELF_IN_PARTS ||
 		seam_elf_parts_have(&elf->parts, off, size));
 }
 
@@ -133,44 +97,6 @@ static int read_segments(struct seam_elf *elf, struct seam_errinfo *reterr)
 	return 0;
 }
 
-/* Section headers are for tools, not for running: a file whose section
- * headers lie or are gone is opened without sections. */
-static int read_sections(struct seam_elf *elf)
-{
-	struct named_section *s;
-	size_t n, strndx;
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
-
-	if (elf_getshdrnum(elf->libelf, &n) || !n ||
-	    elf_getshdrstrndx(elf->libelf, &strndx))
-		return 0;
-	elf->sections = calloc(n, sizeof(*elf->sections));
-	if (!elf->sections)
-		return -ENOMEM;
-	while ((scn = elf_nextscn(elf->libelf, scn))) {
-		if (elf->num_sections == n || !gelf_getshdr(scn, &sh))
-			break;
-		if (sh.sh_type == SHT_NULL || sh.sh_type == SHT_NOBITS ||
-		    !seam_elf_has(elf, sh.sh_offset, sh.sh_size))
-			continue;
-		s = &elf->sections[elf->num_sections];
-		s->name = elf_strptr(elf->libelf, strndx, sh.sh_name);
-		if (!s->name)
-			continue;
-		s->type = sh.sh_type;
-		s->flags = sh.sh_flags;
-		s->bytes = (struct seam_elf_section){
-			.data = elf->bytes + sh.sh_offset,
-			.size = sh.sh_size,
-			.svma = sh.sh_addr,
-			.off = sh.sh_offset,
-		};
-		elf->num_sections++;
-	}
-	return 0;
-}
-
 static int parse(struct seam_elf *elf, struct seam_errinfo *reterr)
 {
 	int rc;
@@ -193,22 +119,21 @@ static int parse(struct seam_elf *elf, struct seam_errinfo *reterr)
 				     "only 64-bit ELF files are handled");
 	rc = read_segments(elf, reterr);
 	if (!rc)
-		rc = read_sections(elf);
+		rc = seam_elf_read_sections(elf);
 	return rc;
 }
 
 static void free_memory(struct seam_elf *elf)
 {
-	if (elf->kind == MAPPED || elf->kind == PARTS)
+	if (elf->kind == SEAM_ELF_MAPPED || elf->kind == SEAM_ELF_IN_PARTS)
 		munmap((void *)elf->bytes, elf->size);
-	else if (elf->kind == COPIED)
+	else if (elf->kind == SEAM_ELF_COPIED)
 		free((void *)elf->bytes);
 	seam_elf_parts_fini(&elf->parts);
 }
 
-/* Takes the memory that from names, and its parts. */
-static int open_memory(struct seam_elf *from, struct seam_elf **ret_elf,
-		       struct seam_errinfo *reterr)
+int seam_elf_open_memory(struct seam_elf *from, struct seam_elf **ret_elf,
+			 struct seam_errinfo *reterr)
 {
 	struct seam_elf *elf = malloc(sizeof(*elf));
 	int rc;
@@ -256,7 +181,7 @@ static int copy_file(int fd, size_t size, uint8_t **ret_bytes, size_t *ret_size)
 static int open_copy(int fd, size_t size, struct seam_elf **ret_elf,
 		     struct seam_errinfo *reterr)
 {
-	struct seam_elf from = {.kind = COPIED};
+	struct seam_elf from = {.kind = SEAM_ELF_COPIED};
 	uint8_t *bytes = NULL;
 	int rc;
 
@@ -266,13 +191,13 @@ static int open_copy(int fd, size_t size, struct seam_elf **ret_elf,
 	if (rc)
 		return rc;
 	from.bytes = bytes;
-	return open_memory(&from, ret_elf, reterr);
+	return seam_elf_open_memory(&from, ret_elf, reterr);
 }
 
 static int open_parts(int fd, size_t size, struct seam_elf **ret_elf,
 		      struct seam_errinfo *reterr)
 {
-	struct seam_elf from = {.kind = PARTS, .size = size};
+	struct seam_elf from = {.kind = SEAM_ELF_IN_PARTS, .size = size};
 	uint8_t *bytes;
 	int rc;
 
@@ -298,13 +223,13 @@ static int open_parts(int fd, size_t size, struct seam_elf **ret_elf,
 		free_memory(&from);
 		return rc;
 	}
-	return open_memory(&from, ret_elf, reterr);
+	return seam_elf_open_memory(&from, ret_elf, reterr);
 }
 
 static int open_regular(int fd, int flags, size_t size,
 			struct seam_elf **ret_elf, struct seam_errinfo *reterr)
 {
-	struct seam_elf from = {.kind = MAPPED, .size = size};
+	struct seam_elf from = {.kind = SEAM_ELF_MAPPED, .size = size};
 	void *map;
 
 	if (flags & SEAM_ELF_COPY)
@@ -315,7 +240,7 @@ static int open_regular(int fd, int flags, size_t size,
 	if (map == MAP_FAILED)
 		return -errno;
 	from.bytes = map;
-	return open_memory(&from, ret_elf, reterr);
+	return seam_elf_open_memory(&from, ret_elf, reterr);
 }
 
 int seam_elf_open_fd(int fd, int flags, struct seam_elf **ret_elf,
@@ -344,12 +269,12 @@ int seam_elf_open_mem(const void *data, size_t size, struct seam_elf **ret_elf,
 		      struct seam_errinfo *reterr)
 {
 	struct seam_elf from = {
-		.kind = BORROWED,
+		.kind = SEAM_ELF_BORROWED,
 		.bytes = data,
 		.size = size,
 	};
 
-	return open_memory(&from, ret_elf, reterr);
+	return seam_elf_open_memory(&from, ret_elf, reterr);
 }
 
 struct seam_entry_memo *seam_elf_entry_memo(const struct seam_elf *elf)
@@ -392,7 +317,7 @@ void seam_elf_trim(struct seam_elf *elf, struct seam_elf_parts *keep)
 	elf->num_sections = 0;
 	elf->num_notes = 0;
 	elf->eh_frame_hdr = (struct seam_elf_section){0};
-	if (elf->kind != PARTS) {
+	if (elf->kind != SEAM_ELF_IN_PARTS) {
 		seam_elf_parts_fini(keep);
 		return;
 	}
@@ -430,6 +355,11 @@ uint16_t seam_elf_type(const struct seam_elf *elf)
 bool seam_elf_is_le(const struct seam_elf *elf)
 {
 	return elf->ehdr.e_ident[EI_DATA] == ELFDATA2LSB;
+}
+
+uint64_t seam_elf_bias(const struct seam_elf *elf)
+{
+	return elf->bias;
 }
 
 uint64_t seam_elf_entry(const struct seam_elf *elf)
@@ -478,40 +408,6 @@ bool seam_elf_svma_to_off(const struct seam_elf *elf, uint64_t svma,
 	return false;
 }
 
-static const struct named_section *find_named(const struct seam_elf *elf,
-					      const char *name)
-{
-	for (size_t i = 0; i < elf->num_sections; i++)
-		if (!strcmp(elf->sections[i].name, name))
-			return &elf->sections[i];
-	return NULL;
-}
-
-int seam_elf_section(const struct seam_elf *elf, const char *name,
-		     struct seam_elf_section *ret)
-{
-	const struct named_section *s = find_named(elf, name);
-
-	if (!s || s->flags & SHF_COMPRESSED)
-		return -ENOENT;
-	*ret = s->bytes;
-	return 0;
-}
-
-int seam_elf_section_inflate(const struct seam_elf *elf, const char *name,
-			     struct seam_elf_section *ret, void **ret_owned)
-{
-	const struct named_section *s = find_named(elf, name);
-
-	if (!s)
-		return -ENOENT;
-	if (s->flags & SHF_COMPRESSED)
-		return seam_elf_inflate(&s->bytes, ret, ret_owned);
-	*ret = s->bytes;
-	*ret_owned = NULL;
-	return 0;
-}
-
 int seam_elf_eh_frame_hdr(const struct seam_elf *elf,
 			  struct seam_elf_section *ret)
 {
@@ -519,67 +415,4 @@ int seam_elf_eh_frame_hdr(const struct seam_elf *elf,
 		return -ENOENT;
 	*ret = elf->eh_frame_hdr;
 	return 0;
-}
-
-static uint32_t note_word(const struct seam_elf *elf, const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	if (seam_elf_is_le(elf) != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
-		v = __builtin_bswap32(v);
-	return v;
-}
-
-static size_t find_build_id(const struct seam_elf *elf, const uint8_t *p,
-			    size_t size, uint32_t align,
-			    uint8_t ret_id[SEAM_BUILD_ID_MAX])
-{
-	uint64_t name_len, desc_len, desc, next;
-
-	while (size >= 12) {
-		name_len = note_word(elf, p);
-		desc_len = note_word(elf, p + 4);
-		desc = (12 + name_len + align - 1) & -(uint64_t)align;
-		next = (desc + desc_len + align - 1) & -(uint64_t)align;
-		if (desc > size || desc_len > size - desc)
-			return 0;
-		/* Longer ids than the kernel's own limit do not match anything
-		 * that the kernel reports. */
-		if (note_word(elf, p + 8) == NT_GNU_BUILD_ID && name_len == 4 &&
-		    !memcmp(p + 12, "GNU", 4) && desc_len > 0 &&
-		    desc_len <= SEAM_BUILD_ID_MAX) {
-			memcpy(ret_id, p + desc, desc_len);
-			return desc_len;
-		}
-		if (next >= size)
-			return 0;
-		p += next;
-		size -= next;
-	}
-	return 0;
-}
-
-size_t seam_elf_build_id(const struct seam_elf *elf,
-			 uint8_t ret_id[SEAM_BUILD_ID_MAX])
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < elf->num_notes && !len; i++) {
-		const struct seam_elf_note *n = &elf->notes[i];
-
-		if (seam_elf_has(elf, n->off, n->size))
-			len = find_build_id(elf, elf->bytes + n->off, n->size,
-					    n->align, ret_id);
-	}
-	/* Notes in sections are 4-aligned, except for the 8-aligned property
-	 * note, which has a section of its own. */
-	for (size_t i = 0; i < elf->num_sections && !len; i++) {
-		const struct named_section *s = &elf->sections[i];
-
-		if (s->type == SHT_NOTE && !(s->flags & SHF_COMPRESSED))
-			len = find_build_id(elf, s->bytes.data, s->bytes.size,
-					    4, ret_id);
-	}
-	return len;
 }

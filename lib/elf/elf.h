@@ -39,6 +39,21 @@ int seam_elf_open_fd(int fd, int flags, struct seam_elf **ret_elf,
 /* data is borrowed until close (the vDSO, a test's array). */
 int seam_elf_open_mem(const void *data, size_t size, struct seam_elf **ret_elf,
 		      struct seam_errinfo *reterr);
+/*
+ * An image as a loader laid it out in memory, where there is no file to be
+ * had: header_avma is where its ELF header lies. Read and copied are its
+ * headers and the segments that are not written to, which hold code and CFI;
+ * a page that cannot be read is missing. It has no sections, and its offsets
+ * are the distances from the header.
+ * Return: as the others; -EFAULT: the headers cannot be read; -EFBIG: it
+ * spans over 4 GiB, or 1 GiB would be read.
+ */
+typedef int seam_elf_read_fn(void *ctx, uint64_t avma, void *to, size_t size);
+int seam_elf_open_loaded(seam_elf_read_fn *read, void *ctx,
+			 uint64_t header_avma, struct seam_elf **ret_elf,
+			 struct seam_errinfo *reterr);
+/* What the loader added to absolute addresses in it; 0 of files. */
+uint64_t seam_elf_bias(const struct seam_elf *elf);
 struct seam_elf *seam_elf_close(struct seam_elf *elf); /* NULL is fine */
 
 /*
@@ -64,6 +79,11 @@ uint64_t seam_elf_entry(const struct seam_elf *elf); /* svma, 0: none */
 size_t seam_elf_build_id(const struct seam_elf *elf,
 			 uint8_t ret_id[SEAM_BUILD_ID_MAX]);
 
+/*
+ * A relocatable file has no segments. Its allocated sections are laid out one
+ * behind the other from address 0 on, in file order and by their alignment;
+ * each is a segment then, and has its address as svma.
+ */
 const struct seam_elf_segment *seam_elf_segments(const struct seam_elf *elf,
 						 size_t *ret_count);
 
@@ -82,11 +102,23 @@ struct seam_elf_section {
 };
 int seam_elf_section(const struct seam_elf *elf, const char *name,
 		     struct seam_elf_section *ret);
-/* The same for a section that may be compressed (zlib, zstd): then
- * *ret_owned holds its content, for the caller to free(), else NULL.
- * -EINVAL: it does not inflate to what it says, or to over 256 MiB. */
-int seam_elf_section_inflate(const struct seam_elf *elf, const char *name,
-			     struct seam_elf_section *ret, void **ret_owned);
+/*
+ * The same for a section that may be compressed (zlib, zstd, .zdebug_...), and
+ * with the relocations of a relocatable file applied. Release with
+ * seam_elf_content_fini. -EINVAL: it does not inflate to what it says, or to
+ * over 256 MiB, or its relocations lie outside it.
+ */
+struct seam_elf_content {
+	struct seam_elf_section bytes;
+	void *owned; /* the bytes, or NULL: they are the image's */
+	/* Offsets of fields whose relocation is of an unknown type, or
+	 * against what the file does not define. */
+	uint64_t *unresolved;
+	size_t num_unresolved;
+};
+int seam_elf_content(const struct seam_elf *elf, const char *name,
+		     struct seam_elf_content *ret);
+void seam_elf_content_fini(struct seam_elf_content *content);
 /* What PT_GNU_EH_FRAME says, for files without section headers. */
 int seam_elf_eh_frame_hdr(const struct seam_elf *elf,
 			  struct seam_elf_section *ret);

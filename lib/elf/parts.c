@@ -115,11 +115,16 @@ static bool is_read(const GElf_Shdr *sh, const char *name)
 	case SHT_DYNSYM:
 	case SHT_DYNAMIC:
 	case SHT_NOTE:
+	case SHT_SYMTAB_SHNDX:
 		return true;
 	}
-	return sh->sh_flags & (SHF_ALLOC | SHF_EXECINSTR) ||
-	       (name &&
-		(!strcmp(name, ".debug_frame") || !strcmp(name, ".eh_frame")));
+	if (sh->sh_flags & (SHF_ALLOC | SHF_EXECINSTR))
+		return true;
+	return name &&
+	       (!strcmp(name, ".debug_frame") ||
+		!strcmp(name, ".zdebug_frame") || !strcmp(name, ".eh_frame") ||
+		!strcmp(name, ".rela.eh_frame") ||
+		!strcmp(name, ".rela.debug_frame"));
 }
 
 static int add_sections(struct seam_elf_parts *parts, Elf *elf)

@@ -167,6 +167,20 @@ int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
 	return r;
 }
 
+struct seam_sframe_builder_mark
+seam_sframe_builder_mark(const struct seam_sframe_builder *b)
+{
+	return (struct seam_sframe_builder_mark){b->num_entries, b->fres_len};
+}
+
+void seam_sframe_builder_rewind(struct seam_sframe_builder *b,
+				const struct seam_sframe_builder_mark *mark)
+{
+	b->num_entries = mark->entries;
+	b->fres_len = mark->bytes;
+	b->in_func = false;
+}
+
 /*
  * One pass of a radix sort: by RADIX_BITS of the starts, entries that have
  * the same ones staying in order.

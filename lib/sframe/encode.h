@@ -59,6 +59,18 @@ int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size);
 
 /*
+ * What was ended until the mark was made stays, what came after it goes, a
+ * function that is not ended as well.
+ */
+struct seam_sframe_builder_mark {
+	size_t entries, bytes;
+};
+struct seam_sframe_builder_mark
+seam_sframe_builder_mark(const struct seam_sframe_builder *b);
+void seam_sframe_builder_rewind(struct seam_sframe_builder *b,
+				const struct seam_sframe_builder_mark *mark);
+
+/*
  * Writes the section as it has to lie at section_addr. Where two functions
  * overlap the one that starts later keeps the bytes, as in any lookup by
  * "last start at or below"; of two with one start, the one added last.

@@ -6,8 +6,34 @@
 #include "cfi/expr-op.h"
 #include "core/arch.h"
 
-#define GP_REGS 16
 #define STACK_MAX 8
+#define RA_SAVED_BY_CALL (-8) /* x86-64 */
+
+const char *seam_hole_text(enum seam_hole hole)
+{
+	switch (hole) {
+#define X(name, text, sentence)                                                \
+	case SEAM_HOLE_##name:                                                 \
+		return text;
+#include "sframe/hole.def"
+#undef X
+	default:
+		return "none";
+	}
+}
+
+const char *seam_hole_sentence(enum seam_hole hole)
+{
+	switch (hole) {
+#define X(name, text, sentence)                                                \
+	case SEAM_HOLE_##name:                                                 \
+		return sentence;
+#include "sframe/hole.def"
+#undef X
+	default:
+		return "it has a rule";
+	}
+}
 
 /* A value as an expression builds it: base + off, or *(base + off) + add. */
 enum base { BASE_NONE, BASE_CFA, BASE_REG };
@@ -62,40 +88,64 @@ static bool push(struct sym *stack, size_t *depth, struct sym s)
 	return true;
 }
 
-static bool eval_op(struct seam_bytes *b, struct sym *stack, size_t *depth)
+struct eval {
+	struct seam_bytes b;
+	unsigned int regs; /* that a rule can name */
+	struct sym stack[STACK_MAX];
+	size_t depth;
+};
+
+static bool push_reg(struct eval *e, uint64_t reg)
 {
-	int64_t value;
-	uint64_t add;
+	int64_t off;
+
+	return reg < e->regs && seam_bytes_sleb(&e->b, &off) &&
+	       push(e->stack, &e->depth,
+		    (struct sym){
+			    .base = BASE_REG, .reg = (uint8_t)reg, .off = off});
+}
+
+static bool eval_op(struct eval *e)
+{
+	struct seam_bytes *b = &e->b;
+	struct sym *stack = e->stack;
+	uint64_t value;
+	int64_t number;
 	uint8_t op;
 	int rc;
 
 	if (!seam_bytes_u8(b, &op))
 		return false;
-	if (op >= OP_BREG0 && op < OP_BREG0 + GP_REGS)
-		return seam_bytes_sleb(b, &value) &&
-		       push(stack, depth,
-			    (struct sym){.base = BASE_REG,
-					 .reg = (uint8_t)(op - OP_BREG0),
-					 .off = value});
-	rc = seam_expr_const(b, op, &value);
+	if (op >= OP_BREG0 && op <= OP_BREG31)
+		return push_reg(e, op - OP_BREG0);
+	if (op == OP_BREGX)
+		return seam_bytes_uleb(b, &value) && push_reg(e, value);
+	rc = seam_expr_const(b, op, &number);
 	if (rc)
-		return rc > 0 && push(stack, depth, (struct sym){.off = value});
+		return rc > 0 &&
+		       push(stack, &e->depth, (struct sym){.off = number});
 	if (op == OP_NOP)
 		return true;
-	if (!*depth)
+	if (!e->depth)
 		return false;
 	if (op == OP_DEREF)
-		return deref(&stack[*depth - 1]);
+		return deref(&stack[e->depth - 1]);
 	if (op == OP_PLUS_UCONST) {
-		if (!seam_bytes_uleb(b, &add))
+		if (!seam_bytes_uleb(b, &value))
 			return false;
-		add_const(&stack[*depth - 1], (int64_t)add);
+		add_const(&stack[e->depth - 1], (int64_t)value);
 		return true;
 	}
-	if ((op != OP_PLUS && op != OP_MINUS) || *depth < 2)
+	if ((op != OP_PLUS && op != OP_MINUS) || e->depth < 2)
 		return false;
-	(*depth)--;
-	return combine(&stack[*depth - 1], &stack[*depth], op);
+	e->depth--;
+	return combine(&stack[e->depth - 1], &stack[e->depth], op);
+}
+
+/* How many registers, from 0 on, a rule can name as a base. */
+static unsigned int num_bases(const struct seam_cfi_arch *arch)
+{
+	return arch->abi == SEAM_SFRAME_ABI_AMD64 ? 16 : arch->regs;
 }
 
 /*
@@ -103,21 +153,22 @@ static bool eval_op(struct seam_bytes *b, struct sym *stack, size_t *depth)
  * with the CFA on the stack, the CFA's own expression with nothing.
  * Return: false if the result is not of the form that struct sym holds.
  */
-static bool eval(const uint8_t *expr, size_t len, bool push_cfa,
-		 struct sym *ret)
+static bool eval(const struct seam_cfi_arch *arch, const uint8_t *expr,
+		 size_t len, bool push_cfa, struct sym *ret)
 {
-	struct seam_bytes b = {expr, expr + len};
-	struct sym stack[STACK_MAX];
-	size_t depth = 0;
+	struct eval e = {
+		.b = {expr, expr + len, arch->be},
+		.regs = num_bases(arch),
+	};
 
 	if (push_cfa)
-		stack[depth++] = (struct sym){.base = BASE_CFA};
-	while (b.p < b.end)
-		if (!eval_op(&b, stack, &depth))
+		e.stack[e.depth++] = (struct sym){.base = BASE_CFA};
+	while (e.b.p < e.b.end)
+		if (!eval_op(&e))
 			return false;
-	if (!depth || stack[depth - 1].base == BASE_NONE)
+	if (!e.depth || e.stack[e.depth - 1].base == BASE_NONE)
 		return false;
-	*ret = stack[depth - 1];
+	*ret = e.stack[e.depth - 1];
 	return true;
 }
 
@@ -126,17 +177,18 @@ static bool fits(int64_t v)
 	return v >= INT32_MIN && v <= INT32_MAX;
 }
 
-static enum seam_hole cfa_from_expr(const struct seam_cfi_row *row,
+static enum seam_hole cfa_from_expr(const struct seam_cfi_arch *arch,
+				    const struct seam_cfi_row *row,
 				    uint32_t flags, struct seam_rule *rule)
 {
 	struct sym s;
 
-	if (!eval(row->cfa_expr, row->cfa_expr_len, false, &s))
-		return SEAM_HOLE_EXPR;
+	if (!eval(arch, row->cfa_expr, row->cfa_expr_len, false, &s))
+		return SEAM_HOLE_CFA_EXPR;
 	if (!fits(s.off) || !fits(s.add))
 		return SEAM_HOLE_RANGE;
 	if (s.add && !(flags & SEAM_FROM_CFI_ADD))
-		return SEAM_HOLE_EXPR;
+		return SEAM_HOLE_CFA_EXPR;
 	rule->cfa.kind = s.deref ? SEAM_REG_DEREF : SEAM_REG_OFF;
 	rule->cfa.reg = s.reg;
 	rule->cfa.off = (int32_t)s.off;
@@ -144,40 +196,59 @@ static enum seam_hole cfa_from_expr(const struct seam_cfi_row *row,
 	return SEAM_HOLE_NONE;
 }
 
-static enum seam_hole cfa_from_cfi(const struct seam_cfi_row *row,
+static enum seam_hole cfa_from_cfi(const struct seam_cfi_arch *arch,
+				   const struct seam_cfi_row *row,
 				   uint32_t flags, struct seam_rule *rule)
 {
-	if (row->cfa_is_expr)
-		return cfa_from_expr(row, flags, rule);
-	if (row->cfa_reg >= GP_REGS)
-		return SEAM_HOLE_REG;
-	if (!fits(row->cfa_off))
-		return SEAM_HOLE_RANGE;
-	rule->cfa.kind = SEAM_REG_OFF;
-	rule->cfa.reg = row->cfa_reg;
-	rule->cfa.off = (int32_t)row->cfa_off;
+	enum seam_hole hole;
+
+	if (row->cfa_is_expr) {
+		hole = cfa_from_expr(arch, row, flags, rule);
+		if (hole)
+			return hole;
+	} else {
+		if (row->cfa_reg >= num_bases(arch))
+			return SEAM_HOLE_CFA_REG;
+		if (!fits(row->cfa_off))
+			return SEAM_HOLE_RANGE;
+		rule->cfa.kind = SEAM_REG_OFF;
+		rule->cfa.reg = row->cfa_reg;
+		rule->cfa.off = (int32_t)row->cfa_off;
+	}
+	/* It is written in units of 8 bytes. */
+	if (arch->abi == SEAM_SFRAME_ABI_S390X && rule->cfa.off % 8)
+		return SEAM_HOLE_ALIGN;
 	return SEAM_HOLE_NONE;
 }
 
-/* "Saved at expression": the value is what lies there. */
-static enum seam_hole slot_from_expr(const struct seam_cfi_reg *reg,
-				     struct seam_value *v)
+/* The value lies at the expression, or is it. what: if it is not sayable. */
+static enum seam_hole slot_from_expr(const struct seam_cfi_arch *arch,
+				     const struct seam_cfi_reg *reg,
+				     enum seam_hole what, struct seam_value *v)
 {
+	bool lies_there = reg->how == SEAM_CFI_EXPRESSION;
 	struct sym s;
 
-	if (!eval(reg->expr, reg->expr_len, true, &s) || s.deref)
-		return SEAM_HOLE_EXPR;
+	if (!eval(arch, reg->expr, reg->expr_len, true, &s) || s.add ||
+	    (s.deref && lies_there))
+		return what;
 	if (!fits(s.off))
 		return SEAM_HOLE_RANGE;
-	v->kind = s.base == BASE_CFA ? SEAM_CFA_DEREF : SEAM_REG_DEREF;
+	if (s.deref || lies_there)
+		v->kind = s.base == BASE_CFA ? SEAM_CFA_DEREF : SEAM_REG_DEREF;
+	else if (s.base == BASE_REG)
+		v->kind = SEAM_REG_OFF;
+	else
+		return what;
 	v->reg = s.reg;
 	v->off = (int32_t)s.off;
 	return SEAM_HOLE_NONE;
 }
 
 /* RA or FP; SAME is left to the caller, which knows what it means. */
-static enum seam_hole slot_from_cfi(const struct seam_cfi_reg *reg,
-				    struct seam_value *v)
+static enum seam_hole slot_from_cfi(const struct seam_cfi_arch *arch,
+				    const struct seam_cfi_reg *reg,
+				    enum seam_hole what, struct seam_value *v)
 {
 	switch (reg->how) {
 	case SEAM_CFI_SAME:
@@ -190,75 +261,86 @@ static enum seam_hole slot_from_cfi(const struct seam_cfi_reg *reg,
 		v->off = (int32_t)reg->off;
 		return SEAM_HOLE_NONE;
 	case SEAM_CFI_REGISTER:
-		if (reg->reg >= GP_REGS)
-			return SEAM_HOLE_REG;
+		if (reg->reg >= num_bases(arch))
+			return what;
 		v->kind = SEAM_REG_OFF;
 		v->reg = reg->reg;
 		return SEAM_HOLE_NONE;
 	case SEAM_CFI_EXPRESSION:
-		return slot_from_expr(reg, v);
 	case SEAM_CFI_VAL_EXPRESSION:
-		return SEAM_HOLE_EXPR;
+		return slot_from_expr(arch, reg, what, v);
 	default:
 		/*
 		 * UNDEFINED is a hole for FP too: callers whose CFA is FP
 		 * plus something would be given a value that is none.
 		 */
-		return SEAM_HOLE_REG;
+		return what;
 	}
 }
 
-static enum seam_hole ra_from_cfi(const struct seam_cfi_row *row,
+static enum seam_hole ra_from_cfi(const struct seam_cfi_arch *arch,
+				  const struct seam_cfi_row *row,
 				  struct seam_rule *rule)
 {
-	const struct seam_cfi_reg *reg = &row->regs[SEAM_AMD64_REG_IP];
+	const struct seam_cfi_reg *reg = &row->regs[arch->ra];
+	bool by_call = arch->abi == SEAM_SFRAME_ABI_AMD64;
 	enum seam_hole hole;
 
-	/* "Same value" would mean that the caller is at our own ip. */
-	if (reg->how == SEAM_CFI_SAME)
-		return SEAM_HOLE_REG;
-	hole = slot_from_cfi(reg, &rule->ra);
+	/* There "same value" would mean that the caller is at our own ip;
+	 * elsewhere the column is a register, which has it yet. */
+	if (by_call && reg->how == SEAM_CFI_SAME)
+		return SEAM_HOLE_RA;
+	hole = slot_from_cfi(arch, reg, SEAM_HOLE_RA, &rule->ra);
 	if (hole)
 		return hole;
-	if (rule->ra.kind == SEAM_CFA_DEREF &&
-	    rule->ra.off == SEAM_AMD64_RA_OFF)
+	if (by_call ? rule->ra.kind == SEAM_CFA_DEREF &&
+			      rule->ra.off == RA_SAVED_BY_CALL
+		    : rule->ra.kind == SEAM_REG_OFF && rule->ra.reg == arch->ra)
 		rule->ra = (struct seam_value){.kind = SEAM_SAME};
 	return SEAM_HOLE_NONE;
 }
 
-/* The caller's SP has to be the CFA, however the CFI puts it. */
-static enum seam_hole check_sp(const struct seam_cfi_row *row,
+/* The caller's SP has to be the CFA (s390x: less 160), however CFI puts it. */
+static enum seam_hole check_sp(const struct seam_cfi_arch *arch,
+			       const struct seam_cfi_row *row,
 			       const struct seam_rule *rule)
 {
-	const struct seam_cfi_reg *reg = &row->regs[SEAM_AMD64_REG_SP];
+	const struct seam_cfi_reg *reg = &row->regs[arch->sp];
 	struct seam_value v = {0};
 	enum seam_hole hole;
 
 	if (reg->how == SEAM_CFI_SAME ||
-	    (reg->how == SEAM_CFI_VAL_OFFSET && !reg->off))
+	    (reg->how == SEAM_CFI_VAL_OFFSET && reg->off == arch->sp_off))
 		return SEAM_HOLE_NONE;
-	if (reg->how != SEAM_CFI_EXPRESSION)
-		return SEAM_HOLE_REG;
+	/* s390x saves r15 like others; what a function found in it is its CFA
+	 * less 160, by the CFA's definition. */
+	if (reg->how == SEAM_CFI_OFFSET && arch->abi == SEAM_SFRAME_ABI_S390X &&
+	    !row->signal)
+		return SEAM_HOLE_NONE;
+	if (reg->how != SEAM_CFI_EXPRESSION || arch->sp_off)
+		return SEAM_HOLE_SP;
 	/* glibc's __restore_rt: both are the word in the ucontext. */
-	hole = slot_from_expr(reg, &v);
+	hole = slot_from_expr(arch, reg, SEAM_HOLE_SP, &v);
 	if (hole)
 		return hole;
 	if (rule->cfa.kind == SEAM_REG_DEREF && v.kind == SEAM_REG_DEREF &&
 	    rule->cfa.reg == v.reg && rule->cfa.off == v.off && !rule->cfa_add)
 		return SEAM_HOLE_NONE;
-	return SEAM_HOLE_REG;
+	return SEAM_HOLE_SP;
 }
 
 /* Everything but the CFA. */
-static enum seam_hole rest_from_cfi(const struct seam_cfi_row *row,
+static enum seam_hole rest_from_cfi(const struct seam_cfi_arch *arch,
+				    const struct seam_cfi_row *row,
 				    struct seam_rule *rule)
 {
-	enum seam_hole hole = ra_from_cfi(row, rule);
+	enum seam_hole hole = ra_from_cfi(arch, row, rule);
 
 	if (!hole)
-		hole = slot_from_cfi(&row->regs[SEAM_AMD64_REG_FP], &rule->fp);
+		hole = slot_from_cfi(arch, &row->regs[arch->fp], SEAM_HOLE_FP,
+				     &rule->fp);
 	if (!hole)
-		hole = check_sp(row, rule);
+		hole = check_sp(arch, row, rule);
 	return hole;
 }
 
@@ -268,22 +350,30 @@ static struct seam_rule empty_rule(const struct seam_cfi_row *row)
 
 	if (row->signal)
 		rule.flags = SEAM_RULE_SIGNAL;
+	if (row->ra_state & SEAM_CFI_RA_SIGNED)
+		rule.flags |= SEAM_RULE_MANGLED;
 	return rule;
 }
 
 enum seam_hole seam_rule_from_cfi(const struct seam_cfi_row *row,
 				  uint32_t flags, struct seam_rule *ret)
 {
+	const struct seam_cfi_arch *arch = seam_cfi_arch_by_abi(row->abi);
 	enum seam_hole hole;
 
+	if (row->odd_column)
+		return SEAM_HOLE_COLUMN;
 	*ret = empty_rule(row);
 	/* Nothing else matters to the last frame. */
-	if (row->regs[SEAM_AMD64_REG_IP].how == SEAM_CFI_UNDEFINED) {
+	if (row->regs[arch->ra].how == SEAM_CFI_UNDEFINED) {
+		ret->flags &= ~(uint32_t)SEAM_RULE_MANGLED;
 		ret->flags |= SEAM_RULE_OUTERMOST;
 		return SEAM_HOLE_NONE;
 	}
-	hole = cfa_from_cfi(row, flags, ret);
-	return hole ? hole : rest_from_cfi(row, ret);
+	if (row->ra_state & ~SEAM_CFI_RA_SIGNED)
+		return SEAM_HOLE_PAUTH;
+	hole = cfa_from_cfi(arch, row, flags, ret);
+	return hole ? hole : rest_from_cfi(arch, row, ret);
 }
 
 static bool get_op(struct seam_bytes *b, uint8_t op)
@@ -306,8 +396,8 @@ static bool get_lit(struct seam_bytes *b, uint8_t *ret)
 static bool parse_plt(const struct seam_cfi_row *row, struct seam_plt_cfa *plt,
 		      int64_t *off, uint8_t *shift)
 {
-	struct seam_bytes b = {row->cfa_expr,
-			       row->cfa_expr + row->cfa_expr_len};
+	struct seam_bytes b = {.p = row->cfa_expr,
+			       .end = row->cfa_expr + row->cfa_expr_len};
 	int64_t ip_off;
 	uint8_t mask;
 
@@ -326,19 +416,21 @@ static bool parse_plt(const struct seam_cfi_row *row, struct seam_plt_cfa *plt,
 bool seam_plt_from_cfi(const struct seam_cfi_row *row, struct seam_plt_cfa *ret,
 		       struct seam_rule *ret_below, struct seam_rule *ret_above)
 {
+	const struct seam_cfi_arch *arch = seam_cfi_arch_by_abi(row->abi);
 	struct seam_rule rule = empty_rule(row);
 	struct seam_plt_cfa plt;
 	uint8_t shift;
 	int64_t off;
 
-	if (!parse_plt(row, &plt, &off, &shift) || !fits(off) ||
+	if (arch->abi != SEAM_SFRAME_ABI_AMD64 || row->odd_column ||
+	    !parse_plt(row, &plt, &off, &shift) || !fits(off) ||
 	    !fits(off + ((int64_t)1 << shift)))
 		return false;
 	rule.cfa.kind = SEAM_REG_OFF;
 	rule.cfa.reg = SEAM_AMD64_REG_SP;
 	rule.cfa.off = (int32_t)off;
 	if (row->regs[SEAM_AMD64_REG_IP].how == SEAM_CFI_UNDEFINED ||
-	    rest_from_cfi(row, &rule))
+	    rest_from_cfi(arch, row, &rule))
 		return false;
 	*ret = plt;
 	*ret_below = rule;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * From a row of DWARF CFI to a rule, for x86-64: exactly, or not at all.
+ * From a row of DWARF CFI to a rule, for each architecture that SFrame has:
+ * exactly, or not at all.
  */
 #ifndef SEAM_LIB_SFRAME_FROM_CFI_H
 #define SEAM_LIB_SFRAME_FROM_CFI_H
@@ -10,29 +11,24 @@
 
 #include "cfi/cfi.h"
 #include "core/rule.h"
-
-/* Why a row has no rule. */
-enum seam_hole {
-	SEAM_HOLE_NONE,
-	SEAM_HOLE_EXPR, /* an expression that is not base + offset */
-	SEAM_HOLE_REG, /* SP, FP or RA found in a way SFrame cannot say */
-	SEAM_HOLE_RANGE, /* an offset beyond 32 bits */
-	SEAM_HOLE_BAD, /* malformed CFI */
-	SEAM_HOLE_NUM,
-};
+#include "sframe/hole.h"
 
 enum seam_from_cfi_flags {
 	/* CFA = *(reg + off) + add may be used: the kernel form of tables. */
 	SEAM_FROM_CFI_ADD = 1,
 };
 
-/* Return: SEAM_HOLE_NONE and the rule, or why there is none; then *ret is
- * undefined. */
+/*
+ * Of the row's architecture (row->abi). It need not have more than CFA, SP, FP
+ * and RA.
+ * Return: SEAM_HOLE_NONE and the rule, or why there is none; then *ret is
+ * undefined.
+ */
 enum seam_hole seam_rule_from_cfi(const struct seam_cfi_row *row,
 				  uint32_t flags, struct seam_rule *ret);
 
 /*
- * The CFA expression of a procedure linkage table: one FDE covers many
+ * x86-64: the CFA expression of a procedure linkage table. One FDE covers many
  * equal stubs, and the CFA moves by step bytes at an offset in each:
  * CFA = reg + off + ((ip & (block - 1)) >= from ? step : 0).
  */

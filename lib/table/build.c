@@ -9,25 +9,31 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "cfi/cfi.h"
 #include "cfi/derive.h"
+#include "core/err.h"
 #include "elf/entry.h"
+#include "elf/fail.h"
 #include "sframe/encode.h"
 #include "sframe/from-cfi.h"
 
-/* Real files have one executable segment, rarely a few. */
-#define MAX_SEGMENTS 64
-
 struct build {
 	const struct seam_elf *elf;
-	struct seam_elf_segment segments[MAX_SEGMENTS]; /* executable ones */
+	struct seam_elf_segment *segments; /* executable ones, by address */
 	size_t num_segments;
 	const struct seam_elf_segment *segment; /* of the last row */
 	bool is_kernel;
 	struct seam_sframe_builder *builder;
 	struct seam_table_stats stats;
+
+	/* The FDE at hand; what there was before it, should it be bad. */
+	bool is_inside; /* its segment holds it whole */
+	struct seam_table_stats stats_before;
+	struct seam_sframe_builder_mark mark;
 
 	/* The function being built: adjacent rows with a rule. */
 	bool is_open;
@@ -45,15 +51,27 @@ static bool holds(const struct seam_elf_segment *s, uint64_t start,
 	       end - start <= s->filesz - (start - s->svma);
 }
 
+static int by_svma(const void *va, const void *vb)
+{
+	const struct seam_elf_segment *a = va, *b = vb;
+
+	return a->svma < b->svma ? -1 : a->svma > b->svma;
+}
+
 /* Keeps what can be mapped as code: executable, and in the file. */
-static void init_segments(struct build *b)
+static int init_segments(struct build *b)
 {
 	const struct seam_elf_segment *all;
 	size_t count, size;
 
 	seam_elf_bytes(b->elf, &size);
 	all = seam_elf_segments(b->elf, &count);
-	for (size_t i = 0; i < count && b->num_segments < MAX_SEGMENTS; i++) {
+	if (!count)
+		return 0;
+	b->segments = reallocarray(NULL, count, sizeof(*all));
+	if (!b->segments)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
 		struct seam_elf_segment s = all[i];
 
 		if (!(s.flags & PF_X) || s.off >= size)
@@ -62,20 +80,24 @@ static void init_segments(struct build *b)
 			s.filesz = size - s.off;
 		b->segments[b->num_segments++] = s;
 	}
+	if (b->num_segments)
+		qsort(b->segments, b->num_segments, sizeof(*all), by_svma);
+	return 0;
 }
 
-/* Finds the executable segment that holds [start, end), whole. */
+/* Finds the executable segment that holds [start, end), whole. They do not
+ * overlap: loaders have them in order. */
 static bool find_segment(struct build *b, uint64_t start, uint64_t end)
 {
+	size_t i;
+
 	if (b->segment && holds(b->segment, start, end))
 		return true;
-	for (size_t i = 0; i < b->num_segments; i++) {
-		if (holds(&b->segments[i], start, end)) {
-			b->segment = &b->segments[i];
-			return true;
-		}
-	}
-	return false;
+	i = SEAM_SEARCH(k, b->num_segments, b->segments[k].svma <= start);
+	if (!i || !holds(&b->segments[i - 1], start, end))
+		return false;
+	b->segment = &b->segments[i - 1];
+	return true;
 }
 
 /* The address as this form has it; b->segment holds it. */
@@ -87,19 +109,7 @@ static uint64_t address(const struct build *b, uint64_t svma)
 static void add_hole(struct build *b, enum seam_hole why, uint64_t bytes)
 {
 	b->stats.hole_bytes += bytes;
-	switch (why) {
-	case SEAM_HOLE_EXPR:
-		b->stats.holes_expr += bytes;
-		break;
-	case SEAM_HOLE_REG:
-		b->stats.holes_reg += bytes;
-		break;
-	case SEAM_HOLE_RANGE:
-		b->stats.holes_range += bytes;
-		break;
-	default:
-		b->stats.holes_bad += bytes;
-	}
+	b->stats.holes[why] += bytes;
 }
 
 static int close_run(struct build *b)
@@ -221,6 +231,33 @@ static void note_entry(struct build *b, uint64_t start, uint64_t end)
 		b->entry_limit = start;
 }
 
+static int on_func(void *ctx, uint64_t start, uint64_t end)
+{
+	struct build *b = ctx;
+	int r = close_run(b);
+
+	b->mark = seam_sframe_builder_mark(b->builder);
+	b->stats_before = b->stats;
+	b->is_inside = find_segment(b, start, end);
+	if (b->is_inside) {
+		b->stats.code_bytes += end - start;
+		note_entry(b, start, end);
+	}
+	return r;
+}
+
+/* A row of a function that lies in no segment as a whole: it may, alone. */
+static bool is_row_inside(struct build *b, const struct seam_cfi_row *row)
+{
+	if (!find_segment(b, row->start, row->end)) {
+		b->stats.outside++;
+		return false;
+	}
+	b->stats.code_bytes += row->end - row->start;
+	note_entry(b, row->start, row->end);
+	return true;
+}
+
 static int on_row(void *ctx, const struct seam_cfi_row *row)
 {
 	struct seam_rule rule, above;
@@ -228,34 +265,38 @@ static int on_row(void *ctx, const struct seam_cfi_row *row)
 	struct build *b = ctx;
 	enum seam_hole hole;
 
-	if (row->end <= row->start)
-		return 0;
-	if (!find_segment(b, row->start, row->end)) {
-		b->stats.outside++;
+	if (!b->is_inside && !is_row_inside(b, row))
 		return close_run(b);
-	}
-	note_entry(b, row->start, row->end);
-	b->stats.code_bytes += row->end - row->start;
 	if (row->end - row->start > UINT32_MAX)
 		hole = SEAM_HOLE_RANGE;
 	else
 		hole = seam_rule_from_cfi(
 			row, b->is_kernel ? SEAM_FROM_CFI_ADD : 0, &rule);
-	if (!hole)
-		return add_rule(b, row, &rule);
-	if (hole == SEAM_HOLE_EXPR &&
+	if (!hole) {
+		int r = add_rule(b, row, &rule);
+
+		if (r != -EINVAL)
+			return r;
+		hole = SEAM_HOLE_FORM;
+	}
+	if (hole == SEAM_HOLE_CFA_EXPR &&
 	    seam_plt_from_cfi(row, &plt, &rule, &above))
 		return add_plt(b, row, &plt, &rule, &above);
 	add_hole(b, hole, row->end - row->start);
 	return close_run(b);
 }
 
-static void on_bad(void *ctx, uint64_t func_start, uint64_t func_end,
-		   const struct seam_errinfo *why)
+static void on_bad(void *ctx, bool begun, uint64_t func_start,
+		   uint64_t func_end, const struct seam_errinfo *why)
 {
 	struct build *b = ctx;
 
 	(void)why;
+	if (begun) {
+		b->is_open = false;
+		seam_sframe_builder_rewind(b->builder, &b->mark);
+		b->stats = b->stats_before;
+	}
 	b->stats.malformed++;
 	if (func_end <= func_start)
 		return;
@@ -321,13 +362,15 @@ static int add_entry(struct build *b)
 
 static int convert(struct build *b, struct seam_errinfo *reterr)
 {
+	const struct seam_cfi_taker taker = {
+		.begin = on_func, .row = on_row, .bad = on_bad, .ctx = b};
 	struct seam_cfi *cfi = NULL;
 	int r = seam_cfi_open(b->elf, &cfi, reterr);
 
 	if (r && (r != -ENOENT || !b->entry))
 		return r;
 	if (!r) {
-		r = seam_cfi_each(cfi, on_row, on_bad, b);
+		r = seam_cfi_take(cfi, &taker);
 		if (!r)
 			r = close_run(b);
 		if (r)
@@ -341,17 +384,32 @@ out:
 	return r;
 }
 
-static void init_build(struct build *b, const struct seam_elf *elf,
-		       bool is_kernel)
+/* The kernel form is for code that runs here, and from files that are
+ * mapped. */
+static bool has_kernel_form(const struct seam_elf *elf)
 {
+	return seam_elf_machine(elf) == EM_X86_64 && seam_elf_is_le(elf) &&
+	       seam_elf_type(elf) != ET_REL;
+}
+
+static int init_build(struct build *b, const struct seam_elf *elf,
+		      bool is_kernel, struct seam_errinfo *reterr)
+{
+	int r;
+
 	*b = (struct build){.elf = elf, .is_kernel = is_kernel};
-	init_segments(b);
-	if (!is_kernel || !seam_entry_is_real(elf))
-		return;
+	if (is_kernel && !has_kernel_form(elf))
+		return seam_elf_fail(reterr, SEAM_ELF_CLASS, 18, "ELF header",
+				     "the kernel's tables are for x86-64 "
+				     "programs and libraries only");
+	r = init_segments(b);
+	if (r || !is_kernel || !seam_entry_is_real(elf))
+		return r;
 	b->entry = seam_elf_entry(elf);
 	b->entry_limit = b->entry + SEAM_TABLE_ENTRY_MAX;
 	if (b->entry_limit < b->entry)
 		b->entry = 0;
+	return 0;
 }
 
 static int build(const struct seam_elf *elf, bool is_kernel,
@@ -363,12 +421,12 @@ static int build(const struct seam_elf *elf, bool is_kernel,
 	struct build b;
 	int r;
 
-	init_build(&b, elf, is_kernel);
-	r = seam_sframe_builder_new(is_kernel ? SEAM_SFRAME_ALLOW_ADD : 0,
-				    &b.builder);
-	if (r)
-		return r;
-	r = convert(&b, reterr);
+	r = init_build(&b, elf, is_kernel, reterr);
+	if (!r)
+		r = seam_sframe_builder_new(
+			is_kernel ? SEAM_SFRAME_ALLOW_ADD : 0, &b.builder);
+	if (!r)
+		r = convert(&b, reterr);
 	if (!r)
 		r = seam_sframe_builder_finish(b.builder, 0, ret_bytes,
 					       ret_size, &totals);
@@ -379,6 +437,7 @@ static int build(const struct seam_elf *elf, bool is_kernel,
 		ret_stats->overlap_bytes = totals.overlap_bytes;
 	}
 	seam_sframe_builder_free(b.builder);
+	free(b.segments);
 	return r;
 }
 

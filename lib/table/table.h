@@ -21,11 +21,12 @@
 
 #include "elf/elf.h"
 #include "seam/error.h"
+#include "sframe/hole.h"
 
 #define SEAM_TABLE_ENTRY_MAX 128
 
 /*
- * hole_bytes is the sum of the four below it, all in bytes. A function is
+ * hole_bytes is the sum of holes, all in bytes. A function is
  * outside if its code lies in no executable PT_LOAD (left behind by the
  * linker, or from another file): it is skipped and counted nowhere else.
  */
@@ -33,10 +34,7 @@ struct seam_table_stats {
 	uint64_t functions, rows; /* in the table: splits and merges count */
 	uint64_t code_bytes; /* covered by CFI */
 	uint64_t hole_bytes; /* of those, without a rule */
-	uint64_t holes_expr; /* an expression SFrame cannot hold */
-	uint64_t holes_reg; /* RA, SP or FP found in another way */
-	uint64_t holes_range; /* offsets or sizes beyond 32 bits */
-	uint64_t holes_bad; /* malformed CFI */
+	uint64_t holes[SEAM_HOLE_NUM]; /* the same by cause */
 	uint64_t outside; /* rows of functions outside */
 	uint64_t overlap_bytes; /* given up where functions overlap */
 	uint64_t malformed; /* FDEs, those without a range too */

@@ -86,15 +86,21 @@ static void other_machine(void **state)
 	struct seam_elf *elf;
 
 	(void)state;
-	ehdr()->e_machine = EM_AARCH64;
+	ehdr()->e_machine = EM_RISCV;
 	elf = opened();
-	assert_int_equal(seam_elf_machine(elf), EM_AARCH64);
+	assert_int_equal(seam_elf_machine(elf), EM_RISCV);
+	assert_int_equal(seam_cfi_open(elf, &cfi, &why), -EINVAL);
+	assert_int_equal(why.code, SEAM_ELF_CLASS);
+	seam_elf_close(elf);
+
+	ehdr()->e_machine = EM_S390; /* but little-endian */
+	elf = opened();
 	assert_int_equal(seam_cfi_open(elf, &cfi, &why), -EINVAL);
 	assert_int_equal(why.code, SEAM_ELF_CLASS);
 	seam_elf_close(elf);
 
 	ehdr()->e_machine = EM_X86_64;
-	ehdr()->e_type = ET_REL;
+	ehdr()->e_type = ET_CORE;
 	elf = opened();
 	assert_int_equal(seam_cfi_open(elf, &cfi, &why), -EINVAL);
 	assert_int_equal(why.code, SEAM_ELF_CLASS);

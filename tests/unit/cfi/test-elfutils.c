@@ -87,7 +87,7 @@ static bool operand(struct seam_bytes *b, const Dwarf_Op *op)
 static bool same_expr(const uint8_t *expr, size_t len, const Dwarf_Op *ops,
 		      size_t nops)
 {
-	struct seam_bytes b = {expr, expr + len};
+	struct seam_bytes b = {.p = expr, .end = expr + len};
 	uint8_t op;
 
 	for (size_t i = 0; i < nops; i++) {

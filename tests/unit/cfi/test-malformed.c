@@ -147,8 +147,6 @@ static const struct bad_case bad_cases[] = {
 	 {.aug = "zPR",
 	  .aug_data = BYTES(0x0e, 1, 2, 3, 4, 0x1b),
 	  .fde_enc = 0x1b}},
-	{"return address column 15", SEAM_CFI_BAD_CIE, {.ra = 15}},
-	{"return address column 17", SEAM_CFI_BAD_CIE, {.ra = 17}},
 	{"addresses of 3",
 	 SEAM_CFI_BAD_CIE,
 	 {.debug_frame = true, .version = 4, .address_size = 3}},

@@ -118,9 +118,9 @@ static void test_registers(void **state)
 	check_value(&rule.ra, SEAM_CFA_DEREF, 0, -16);
 
 	row.cfa_reg = 16;
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_CFA_REG);
 	row.cfa_reg = 0xff; /* what the reader says of xmm0 */
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_CFA_REG);
 }
 
 /* GCC's realigned stack: CFA = *(rbp - 8), FP = *rbp. */
@@ -162,7 +162,7 @@ static void test_deref_add(void **state)
 		check_value(&rule.cfa, SEAM_REG_DEREF, SP, 152);
 		assert_int_equal(rule.cfa_add, 8);
 		/* A file cannot say it. */
-		expect_hole(&row, SEAM_HOLE_EXPR);
+		expect_hole(&row, SEAM_HOLE_CFA_EXPR);
 	}
 }
 
@@ -186,7 +186,7 @@ static void test_signal(void **state)
 
 	/* SP from another word than the CFA's is not the CFA. */
 	set_reg(&row, SP, SEAM_CFI_EXPRESSION, EXPR(0x77, 0xa8, 0x01));
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_SP);
 }
 
 static void test_outermost(void **state)
@@ -211,13 +211,13 @@ static void test_sp(void **state)
 	row.regs[SP].how = SEAM_CFI_VAL_OFFSET;
 	convert(&row, 0);
 	row.regs[SP].off = 8;
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_SP);
 	row.regs[SP] = (struct seam_cfi_reg){.how = SEAM_CFI_REGISTER};
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_SP);
 	row.regs[SP] = (struct seam_cfi_reg){.how = SEAM_CFI_UNDEFINED};
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_SP);
 	row.regs[SP] = (struct seam_cfi_reg){.how = SEAM_CFI_OFFSET};
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_SP);
 }
 
 static void test_fp_and_ra_holes(void **state)
@@ -227,21 +227,53 @@ static void test_fp_and_ra_holes(void **state)
 	(void)state;
 	row = usual();
 	row.regs[FP].how = SEAM_CFI_UNDEFINED;
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_FP);
 	row.regs[FP].how = SEAM_CFI_VAL_OFFSET;
-	expect_hole(&row, SEAM_HOLE_REG);
-	set_reg(&row, FP, SEAM_CFI_VAL_EXPRESSION, EXPR(0x76, 0x00));
-	expect_hole(&row, SEAM_HOLE_EXPR);
+	expect_hole(&row, SEAM_HOLE_FP);
+	set_reg(&row, FP, SEAM_CFI_VAL_EXPRESSION, EXPR(0x23, 0x10));
+	expect_hole(&row, SEAM_HOLE_FP);
 	set_reg(&row, FP, SEAM_CFI_EXPRESSION, EXPR(0x76, 0x00, 0x06));
-	expect_hole(&row, SEAM_HOLE_EXPR); /* two loads */
+	expect_hole(&row, SEAM_HOLE_FP); /* two loads */
 	row.regs[FP] =
 		(struct seam_cfi_reg){.how = SEAM_CFI_REGISTER, .reg = 16};
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_FP);
 	row = usual();
 	row.regs[IP].how = SEAM_CFI_SAME;
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_RA);
 	row.regs[IP].how = SEAM_CFI_VAL_OFFSET;
-	expect_hole(&row, SEAM_HOLE_REG);
+	expect_hole(&row, SEAM_HOLE_RA);
+}
+
+/* A value that an expression is, or that lies where it points. */
+static void test_values(void **state)
+{
+	struct seam_cfi_row row = usual();
+	struct seam_rule rule;
+
+	(void)state;
+	set_reg(&row, FP, SEAM_CFI_VAL_EXPRESSION, EXPR(0x76, 0x10));
+	rule = convert(&row, 0);
+	check_value(&rule.fp, SEAM_REG_OFF, FP, 16);
+	set_reg(&row, FP, SEAM_CFI_VAL_EXPRESSION, EXPR(0x76, 0x10, 0x06));
+	rule = convert(&row, 0);
+	check_value(&rule.fp, SEAM_REG_DEREF, FP, 16);
+	set_reg(&row, FP, SEAM_CFI_VAL_EXPRESSION, EXPR(0x23, 0x10, 0x06));
+	rule = convert(&row, 0);
+	check_value(&rule.fp, SEAM_CFA_DEREF, 0, 16);
+	set_reg(&row, FP, SEAM_CFI_VAL_EXPRESSION,
+		EXPR(0x76, 0x10, 0x06, 0x23, 0x08));
+	expect_hole(&row, SEAM_HOLE_FP);
+}
+
+static void test_column(void **state)
+{
+	struct seam_cfi_row row = usual();
+
+	(void)state;
+	row.odd_column = true;
+	expect_hole(&row, SEAM_HOLE_COLUMN);
+	row.regs[IP].how = SEAM_CFI_UNDEFINED;
+	expect_hole(&row, SEAM_HOLE_COLUMN);
 }
 
 static void test_range(void **state)
@@ -297,7 +329,7 @@ static void test_expressions_refused(void **state)
 		struct seam_cfi_row row = usual();
 
 		set_cfa(&row, bad[i].expr, bad[i].len);
-		expect_hole(&row, SEAM_HOLE_EXPR);
+		expect_hole(&row, SEAM_HOLE_CFA_EXPR);
 	}
 }
 
@@ -310,7 +342,8 @@ static void test_plt(void **state)
 	(void)state;
 	set_cfa(&row, EXPR(0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33,
 			   0x24, 0x22));
-	assert_int_equal(seam_rule_from_cfi(&row, 0, &rule), SEAM_HOLE_EXPR);
+	assert_int_equal(seam_rule_from_cfi(&row, 0, &rule),
+			 SEAM_HOLE_CFA_EXPR);
 	assert_true(seam_plt_from_cfi(&row, &plt, &below, &above));
 	assert_int_equal(plt.block, 16);
 	assert_int_equal(plt.from, 11);
@@ -367,6 +400,8 @@ int main(void)
 		cmocka_unit_test(test_outermost),
 		cmocka_unit_test(test_sp),
 		cmocka_unit_test(test_fp_and_ra_holes),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_column),
 		cmocka_unit_test(test_range),
 		cmocka_unit_test(test_expressions_refused),
 		cmocka_unit_test(test_plt),

@@ -47,10 +47,13 @@ static void print(const char *path, const struct seam_elf *elf, size_t size,
 	       s->functions, s->rows, s->code_bytes,
 	       100.0 - 100.0 * (double)s->hole_bytes /
 			       (double)(s->code_bytes ? s->code_bytes : 1));
-	printf("  holes: expr %" PRIu64 ", reg %" PRIu64 ", range %" PRIu64
-	       ", bad %" PRIu64 "; outside %" PRIu64 ", overlap %" PRIu64
-	       ", malformed %" PRIu64 "\n",
-	       s->holes_expr, s->holes_reg, s->holes_range, s->holes_bad,
+	printf("  holes:");
+	for (int i = 0; i < SEAM_HOLE_NUM; i++)
+		if (s->holes[i])
+			printf(" %s %" PRIu64 ",", seam_hole_text(i),
+			       s->holes[i]);
+	printf(" outside %" PRIu64 ", overlap %" PRIu64 ", malformed %" PRIu64
+	       "\n",
 	       s->outside, s->overlap_bytes, s->malformed);
 }
 

@@ -274,7 +274,7 @@ static int check_form(struct check *c, const uint8_t *bytes, size_t size,
 		return 1;
 	}
 	seam_cfi_each(c->cfi, on_row, NULL, c);
-	if (c->hole_bytes != stats->hole_bytes - stats->holes_bad)
+	if (c->hole_bytes != stats->hole_bytes - stats->holes[SEAM_HOLE_BAD])
 		wrong(c, 0, "the holes are not those that are declared");
 	totals_steps += c->steps;
 	totals_holes += c->holes;

@@ -180,10 +180,11 @@ static void test_holes(void **state)
 		const struct seam_table_stats *s = &t.stats[form];
 
 		assert_int_equal(s->code_bytes, 0x58);
-		assert_int_equal(s->holes_expr, 4);
-		assert_int_equal(s->holes_reg, 2 + 0x40 - 19);
-		assert_int_equal(s->holes_bad, 0x18);
-		assert_int_equal(s->holes_range, 0);
+		assert_int_equal(s->holes[SEAM_HOLE_CFA_EXPR], 4);
+		assert_int_equal(s->holes[SEAM_HOLE_SP], 2);
+		assert_int_equal(s->holes[SEAM_HOLE_FP], 0x40 - 19);
+		assert_int_equal(s->holes[SEAM_HOLE_BAD], 0x18);
+		assert_int_equal(s->holes[SEAM_HOLE_RANGE], 0);
 		assert_int_equal(s->hole_bytes, 4 + 2 + 0x40 - 19 + 0x18);
 		assert_int_equal(s->malformed, 1);
 	}
@@ -201,7 +202,7 @@ static void test_add(void **state)
 	image_fde(&im, CODE, 0x20, false,
 		  OPS(ADVANCE(4), 0x0f, 6, 0x77, 0x98, 1, 6, 0x23, 8));
 	t = build();
-	assert_int_equal(t.stats[0].holes_expr, 0x1c);
+	assert_int_equal(t.stats[0].holes[SEAM_HOLE_CFA_EXPR], 0x1c);
 	assert_int_equal(t.stats[1].hole_bytes, 0);
 	assert_int_equal(seam_sframe_find(&t.sf[0], CODE + 4, &rule),
 			 SEAM_NO_RULE);

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * The relocations that CFI of relocatable files has: words that name code.
+ * Sources: the x86-64 psABI, 4.4.1; ELF for the Arm 64-bit Architecture,
+ * 5.7; the s390x ELF ABI supplement, 4.2. All three have RELA only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "elf/private.h"
+
+#ifndef R_390_PC64
+#define R_390_PC64 23
+#endif
+
+#define RELA_SIZE 24
+#define SYM_SIZE 24
+
+struct relocation {
+	uint16_t machine;
+	uint32_t type;
+	uint8_t size; /* of the field */
+	bool pcrel;
+};
+
+static const struct relocation known[] = {
+	{EM_X86_64, R_X86_64_64, 8, false},
+	{EM_X86_64, R_X86_64_PC32, 4, true},
+	{EM_X86_64, R_X86_64_32, 4, false},
+	{EM_X86_64, R_X86_64_32S, 4, false},
+	{EM_X86_64, R_X86_64_PC64, 8, true},
+	{EM_AARCH64, R_AARCH64_ABS64, 8, false},
+	{EM_AARCH64, R_AARCH64_ABS32, 4, false},
+	{EM_AARCH64, R_AARCH64_PREL64, 8, true},
+	{EM_AARCH64, R_AARCH64_PREL32, 4, true},
+	{EM_S390, R_390_32, 4, false},
+	{EM_S390, R_390_PC32, 4, true},
+	{EM_S390, R_390_64, 8, false},
+	{EM_S390, R_390_PC64, 8, true},
+};
+
+struct relocate {
+	const struct seam_elf *elf;
+	uint64_t svma; /* of the section */
+	uint8_t *content;
+	size_t size;
+	size_t left; /* relocations: more than bytes have no place */
+	uint64_t *unresolved;
+	size_t num, room;
+};
+
+static const struct relocation *find_type(uint16_t machine, uint32_t type)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].machine == machine && known[i].type == type)
+			return &known[i];
+	return NULL;
+}
+
+/* The section that a symbol is in, of which there may be more than 16 bits
+ * can count. */
+static uint32_t symbol_section(const struct seam_elf *elf, uint32_t symtab,
+			       uint64_t sym, uint16_t shndx)
+{
+	if (shndx != SHN_XINDEX)
+		return shndx;
+	for (size_t i = 1; i < elf->num_sections; i++) {
+		const struct seam_elf_shdr *s = &elf->sections[i];
+
+		if (s->type == SHT_SYMTAB_SHNDX && s->link == symtab &&
+		    s->has_bytes && sym < s->bytes.size / 4)
+			return (uint32_t)seam_elf_load(
+				elf, s->bytes.data + 4 * sym, 4);
+	}
+	return SHN_UNDEF;
+}
+
+static bool symbol_value(const struct seam_elf *elf, uint32_t symtab,
+			 uint64_t sym, uint64_t *ret)
+{
+	const struct seam_elf_section *tab;
+	const uint8_t *p;
+	uint32_t shndx;
+
+	if (symtab >= elf->num_sections || !elf->sections[symtab].has_bytes)
+		return false;
+	tab = &elf->sections[symtab].bytes;
+	if (sym >= tab->size / SYM_SIZE)
+		return false;
+	p = tab->data + sym * SYM_SIZE;
+	*ret = seam_elf_load(elf, p + 8, 8);
+	shndx = (uint32_t)seam_elf_load(elf, p + 6, 2);
+	if (shndx == SHN_ABS)
+		return true;
+	shndx = symbol_section(elf, symtab, sym, (uint16_t)shndx);
+	if (shndx == SHN_UNDEF || shndx >= elf->num_sections ||
+	    !(elf->sections[shndx].flags & SHF_ALLOC) ||
+	    !elf->sections[shndx].has_bytes)
+		return false;
+	*ret += elf->sections[shndx].bytes.svma;
+	return true;
+}
+
+static void store(const struct seam_elf *elf, uint8_t *p, size_t size,
+		  uint64_t v)
+{
+	bool le = seam_elf_is_le(elf);
+
+	for (size_t i = 0; i < size; i++)
+		p[i] = (uint8_t)(v >> 8 * (le ? i : size - 1 - i));
+}
+
+static int leave(struct relocate *r, uint64_t off)
+{
+	if (seam_grow(&r->unresolved, r->num + 1, &r->room,
+		      sizeof(*r->unresolved)))
+		return -ENOMEM;
+	r->unresolved[r->num++] = off;
+	return 0;
+}
+
+static int apply(struct relocate *r, const uint8_t *rela, uint32_t symtab)
+{
+	const struct seam_elf *elf = r->elf;
+	uint64_t off = seam_elf_load(elf, rela, 8);
+	uint64_t info = seam_elf_load(elf, rela + 8, 8);
+	uint64_t v = 0, addend = seam_elf_load(elf, rela + 16, 8);
+	const struct relocation *how;
+
+	if (!(info & 0xffffffff)) /* R_..._NONE, of every machine */
+		return 0;
+	how = find_type(elf->ehdr.e_machine, (uint32_t)info);
+	if (!how)
+		return leave(r, off);
+	if (off > r->size || how->size > r->size - off)
+		return -EINVAL;
+	if (info >> 32 && !symbol_value(elf, symtab, info >> 32, &v))
+		return leave(r, off);
+	v += addend;
+	if (how->pcrel)
+		v -= r->svma + off;
+	store(elf, r->content + off, how->size, v);
+	return 0;
+}
+
+static int apply_all(struct relocate *r, const struct seam_elf_shdr *rela)
+{
+	size_t n = rela->bytes.size / RELA_SIZE;
+	int rc = 0;
+
+	if (n > r->left)
+		return -EINVAL;
+	r->left -= n;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = apply(r, rela->bytes.data + i * RELA_SIZE, rela->link);
+	return rc;
+}
+
+static int by_value(const void *va, const void *vb)
+{
+	uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
+
+	return a < b ? -1 : a > b;
+}
+
+int seam_elf_relocate(const struct seam_elf *elf, size_t section,
+		      uint8_t *content, size_t size, uint64_t **ret_unresolved,
+		      size_t *ret_num_unresolved)
+{
+	struct relocate r = {
+		.elf = elf,
+		.svma = elf->sections[section].bytes.svma,
+		.content = content,
+		.size = size,
+		.left = size,
+	};
+	int rc = 0;
+
+	for (size_t i = 1; i < elf->num_sections && !rc; i++) {
+		const struct seam_elf_shdr *s = &elf->sections[i];
+
+		if (s->type == SHT_RELA && s->info == section && s->has_bytes)
+			rc = apply_all(&r, s);
+	}
+	if (rc) {
+		free(r.unresolved);
+		return rc;
+	}
+	if (r.num)
+		qsort(r.unresolved, r.num, sizeof(*r.unresolved), by_value);
+	*ret_unresolved = r.unresolved;
+	*ret_num_unresolved = r.num;
+	return 0;
+}
