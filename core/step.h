@@ -118,10 +118,10 @@ SEAM_INLINE int seam_step_arch(struct seam_cursor *c,
 		return SEAM_BAD_CFA;
 	/* A leaf may not have its return address on the stack, as in vfork, or
 	 * as most leaves where calls leave it in a register: then SP may be
-	 * the caller's. */
+	 * the caller's. A signal may have come just then. */
 	if (!signal &&
-	    (sp < c->sp ||
-	     (sp == c->sp && (!c->leaf || !seam_step_ra_in_reg(rule, arch)))))
+	    (sp < c->sp || (sp == c->sp && ((!c->leaf && !c->exact) ||
+					    !seam_step_ra_in_reg(rule, arch)))))
 		return SEAM_BAD_CFA;
 	if (rule->ra.kind == SEAM_SAME && seam_arch_ra_off(arch)) {
 		if (!seam_env_word(env, cfa + (int64_t)seam_arch_ra_off(arch),

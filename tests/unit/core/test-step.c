@@ -150,6 +150,10 @@ static void return_address_in_register(void **state)
 	assert_int_equal(c.ip, 0x2222);
 	assert_int_equal(c.sp, BASE + 16);
 	assert_int_equal(seam_step(&c, &rule, &env), SEAM_BAD_CFA);
+	/* Interrupted there: it is no bad frame, but needs a register that is
+	 * not at hand. */
+	c.exact = true;
+	assert_int_equal(seam_step(&c, &rule, &env), SEAM_NO_RULE);
 }
 
 /* A signal frame: to any stack, and to an instruction about to run. */
