@@ -4,7 +4,7 @@
  * does to the stack, derive-walk.c follows one function's paths,
  * derive-entries.c finds where functions begin and derive-tail.c where a hole
  * goes on from an FDE, derive-jumps.c looks for jumps into them, and derive.c
- * decides which of them to believe.
+ * decides which of them to believe. derive-padding.c knows no functions.
  */
 #ifndef SEAM_LIB_CFI_DERIVE_PRIVATE_H
 #define SEAM_LIB_CFI_DERIVE_PRIVATE_H
@@ -146,6 +146,19 @@ int seam_derive_entries(struct seam_derive *d);
 /* Adds the system calls that FDEs end before. */
 int seam_derive_tails(struct seam_derive *d);
 int seam_derive_visit_tail(struct seam_derive *d, uint32_t func);
+/* Return: false unless the row is one that a derived rule can repeat. */
+bool seam_derive_height(const struct seam_cfi_row *row,
+			struct seam_height *ret);
+
+struct seam_cfi_range;
+/*
+ * What is between an FDE and the next one, if it is nothing but padding that
+ * may be run through. Return: its end, and in *ret the state that holds in
+ * all of it; 0: it is none.
+ */
+uint64_t seam_derive_padding(struct seam_derive *d,
+			     const struct seam_cfi_range *range,
+			     struct seam_height *ret);
 
 /* Follows a function: adds to visits, calls and funcs, sets failed. */
 int seam_derive_walk(struct seam_derive *d, uint32_t func);

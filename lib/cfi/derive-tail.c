@@ -59,8 +59,7 @@ static bool is_harmless(const struct seam_insn *in)
 	       !in->store_sp && !in->store_fp;
 }
 
-/* Return: false unless the row is one that a derived rule can repeat. */
-static bool height_of(const struct seam_cfi_row *row, struct seam_height *ret)
+bool seam_derive_height(const struct seam_cfi_row *row, struct seam_height *ret)
 {
 	const struct seam_cfi_reg *fp = &row->regs[SEAM_AMD64_REG_FP];
 	const struct seam_cfi_reg *ra = &row->regs[SEAM_CFI_REGS - 1];
@@ -116,7 +115,7 @@ int seam_derive_tails(struct seam_derive *d)
 			break;
 		if (last_insn(d, range, &in) && is_harmless(&in) &&
 		    !seam_cfi_find(d->cfi, end - 1, &row, NULL) &&
-		    row.func_end == end && height_of(&row, &height))
+		    row.func_end == end && seam_derive_height(&row, &height))
 			err = add_tail(d, end, &height);
 	}
 	return err;

@@ -319,6 +319,51 @@ static int make_rows(struct seam_derive *d, struct seam_derived *ret)
 	return 0;
 }
 
+static int by_start(const void *va, const void *vb)
+{
+	const struct seam_derived_row *a = va, *b = vb;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Whether one of the first n rows has anything of [start, end). */
+static bool covers(const struct seam_derived *derived, size_t n, uint64_t start,
+		   uint64_t end)
+{
+	size_t i = SEAM_SEARCH(k, n, derived->rows[k].end <= start);
+
+	return i < n && derived->rows[i].start < end;
+}
+
+/* Where a function was found to go through padding, it has a row already. */
+static int add_padding(struct seam_derive *d, struct seam_derived *ret)
+{
+	size_t found = ret->num_rows, max = ret->num_rows;
+	int err = 0;
+
+	for (size_t i = 0; d->cfi && !err && i < d->cfi->num_ranges; i++) {
+		const struct seam_cfi_range *range = &d->cfi->ranges[i];
+		struct seam_height height;
+		uint64_t end = seam_derive_padding(d, range, &height);
+
+		if (!end || covers(ret, found, range->end, end))
+			continue;
+		err = seam_grow(&ret->rows, ret->num_rows + 1, &max,
+				sizeof(*ret->rows));
+		if (!err)
+			ret->rows[ret->num_rows++] = (struct seam_derived_row){
+				.func_start = range->end,
+				.func_end = end,
+				.start = range->end,
+				.end = end,
+				.rule = rule_of(&height),
+			};
+	}
+	if (ret->num_rows > found)
+		qsort(ret->rows, ret->num_rows, sizeof(*ret->rows), by_start);
+	return err;
+}
+
 static void set_extents(struct seam_derive *d)
 {
 	for (size_t i = 0; i < d->num_visits; i++) {
@@ -351,6 +396,8 @@ static int derive(struct seam_derive *d, struct seam_derived *ret)
 	err = check_calls(d);
 	if (!err)
 		err = make_rows(d, ret);
+	if (!err)
+		err = add_padding(d, ret);
 	d->stats.entries = d->num_funcs;
 	for (size_t i = 0; i < d->num_funcs; i++)
 		d->stats.given_up += d->funcs[i].failed;

@@ -146,6 +146,40 @@ static const struct tail {
 	{"called", "nop", 0, 0},
 };
 
+/* What is between two FDEs, behind a last instruction. */
+static const struct pad {
+	const char *name, *text, *filler;
+	int height, fp; /* 0: no rule */
+} pads[] = {
+	{"pad", "cmp %rdx, %rcx; jb good", ".nops 21", 8, 0},
+	{"pad_one", "cmp %rdx, %rcx; jb 1f; 1: jb 1b", "nop", 8, 0},
+	{"pad_old", "cmp %rdx, %rcx; jne good",
+	 "xchg %ax, %ax; .byte 0x66; nop", 8, 0},
+	/* What it runs into is a function's beginning, jumped over or not. */
+	{"pad_other", "push %rbp; mov %rsp, %rbp; .cfi_def_cfa 6, 16; jb good",
+	 ".nops 8", 8, 0},
+	{"pad_jumped", "jb good; jmp pad_jumped_at + 1; jb good",
+	 "nop; nop; nop", 8, 0},
+	{"pad_traps", "cmp %rdx, %rcx; jb good", "int3; int3", 0, 0},
+	{"pad_code", "cmp %rdx, %rcx; jb good", "nop; xor %eax, %eax", 0, 0},
+	{"pad_long", "cmp %rdx, %rcx; jb good", ".nops 64", 0, 0},
+	{"pad_behind_jump", "cmp %rdx, %rcx; jmp good", ".nops 8", 0, 0},
+	{"pad_behind_ret", "cmp %rdx, %rcx; jb good; ret", ".nops 8", 0, 0},
+	{"pad_behind_call", "cmp %rdx, %rcx; call good", ".nops 8", 0, 0},
+};
+
+static void write_pads(FILE *f)
+{
+	for (size_t i = 0; i < sizeof(pads) / sizeof(pads[0]); i++)
+		fprintf(f,
+			".cfi_startproc; %s\n.cfi_endproc\n"
+			".globl %s_at; %s_at: %s\n"
+			".cfi_startproc; ret; .cfi_endproc\n"
+			".skip 200, 0xcc\n",
+			pads[i].text, pads[i].name, pads[i].name,
+			pads[i].filler);
+}
+
 static void write_tails(FILE *f)
 {
 	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++)
@@ -177,6 +211,7 @@ static void write_source(const char *dir)
 			bads[i].name, bads[i].name);
 	fprintf(f, "%s", goods);
 	write_tails(f);
+	write_pads(f);
 	/* The last one: it runs into code with an FDE. */
 	fprintf(f, ".globl falls; .type falls, @function\nfalls: nop; nop\n"
 		   ".type after, @function\nafter: .cfi_startproc\n"
@@ -318,10 +353,43 @@ static void test_tails(void **state)
 				       &rule));
 }
 
+static void test_padding(void **state)
+{
+	const struct object *o = *state;
+	struct seam_rule rule;
+
+	for (size_t i = 0; i < sizeof(pads) / sizeof(pads[0]); i++) {
+		const struct pad *p = &pads[i];
+		char name[64];
+		uint64_t at;
+		bool found;
+
+		snprintf(name, sizeof(name), "%s_at", p->name);
+		at = symbol(o, name);
+		assert_int_not_equal(at, 0);
+		found = seam_derived_find(o->derived, at, &rule);
+		print_message("%s: %s\n", name, found ? "a rule" : "none");
+		assert_int_equal(found, p->height != 0);
+		assert_false(seam_derived_find(o->derived, at - 1, &rule));
+		if (!found)
+			continue;
+		assert_true(seam_derived_find(o->derived, at, &rule));
+		assert_int_equal(rule.cfa.off, p->height);
+		assert_int_equal(rule.fp.off, p->fp);
+	}
+	/* To its very end, and no further. */
+	for (uint64_t in = 0; in < 22; in++)
+		assert_int_equal(seam_derived_find(o->derived,
+						   symbol(o, "pad_at") + in,
+						   &rule),
+				 in < 21);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tails),
+		cmocka_unit_test(test_padding),
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_rows),
 	};
