@@ -7,7 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/arch.h"
 #include "core/rule.h"
+
+/* What is written for whom. */
+struct seam_sframe_target {
+	uint8_t version, abi;
+	bool is_big;
+	enum seam_arch arch;
+	uint32_t flags; /* enum seam_sframe_builder_flags */
+};
 
 struct seam_sframe_in_row {
 	uint32_t off;
@@ -19,23 +28,30 @@ struct seam_sframe_in_row {
 #define SEAM_SFRAME_ROW_ROOM (4 + 1 + 4 * 7 + 8)
 
 /*
- * One form for each rule, so that equal rules have equal bytes. flags: enum
- * seam_sframe_builder_flags. Return: 0; -EINVAL, the format cannot hold it.
+ * One form for each rule, so that equal rules have equal bytes.
+ * Return: NULL; or, a static string, why the target cannot hold the rule.
  */
-int seam_sframe_normalise(uint32_t flags, const struct seam_rule *rule,
-			  struct seam_rule *ret);
+const char *seam_sframe_normalise(const struct seam_sframe_target *t,
+				  const struct seam_rule *rule,
+				  struct seam_rule *ret);
 
 /* Of normalised rules. */
 bool seam_sframe_rule_equal(const struct seam_rule *a,
 			    const struct seam_rule *b);
 
 /* The simplest SEAM_SFRAME_FDE type that holds every row. */
-uint8_t seam_sframe_rows_type(const struct seam_sframe_in_row *rows,
+uint8_t seam_sframe_rows_type(const struct seam_sframe_target *t,
+			      const struct seam_sframe_in_row *rows,
 			      size_t num);
 
+/* Stores the lowest size bytes of a value in the target's order; 8 bytes are
+ * written, of which the rest is to be overwritten. Return: p + size. */
+uint8_t *seam_sframe_put(const struct seam_sframe_target *t, uint8_t *p,
+			 uint64_t value, size_t size);
+
 /* Writes a row into SEAM_SFRAME_ROW_ROOM bytes. Return: its end. */
-uint8_t *seam_sframe_put_row(uint8_t *p, uint32_t start,
-			     unsigned int start_log2,
+uint8_t *seam_sframe_put_row(const struct seam_sframe_target *t, uint8_t *p,
+			     uint32_t start, unsigned int start_log2,
 			     const struct seam_rule *rule, uint8_t type);
 
 #endif

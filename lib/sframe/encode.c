@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "core/sframe-format.h"
+#include "core/sframe-section.h"
 #include "sframe/encode-row.h"
 
 #define MAX_FRES 65535
@@ -16,11 +16,14 @@
 struct entry {
 	uint64_t start;
 	uint32_t size;
-	uint32_t fre_off;
+	uint32_t fre_off; /* of the rows; in V3 of the attributes before them */
+	uint32_t num_rows;
+	uint8_t info, rep_size;
 };
 
 struct seam_sframe_builder {
-	uint32_t flags;
+	struct seam_sframe_target target;
+	const char *reason;
 	bool in_func;
 	struct seam_sframe_builder_func func;
 	struct seam_sframe_in_row *rows; /* of the current function */
@@ -31,15 +34,42 @@ struct seam_sframe_builder {
 	size_t fres_len, cap_fres;
 };
 
-int seam_sframe_builder_new(uint32_t flags, struct seam_sframe_builder **ret)
+int seam_sframe_builder_new_for(uint8_t version, uint8_t abi, uint32_t flags,
+				struct seam_sframe_builder **ret)
 {
-	struct seam_sframe_builder *b = calloc(1, sizeof(*b));
+	enum seam_arch arch = seam_abi_arch(abi);
+	struct seam_sframe_builder *b;
 
+	if (!arch || (version != SEAM_SFRAME_V2 && version != SEAM_SFRAME_V3))
+		return -EINVAL;
+	if (flags & SEAM_SFRAME_ALLOW_ADD &&
+	    (version != SEAM_SFRAME_V3 || arch != SEAM_ARCH_AMD64))
+		return -EINVAL;
+	if (flags & SEAM_SFRAME_SECTION_RELATIVE && version != SEAM_SFRAME_V2)
+		return -EINVAL;
+	b = calloc(1, sizeof(*b));
 	if (!b)
 		return -ENOMEM;
-	b->flags = flags;
+	b->target = (struct seam_sframe_target){
+		.version = version,
+		.abi = abi,
+		.is_big = seam_abi_is_big(abi),
+		.arch = arch,
+		.flags = flags,
+	};
 	*ret = b;
 	return 0;
+}
+
+int seam_sframe_builder_new(uint32_t flags, struct seam_sframe_builder **ret)
+{
+	return seam_sframe_builder_new_for(SEAM_SFRAME_V3,
+					   SEAM_SFRAME_ABI_AMD64, flags, ret);
+}
+
+const char *seam_sframe_builder_reason(const struct seam_sframe_builder *b)
+{
+	return b->reason;
 }
 
 struct seam_sframe_builder *
@@ -54,9 +84,25 @@ seam_sframe_builder_free(struct seam_sframe_builder *b)
 	return NULL;
 }
 
+/* Return: -EINVAL. reason: a static string. */
+static int refuse(struct seam_sframe_builder *b, const char *reason)
+{
+	b->reason = reason;
+	return -EINVAL;
+}
+
 int seam_sframe_builder_begin(struct seam_sframe_builder *b,
 			      const struct seam_sframe_builder_func *func)
 {
+	bool is_v2 = b->target.version == SEAM_SFRAME_V2;
+
+	b->in_func = false;
+	if (is_v2 && (func->signal || func->keep_empty))
+		return refuse(b, func->signal
+					 ? "a signal trampoline, in V2"
+					 : "a function without rows, in V2");
+	if (func->pauth_b && b->target.arch != SEAM_ARCH_AARCH64)
+		return refuse(b, "a key of signed return addresses");
 	b->func = *func;
 	b->num_rows = 0;
 	b->in_func = true;
@@ -67,29 +113,35 @@ int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 			    const struct seam_rule *rule)
 {
 	struct seam_sframe_in_row *row;
+	const char *why;
 	int r;
 
-	if (!b->in_func || (b->func.rep_size && off >= b->func.rep_size))
-		return -EINVAL;
+	if (!b->in_func)
+		return refuse(b, "a row outside a function");
+	if (b->func.rep_size && off >= b->func.rep_size)
+		return refuse(b, "a row outside its block");
 	if (b->num_rows && off <= b->rows[b->num_rows - 1].off)
-		return -EINVAL;
+		return refuse(b, "a row that is not behind the last one");
 	r = seam_grow(&b->rows, b->num_rows + 1, &b->cap_rows, sizeof(*row));
 	if (r)
 		return r;
 	row = &b->rows[b->num_rows];
 	row->off = off;
-	r = seam_sframe_normalise(b->flags, rule, &row->rule);
-	if (r)
-		return r;
+	why = seam_sframe_normalise(&b->target, rule, &row->rule);
+	if (why)
+		return refuse(b, why);
 	if (!b->num_rows || !seam_sframe_rule_equal(&row[-1].rule, &row->rule))
 		b->num_rows++;
 	return 0;
 }
 
-/* x86-64 only: this machine's byte order is the target's. */
-static uint8_t *put(uint8_t *p, uint64_t value, size_t size)
+static uint8_t *put(const struct seam_sframe_builder *b, uint8_t *p,
+		    uint64_t value, size_t size)
 {
-	memcpy(p, &value, size);
+	uint8_t bytes[8];
+
+	seam_sframe_put(&b->target, bytes, value, size);
+	memcpy(p, bytes, size);
 	return p + size;
 }
 
@@ -98,15 +150,46 @@ static unsigned int addr_size_log2(uint32_t func_size)
 	return func_size < 0x100 ? 0 : func_size < 0x10000 ? 1 : 2;
 }
 
+static uint8_t info_of(const struct seam_sframe_builder_func *func,
+		       unsigned int addr_log2)
+{
+	return (uint8_t)(addr_log2 |
+			 (func->rep_size ? SEAM_SFRAME_INFO_PCMASK : 0) |
+			 (func->pauth_b ? SEAM_SFRAME_INFO_PAUTH_B : 0) |
+			 (func->signal ? SEAM_SFRAME_INFO_SIGNAL : 0));
+}
+
+/* In V3 some of what the index has in V2 is in front of the rows. */
+static size_t attr_size(const struct seam_sframe_builder *b)
+{
+	return b->target.version == SEAM_SFRAME_V3 ? SEAM_SFRAME_ATTR_SIZE : 0;
+}
+
+static uint8_t *put_attr(const struct seam_sframe_builder *b, uint8_t *p,
+			 const struct entry *e, uint8_t type)
+{
+	if (!attr_size(b))
+		return p;
+	p = put(b, p, e->num_rows, 2);
+	*p++ = e->info;
+	*p++ = type;
+	*p++ = e->rep_size;
+	return p;
+}
+
 /* One descriptor: rows[0..num) of the current function. */
 static int put_fde(struct seam_sframe_builder *b,
 		   const struct seam_sframe_in_row *rows, size_t num,
 		   uint64_t start, uint32_t size, uint32_t base)
 {
 	unsigned int log2 = addr_size_log2(size);
-	uint8_t type = seam_sframe_rows_type(rows, num);
-	struct entry entry = {start, size, (uint32_t)b->fres_len};
-	uint8_t info = (uint8_t)log2;
+	uint8_t type = seam_sframe_rows_type(&b->target, rows, num);
+	struct entry entry = {start,
+			      size,
+			      (uint32_t)b->fres_len,
+			      (uint32_t)num,
+			      info_of(&b->func, log2),
+			      b->func.rep_size};
 	uint8_t *p;
 	int r;
 
@@ -119,16 +202,9 @@ static int put_fde(struct seam_sframe_builder *b,
 			      sizeof(entry));
 	if (r)
 		return r;
-	if (b->func.rep_size)
-		info |= SEAM_SFRAME_INFO_PCMASK;
-	if (b->func.signal)
-		info |= SEAM_SFRAME_INFO_SIGNAL;
-	p = put(b->fres + b->fres_len, num, 2);
-	*p++ = info;
-	*p++ = type;
-	*p++ = b->func.rep_size;
+	p = put_attr(b, b->fres + b->fres_len, &entry, type);
 	for (size_t i = 0; i < num; i++)
-		p = seam_sframe_put_row(p, rows[i].off - base, log2,
+		p = seam_sframe_put_row(&b->target, p, rows[i].off - base, log2,
 					&rows[i].rule, type);
 	/* fre_off is 32 bits wide, with room for the next descriptor. */
 	if (p - b->fres > UINT32_MAX)
@@ -145,11 +221,13 @@ int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
 	int r = 0;
 
 	if (!b->in_func)
-		return -EINVAL;
+		return refuse(b, "an end outside a function");
 	b->in_func = false;
 	/* A row may begin at the very end: it covers nothing. */
 	while (left && rows[left - 1].off >= size)
 		left--;
+	if (!left && size && b->func.keep_empty)
+		return put_fde(b, rows, 0, b->func.start, size, 0);
 	if (b->func.rep_size)
 		return left && size >= b->func.rep_size
 			       ? put_fde(b, rows, left, b->func.start, size, 0)
@@ -182,8 +260,8 @@ void seam_sframe_builder_rewind(struct seam_sframe_builder *b,
 }
 
 /*
- * One pass of a radix sort: by RADIX_BITS of the starts, entries that have
- * the same ones staying in order.
+ * One pass of a radix sort: by RADIX_BITS of the starts' distance from base,
+ * entries that have the same ones staying in order.
  */
 static void sort_pass(const struct entry *from, struct entry *to, size_t num,
 		      uint64_t base, unsigned int shift)
@@ -204,30 +282,34 @@ static void sort_pass(const struct entry *from, struct entry *to, size_t num,
 }
 
 /*
- * By start; of equal starts, the one added first comes first. Files have
- * tens of thousands of functions within a few MiB: three passes.
+ * By start, as a signed distance from the section: so readers search. Of equal
+ * starts, the one added first comes first. Files have tens of thousands of
+ * functions within a few MiB: three passes.
  */
-static int sort_entries(struct seam_sframe_builder *b)
+static int sort_entries(struct seam_sframe_builder *b, uint64_t section_addr)
 {
-	uint64_t low = UINT64_MAX, high = 0;
+	int64_t low = INT64_MAX, high = INT64_MIN;
+	uint64_t base, range;
 	struct entry *other;
 
 	for (size_t i = 0; i < b->num_entries; i++) {
-		uint64_t start = b->entries[i].start;
+		int64_t at = (int64_t)(b->entries[i].start - section_addr);
 
-		low = start < low ? start : low;
-		high = start > high ? start : high;
+		low = at < low ? at : low;
+		high = at > high ? at : high;
 	}
+	base = (uint64_t)low + section_addr;
+	range = (uint64_t)high - (uint64_t)low;
 	if (b->num_entries < 2)
 		return 0;
 	other = reallocarray(NULL, b->cap_entries, sizeof(*other));
 	if (!other)
 		return -ENOMEM;
-	for (unsigned int shift = 0; shift < 64 && (high - low) >> shift;
+	for (unsigned int shift = 0; shift < 64 && range >> shift;
 	     shift += RADIX_BITS) {
 		struct entry *sorted = other;
 
-		sort_pass(b->entries, sorted, b->num_entries, low, shift);
+		sort_pass(b->entries, sorted, b->num_entries, base, shift);
 		other = b->entries;
 		b->entries = sorted;
 	}
@@ -235,36 +317,37 @@ static int sort_entries(struct seam_sframe_builder *b)
 	return 0;
 }
 
-static uint32_t num_fres(const struct seam_sframe_builder *b,
-			 const struct entry *e)
+static uint32_t get(const struct seam_sframe_builder *b, const uint8_t *p,
+		    size_t size)
 {
-	uint16_t num;
+	uint32_t v = 0;
 
-	memcpy(&num, b->fres + e->fre_off, sizeof(num));
-	return num;
+	for (size_t i = 0; i < size; i++)
+		v = v << 8 | p[b->target.is_big ? i : size - 1 - i];
+	return v;
 }
 
 /* Shortens a function; rows beyond its new end are cut off its count. */
 static void cut_entry(struct seam_sframe_builder *b, struct entry *e,
 		      uint32_t size)
 {
-	uint8_t *p = b->fres + e->fre_off;
-	uint8_t info = p[SEAM_SFRAME_ATTR_INFO];
-	size_t addr_size = (size_t)1 << (info & SEAM_SFRAME_INFO_FRE_TYPE);
-	uint32_t num = num_fres(b, e), kept = 0;
+	size_t addr_size = (size_t)1 << (e->info & SEAM_SFRAME_INFO_FRE_TYPE);
+	uint8_t *p = b->fres + e->fre_off + attr_size(b);
+	uint32_t kept = 0;
 
 	e->size = size;
-	if (info & SEAM_SFRAME_INFO_PCMASK) {
-		if (size < p[SEAM_SFRAME_ATTR_REP_SIZE])
+	if (e->info & SEAM_SFRAME_INFO_PCMASK) {
+		if (size < e->rep_size)
 			e->size = 0;
 		return;
 	}
-	for (p += SEAM_SFRAME_ATTR_SIZE; kept < num; kept++) {
-		uint32_t start = 0;
+	/* One that had no rows holds all over what is left of it. */
+	if (!e->num_rows)
+		return;
+	for (; kept < e->num_rows; kept++) {
 		uint8_t fre;
 
-		memcpy(&start, p, addr_size);
-		if (start >= size)
+		if (get(b, p, addr_size) >= size)
 			break;
 		fre = p[addr_size];
 		p += addr_size + 1;
@@ -272,7 +355,9 @@ static void cut_entry(struct seam_sframe_builder *b, struct entry *e,
 	}
 	if (!kept)
 		e->size = 0;
-	put(b->fres + e->fre_off, kept, 2);
+	e->num_rows = kept;
+	if (attr_size(b))
+		put(b, b->fres + e->fre_off, kept, 2);
 }
 
 /* Leaves sorted, disjoint, non-empty functions. */
@@ -298,27 +383,67 @@ static void resolve_overlaps(struct seam_sframe_builder *b,
 	b->num_entries = kept;
 	totals->functions = kept;
 	for (size_t i = 0; i < kept; i++)
-		totals->rows += num_fres(b, &b->entries[i]);
+		totals->rows += b->entries[i].num_rows;
 }
 
 static uint8_t *put_header(const struct seam_sframe_builder *b, uint8_t *p,
-			   uint64_t rows)
+			   uint64_t rows, uint64_t index_len)
 {
-	struct seam_sframe_header h = {
-		.magic = SEAM_SFRAME_MAGIC,
-		.version = SEAM_SFRAME_V3,
-		.flags = SEAM_SFRAME_F_SORTED | SEAM_SFRAME_F_PCREL,
-		.abi = SEAM_SFRAME_ABI_AMD64,
-		.fixed_ra_off = -8,
-		.num_fdes = (uint32_t)b->num_entries,
-		.num_fres = (uint32_t)rows,
-		.fre_len = (uint32_t)b->fres_len,
-		.freoff = (uint32_t)(b->num_entries *
-				     sizeof(struct seam_sframe_fde3)),
-	};
+	bool is_pcrel = !(b->target.flags & SEAM_SFRAME_SECTION_RELATIVE);
 
-	memcpy(p, &h, sizeof(h));
-	return p + sizeof(h);
+	p = put(b, p, SEAM_SFRAME_MAGIC, 2);
+	*p++ = b->target.version;
+	*p++ = SEAM_SFRAME_F_SORTED | (is_pcrel ? SEAM_SFRAME_F_PCREL : 0);
+	*p++ = b->target.abi;
+	*p++ = 0; /* FP is in no fixed place */
+	*p++ = (uint8_t)seam_arch_ra_off(b->target.arch);
+	*p++ = 0; /* no auxiliary header */
+	p = put(b, p, b->num_entries, 4);
+	p = put(b, p, rows, 4);
+	p = put(b, p, b->fres_len, 4);
+	p = put(b, p, 0, 4);
+	return put(b, p, index_len, 4);
+}
+
+/* Return: 0, or -EFBIG: the function is too far from the section. */
+static int put_entry(struct seam_sframe_builder *b, uint8_t *p,
+		     const struct entry *e, uint64_t anchor)
+{
+	int64_t start = (int64_t)(e->start - anchor);
+
+	if (b->target.version == SEAM_SFRAME_V3) {
+		p = put(b, p, (uint64_t)start, 8);
+		p = put(b, p, e->size, 4);
+		put(b, p, e->fre_off, 4);
+		return 0;
+	}
+	if (start != (int32_t)start) {
+		refuse(b, "a function 2 GiB or more from the section, in V2");
+		return -EFBIG;
+	}
+	p = put(b, p, (uint64_t)start, 4);
+	p = put(b, p, e->size, 4);
+	p = put(b, p, e->fre_off, 4);
+	p = put(b, p, e->num_rows, 4);
+	*p++ = e->info;
+	*p++ = e->rep_size;
+	put(b, p, 0, 2);
+	return 0;
+}
+
+static int put_index(struct seam_sframe_builder *b, uint8_t *bytes,
+		     uint64_t section_addr)
+{
+	uint64_t at = sizeof(struct seam_sframe_header);
+	bool is_pcrel = !(b->target.flags & SEAM_SFRAME_SECTION_RELATIVE);
+	int r = 0;
+
+	for (size_t i = 0; !r && i < b->num_entries; i++) {
+		r = put_entry(b, bytes + at, &b->entries[i],
+			      section_addr + (is_pcrel ? at : 0));
+		at += seam_sframe_fde_size(b->target.version);
+	}
+	return r;
 }
 
 int seam_sframe_builder_finish(struct seam_sframe_builder *b,
@@ -327,14 +452,16 @@ int seam_sframe_builder_finish(struct seam_sframe_builder *b,
 			       struct seam_sframe_builder_totals *ret_totals)
 {
 	struct seam_sframe_builder_totals totals = {0};
-	uint8_t *bytes, *p;
-	size_t index_len, fres;
-	int r = sort_entries(b);
+	uint64_t index_len;
+	uint8_t *bytes;
+	size_t fres;
+	int r = sort_entries(b, section_addr);
 
 	if (r)
 		return r;
 	resolve_overlaps(b, &totals);
-	index_len = b->num_entries * sizeof(struct seam_sframe_fde3);
+	index_len = (uint64_t)b->num_entries *
+		    seam_sframe_fde_size(b->target.version);
 	if (index_len > UINT32_MAX)
 		return -EFBIG;
 	/* The rows are most of it: they stay where they are, but for room
@@ -343,17 +470,13 @@ int seam_sframe_builder_finish(struct seam_sframe_builder *b,
 	bytes = reallocarray(b->fres, fres + b->fres_len, 1);
 	if (!bytes)
 		return -ENOMEM;
-	b->fres = NULL;
+	b->fres = bytes;
 	memmove(bytes + fres, bytes, b->fres_len);
-	p = put_header(b, bytes, totals.rows);
-	for (size_t i = 0; i < b->num_entries; i++) {
-		const struct entry *e = &b->entries[i];
-		uint64_t field = section_addr + (uint64_t)(p - bytes);
-
-		p = put(p, e->start - field, 8);
-		p = put(p, e->size, 4);
-		p = put(p, e->fre_off, 4);
-	}
+	put_header(b, bytes, totals.rows, index_len);
+	r = put_index(b, bytes, section_addr);
+	if (r)
+		return r;
+	b->fres = NULL;
 	*ret_bytes = bytes;
 	*ret_size = fres + b->fres_len;
 	if (ret_totals)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Builds an SFrame V3 section for x86-64 out of functions and rules.
+ * Builds an SFrame section out of functions and rules: V3, or V2 for those who
+ * read only that, for any ABI.
  *
+ *	struct seam_sframe_builder_func func = {.start = 0x1000};
  *	seam_sframe_builder_new(0, &b);
- *	seam_sframe_builder_begin(b, &(struct seam_sframe_builder_func){.start =
- *0x1000}); seam_sframe_builder_row(b, 0, &rule); seam_sframe_builder_end(b,
- *64); seam_sframe_builder_finish(b, 0, &bytes, &size, NULL);
+ *	seam_sframe_builder_begin(b, &func);
+ *	seam_sframe_builder_row(b, 0, &rule);
+ *	seam_sframe_builder_end(b, 64);
+ *	seam_sframe_builder_finish(b, 0, &bytes, &size, NULL);
  *	seam_sframe_builder_free(b);
  *
  * Functions may come in any order. One builder, one thread.
@@ -21,12 +24,17 @@
 enum seam_sframe_builder_flags {
 	/* Rules with cfa_add are allowed: SEAM_SFRAME_FDE_FLEX_ADD. */
 	SEAM_SFRAME_ALLOW_ADD = 1,
+	/* V2 as binutils 2.44 and before know it: starts count from the
+	 * section, not from themselves. */
+	SEAM_SFRAME_SECTION_RELATIVE = 2,
 };
 
 struct seam_sframe_builder_func {
 	uint64_t start; /* an address, or what stands for one */
 	uint8_t signal; /* the frame is a signal trampoline's */
 	uint8_t rep_size; /* 0: PCINC; else PCMASK with blocks of this size */
+	uint8_t pauth_b; /* aarch64: return addresses are signed with key B */
+	uint8_t keep_empty; /* V3: written even if it has no rows */
 };
 
 /* What seam_sframe_builder_finish did with functions that overlap. */
@@ -37,8 +45,15 @@ struct seam_sframe_builder_totals {
 
 struct seam_sframe_builder;
 
-/* Functions with more rows than the format's limit, 65535, are split into
- * several descriptors. */
+/*
+ * version: 2 or 3. abi: SEAM_SFRAME_ABI_*. flags: those above; ADD is for V3
+ * and amd64, SECTION_RELATIVE for V2. The short form is V3 for amd64.
+ * Functions with more rows than the format's limit, 65535, are split into
+ * several descriptors.
+ * Return: 0; -EINVAL: no such version, ABI or flag; -ENOMEM.
+ */
+int seam_sframe_builder_new_for(uint8_t version, uint8_t abi, uint32_t flags,
+				struct seam_sframe_builder **ret);
 int seam_sframe_builder_new(uint32_t flags, struct seam_sframe_builder **ret);
 struct seam_sframe_builder *
 seam_sframe_builder_free(struct seam_sframe_builder *b);
@@ -48,8 +63,8 @@ seam_sframe_builder_free(struct seam_sframe_builder *b);
  * its size in bytes. A row holds until the next one; a row equal to the one
  * before is merged into it. Addresses before the first row have no rule. A
  * function without rows, or of size 0, is left out.
- * Return: 0; -EINVAL for calls or rows out of order and for a rule the
- * format cannot hold; -ENOMEM; -EFBIG. After a failed row the function can
+ * Return: 0; -EINVAL for calls or rows out of order and for what the version
+ * or ABI cannot hold; -ENOMEM; -EFBIG. After a failed row the function can
  * be ended or begun anew.
  */
 int seam_sframe_builder_begin(struct seam_sframe_builder *b,
@@ -69,6 +84,10 @@ struct seam_sframe_builder_mark
 seam_sframe_builder_mark(const struct seam_sframe_builder *b);
 void seam_sframe_builder_rewind(struct seam_sframe_builder *b,
 				const struct seam_sframe_builder_mark *mark);
+
+/* What the last -EINVAL, or -EFBIG of V2, was about, as a few words: a static
+ * string, NULL if there was none. */
+const char *seam_sframe_builder_reason(const struct seam_sframe_builder *b);
 
 /*
  * Writes the section as it has to lie at section_addr. Where two functions

@@ -188,6 +188,8 @@ static struct seam_rule next_rule(struct random *r, uint32_t flags)
 	rule.fp = next_value(r, false);
 	if (rule.ra.kind == SEAM_CFA_DEREF && rule.ra.off == -8)
 		rule.ra.off = -16; /* the encoder calls it SAME */
+	if (rule.fp.kind == SEAM_REG_OFF && rule.fp.reg == FP)
+		rule.fp.off |= 1; /* likewise, if it is 0 */
 	if ((flags & SEAM_SFRAME_ALLOW_ADD) && rule.cfa.kind == SEAM_REG_DEREF)
 		rule.cfa_add = next_off(r);
 	return rule;
