@@ -39,10 +39,16 @@ const struct seam_cfi_arch *seam_cfi_arch_of(uint16_t machine, bool be)
 
 const struct seam_cfi_arch *seam_cfi_arch_by_abi(uint8_t abi)
 {
-	for (size_t i = 0; i < sizeof(archs) / sizeof(*archs); i++)
-		if (archs[i].abi == abi)
-			return &archs[i];
-	return &archs[0];
+	switch (abi) {
+	case SEAM_SFRAME_ABI_AARCH64_LE:
+		return &archs[1];
+	case SEAM_SFRAME_ABI_AARCH64_BE:
+		return &archs[2];
+	case SEAM_SFRAME_ABI_S390X:
+		return &archs[3];
+	default:
+		return &archs[0];
+	}
 }
 
 const struct seam_cfi_arch *seam_cfi_arch(const struct seam_cfi *cfi)

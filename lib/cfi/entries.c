@@ -266,6 +266,8 @@ static bool parse_cie(struct seam_cie *cie, struct seam_bytes b, uint8_t column,
 	if (!seam_bytes_uleb(&b, &cie->code_align) ||
 	    !seam_bytes_sleb(&b, &cie->data_align))
 		goto cut;
+	cie->small_align =
+		cie->data_align > INT32_MIN && cie->data_align < INT32_MAX;
 	if (version == 1) {
 		if (!seam_bytes_u8(&b, &ra8))
 			goto cut;

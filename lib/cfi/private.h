@@ -53,6 +53,7 @@ struct seam_cie {
 	bool signal, key_b, odd_column;
 	uint64_t code_align;
 	int64_t data_align;
+	bool small_align; /* times a byte it does not overflow */
 	struct seam_bytes program;
 	struct seam_cfi_fault program_fault;
 	struct seam_cfi_row initial;

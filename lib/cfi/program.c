@@ -497,6 +497,14 @@ static bool run_extended(struct run *r, uint8_t op)
 	return bad_op(r, "an unknown CFI operation");
 }
 
+/* A rule of the register, with a factor of a byte, neither matters nor can
+ * be wrong. */
+static inline bool is_skipped(const struct run *r, uint8_t reg)
+{
+	return r->m->few && !(r->m->followed >> reg & 1) &&
+	       r->m->cie->small_align;
+}
+
 static bool run(struct run *r)
 {
 	uint64_t factored;
@@ -511,6 +519,11 @@ static bool run(struct run *r)
 				return false;
 			break;
 		case OP_OFFSET:
+			if (is_skipped(r, op & 0x3f) && r->b.p < r->b.end &&
+			    *r->b.p < 0x80) {
+				r->b.p++;
+				break;
+			}
 			if (!seam_bytes_uleb(&r->b, &factored))
 				return cut(r);
 			if (factored > INT64_MAX)
@@ -520,6 +533,8 @@ static bool run(struct run *r)
 				return false;
 			break;
 		case OP_RESTORE:
+			if (is_skipped(r, op & 0x3f))
+				break;
 			if (!restore(r, op & 0x3f))
 				return false;
 			break;

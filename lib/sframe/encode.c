@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "core/sframe-section.h"
 #include "sframe/encode-row.h"
+#include "sframe/forms.h"
 
 #define MAX_FRES 65535
 #define RADIX_BITS 11
@@ -21,13 +22,19 @@ struct entry {
 	uint8_t info, rep_size;
 };
 
+struct row {
+	uint32_t off;
+	uint32_t form; /* number in forms */
+};
+
 struct seam_sframe_builder {
 	struct seam_sframe_target target;
 	const char *reason;
 	bool in_func;
 	struct seam_sframe_builder_func func;
-	struct seam_sframe_in_row *rows; /* of the current function */
+	struct row *rows; /* of the current function */
 	size_t num_rows, cap_rows;
+	struct seam_sframe_forms forms;
 	struct entry *entries;
 	size_t num_entries, cap_entries;
 	uint8_t *fres;
@@ -78,6 +85,7 @@ seam_sframe_builder_free(struct seam_sframe_builder *b)
 	if (!b)
 		return NULL;
 	free(b->rows);
+	seam_sframe_forms_fini(&b->forms);
 	free(b->entries);
 	free(b->fres);
 	free(b);
@@ -105,6 +113,7 @@ int seam_sframe_builder_begin(struct seam_sframe_builder *b,
 		return refuse(b, "a key of signed return addresses");
 	b->func = *func;
 	b->num_rows = 0;
+	seam_sframe_forms_bound(&b->forms);
 	b->in_func = true;
 	return 0;
 }
@@ -112,25 +121,34 @@ int seam_sframe_builder_begin(struct seam_sframe_builder *b,
 int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 			    const struct seam_rule *rule)
 {
-	struct seam_sframe_in_row *row;
-	const char *why;
+	struct row *row = b->rows + b->num_rows;
+	const struct seam_sframe_form *forms;
+	const char *why = NULL;
 	int r;
 
 	if (!b->in_func)
 		return refuse(b, "a row outside a function");
 	if (b->func.rep_size && off >= b->func.rep_size)
 		return refuse(b, "a row outside its block");
-	if (b->num_rows && off <= b->rows[b->num_rows - 1].off)
+	if (b->num_rows && off <= row[-1].off)
 		return refuse(b, "a row that is not behind the last one");
-	r = seam_grow(&b->rows, b->num_rows + 1, &b->cap_rows, sizeof(*row));
-	if (r)
-		return r;
-	row = &b->rows[b->num_rows];
+	if (b->num_rows == b->cap_rows) {
+		r = seam_grow(&b->rows, b->num_rows + 1, &b->cap_rows,
+			      sizeof(*row));
+		if (r)
+			return r;
+		row = b->rows + b->num_rows;
+	}
 	row->off = off;
-	why = seam_sframe_normalise(&b->target, rule, &row->rule);
-	if (why)
-		return refuse(b, why);
-	if (!b->num_rows || !seam_sframe_rule_equal(&row[-1].rule, &row->rule))
+	r = seam_sframe_forms_get(&b->forms, &b->target, rule, &row->form,
+				  &why);
+	if (r)
+		return why ? refuse(b, why) : r;
+	forms = b->forms.v;
+	if (!b->num_rows || (row[-1].form != row->form &&
+			     !(b->forms.has_twins &&
+			       seam_sframe_rule_equal(&forms[row[-1].form].rule,
+						      &forms[row->form].rule))))
 		b->num_rows++;
 	return 0;
 }
@@ -177,13 +195,39 @@ static uint8_t *put_attr(const struct seam_sframe_builder *b, uint8_t *p,
 	return p;
 }
 
+/* The simplest type that holds every row; they are numbered by that. */
+static uint8_t type_of(const struct seam_sframe_builder *b,
+		       const struct row *rows, size_t num)
+{
+	uint8_t type = SEAM_SFRAME_FDE_DEFAULT;
+
+	for (size_t i = 0; i < num; i++)
+		if (b->forms.v[rows[i].form].type > type)
+			type = b->forms.v[rows[i].form].type;
+	return type;
+}
+
+static uint8_t *put_row(const struct seam_sframe_target *t, uint8_t *p,
+			uint32_t start, unsigned int start_log2,
+			const struct seam_sframe_form *form, uint8_t type)
+{
+	if (type != SEAM_SFRAME_FDE_DEFAULT)
+		return seam_sframe_put_row(t, p, start, start_log2, &form->rule,
+					   type);
+	if (t->is_big)
+		p = seam_sframe_put(t, p, start, (size_t)1 << start_log2);
+	else
+		p = (uint8_t *)memcpy(p, &start, 4) + (1u << start_log2);
+	memcpy(p, form->bytes, sizeof(form->bytes));
+	return p + form->len;
+}
+
 /* One descriptor: rows[0..num) of the current function. */
-static int put_fde(struct seam_sframe_builder *b,
-		   const struct seam_sframe_in_row *rows, size_t num,
-		   uint64_t start, uint32_t size, uint32_t base)
+static int put_fde(struct seam_sframe_builder *b, const struct row *rows,
+		   size_t num, uint64_t start, uint32_t size, uint32_t base)
 {
 	unsigned int log2 = addr_size_log2(size);
-	uint8_t type = seam_sframe_rows_type(&b->target, rows, num);
+	uint8_t type = type_of(b, rows, num);
 	struct entry entry = {start,
 			      size,
 			      (uint32_t)b->fres_len,
@@ -204,8 +248,8 @@ static int put_fde(struct seam_sframe_builder *b,
 		return r;
 	p = put_attr(b, b->fres + b->fres_len, &entry, type);
 	for (size_t i = 0; i < num; i++)
-		p = seam_sframe_put_row(&b->target, p, rows[i].off - base, log2,
-					&rows[i].rule, type);
+		p = put_row(&b->target, p, rows[i].off - base, log2,
+			    &b->forms.v[rows[i].form], type);
 	/* fre_off is 32 bits wide, with room for the next descriptor. */
 	if (p - b->fres > UINT32_MAX)
 		return -EFBIG;
@@ -216,7 +260,7 @@ static int put_fde(struct seam_sframe_builder *b,
 
 int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
 {
-	struct seam_sframe_in_row *rows = b->rows;
+	struct row *rows = b->rows;
 	size_t left = b->num_rows;
 	int r = 0;
 

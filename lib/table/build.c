@@ -16,6 +16,7 @@
 #include "cfi/cfi.h"
 #include "cfi/derive.h"
 #include "core/err.h"
+#include "core/sframe-format.h"
 #include "elf/entry.h"
 #include "elf/fail.h"
 #include "sframe/encode.h"
@@ -126,6 +127,7 @@ static int open_run(struct build *b, const struct seam_cfi_row *row)
 	struct seam_sframe_builder_func func = {
 		.start = address(b, row->start),
 		.signal = row->signal,
+		.pauth_b = row->key_b,
 	};
 	int r = seam_sframe_builder_begin(b->builder, &func);
 
@@ -134,6 +136,7 @@ static int open_run(struct build *b, const struct seam_cfi_row *row)
 	b->is_open = true;
 	b->func_start = row->func_start;
 	b->run_start = func.start;
+	b->run_end = func.start;
 	return 0;
 }
 
@@ -154,7 +157,8 @@ static int add_rule(struct build *b, const struct seam_cfi_row *row,
 	if (!r)
 		r = seam_sframe_builder_row(
 			b->builder, (uint32_t)(start - b->run_start), rule);
-	b->run_end = end;
+	if (!r)
+		b->run_end = end;
 	return r;
 }
 
@@ -418,12 +422,17 @@ static int build(const struct seam_elf *elf, bool is_kernel,
 		 struct seam_errinfo *reterr)
 {
 	struct seam_sframe_builder_totals totals;
+	const struct seam_cfi_arch *arch =
+		seam_cfi_arch_of(seam_elf_machine(elf), !seam_elf_is_le(elf));
 	struct build b;
 	int r;
 
 	r = init_build(&b, elf, is_kernel, reterr);
+	/* What no builder is for is refused with the CFI. */
 	if (!r)
-		r = seam_sframe_builder_new(
+		r = seam_sframe_builder_new_for(
+			SEAM_SFRAME_V3,
+			arch ? arch->abi : SEAM_SFRAME_ABI_AMD64,
 			is_kernel ? SEAM_SFRAME_ALLOW_ADD : 0, &b.builder);
 	if (!r)
 		r = convert(&b, reterr);
