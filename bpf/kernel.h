@@ -111,13 +111,20 @@ struct bpf_map {
 
 struct linux_binprm;
 
+struct hrtimer_cpu_base;
+
+struct hrtimer_clock_base {
+	struct hrtimer_cpu_base *cpu_base;
+};
+
 struct hrtimer {
-	void *function;
+	struct hrtimer_clock_base *base;
 };
 
 struct hw_perf_event {
 	struct hrtimer hrtimer;
 	int state;
+	uint64_t last_period;
 	uint64_t interrupts_seq, interrupts;
 };
 

@@ -32,6 +32,10 @@ const volatile uint32_t seam_stack_copy = 65536;
 /* The high part of our events' BPF cookies; the low is the event's number. */
 const volatile uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
 const volatile uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS];
+/* From a CPU's timers to its pointer to the interrupted registers; 0: not
+ * known. Both are per CPU, of which BPF gets addresses only where the kernel
+ * lists its data in kallsyms. */
+const volatile int64_t seam_irq_regs;
 
 /* Moves when a table is added or taken away: cached mappings are stale. */
 uint32_t seam_tables_generation;
@@ -193,8 +197,9 @@ struct sample_buffer {
 	uint64_t ips[SEAM_MAX_KERNEL];
 };
 
-/* A clock may tick while a tracepoint's sample is built. */
-enum buffer_slot { BUFFER_EVENT, BUFFER_TRACEPOINT, BUFFER_SLOTS };
+/* A clock may tick while a tracepoint's sample is built, or be blocked by
+ * another event's. */
+enum buffer_slot { BUFFER_EVENT, BUFFER_TRACEPOINT, BUFFER_TICK, BUFFER_SLOTS };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -63,25 +63,6 @@ int BPF_PROG(seam_expiry, struct hrtimer *timer)
 	return 0;
 }
 
-/* A tick that the kernel withheld from its event, and so from everybody. */
-SEC("tp_btf/hrtimer_expire_exit")
-int BPF_PROG(seam_expired, struct hrtimer *timer)
-{
-	const struct perf_event *event = event_of(timer);
-	struct seam_cpu_state *cpu = cpu_state();
-
-	if (!cpu || cpu->tick.timer != (uint64_t)timer)
-		return 0;
-	cpu->tick.timer = 0;
-	if (cpu->event_runs[event_number(event)] != cpu->tick.runs ||
-	    !tick_withheld(&cpu->tick, event))
-		return 0;
-	count(SEAM_COUNT_WITHHELD);
-	if (is_watched(bpf_get_current_task_btf()))
-		count(SEAM_COUNT_WATCHED_WITHHELD);
-	return 0;
-}
-
 static __always_inline int sample_emit(void *ctx, struct sample_buffer *buf,
 				       bool kernel_stack)
 {
@@ -105,14 +86,15 @@ static __always_inline int sample_emit(void *ctx, struct sample_buffer *buf,
 /* What an event and a tracepoint have in common: one sample. */
 static __always_inline int take_sample(void *ctx, struct sample_buffer *buf,
 				       struct task_struct *task, uint32_t event,
-				       bool in_user)
+				       uint32_t flags)
 {
+	bool in_user = flags & SEAM_SAMPLE_USER;
 	struct element *el = NULL;
 
 	count(SEAM_COUNT_SAMPLES);
 	head_fill(&buf->sample.head, SEAM_WIRE_SAMPLE, task, 0);
 	buf->sample.event = event;
-	buf->sample.flags = in_user ? SEAM_SAMPLE_USER : 0;
+	buf->sample.flags = flags;
 	buf->sample.end = SEAM_NO_USER;
 	if (has_user(task)) {
 		count(SEAM_COUNT_WANTED);
@@ -148,7 +130,62 @@ int seam_event(struct bpf_perf_event_data *ctx)
 		return 0;
 	buf->sample.ip = ctx->regs.rip;
 	buf->sample.period = ctx->sample_period;
-	take_sample(ctx, buf, task, event, *cs & 3);
+	take_sample(ctx, buf, task, event, *cs & 3 ? SEAM_SAMPLE_USER : 0);
+	return 0;
+}
+
+/*
+ * The kernel leaves an event's program out, and says so nowhere, while on that
+ * CPU a map system call, a classic tracepoint's, a kprobe's or another event's
+ * program is at work. So the sample is taken here. Our frames come first in
+ * its kernel stack; the library takes them off.
+ */
+static __always_inline void take_blocked(void *ctx, struct hrtimer *timer,
+					 const struct perf_event *event)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct pt_regs___kernel *regs = tick_regs(timer);
+	uint32_t slot = BUFFER_TICK, nr = event_number(event);
+	struct sample_buffer *buf;
+	bool is_ours = is_watched(task);
+
+	count(SEAM_COUNT_BLOCKED);
+	count_event(nr, is_ours);
+	if (!is_ours) {
+		count(SEAM_COUNT_FILTERED);
+		return;
+	}
+	buf = bpf_map_lookup_elem(&sample_buffers, &slot);
+	if (!buf || !regs) {
+		count(SEAM_COUNT_LOST_SAMPLE);
+		return;
+	}
+	buf->sample.ip = regs->ip;
+	buf->sample.period = event->hw.last_period;
+	take_sample(ctx, buf, task, nr,
+		    regs->cs & 3 ? SEAM_SAMPLE_USER : SEAM_SAMPLE_BLOCKED);
+}
+
+/* A tick whose event program did not run. */
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(seam_expired, struct hrtimer *timer)
+{
+	const struct perf_event *event = event_of(timer);
+	struct seam_cpu_state *cpu = cpu_state();
+
+	if (!cpu || cpu->tick.timer != (uint64_t)timer)
+		return 0;
+	cpu->tick.timer = 0;
+	if (cpu->event_runs[event_number(event)] != cpu->tick.runs ||
+	    !cpu->tick.live)
+		return 0;
+	if (!tick_withheld(&cpu->tick, event)) {
+		take_blocked(ctx, timer, event);
+		return 0;
+	}
+	count(SEAM_COUNT_WITHHELD);
+	if (is_watched(bpf_get_current_task_btf()))
+		count(SEAM_COUNT_WATCHED_WITHHELD);
 	return 0;
 }
 
@@ -181,7 +218,7 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	buf->sample.ip = 0;
 	buf->sample.period = seam_tracepoint_period[event];
-	take_sample(ctx, buf, task, event, false);
+	take_sample(ctx, buf, task, event, 0);
 	return 0;
 }
 

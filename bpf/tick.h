@@ -50,8 +50,21 @@ static __always_inline void tick_begin(struct seam_tick *tick,
 static __always_inline bool tick_withheld(const struct seam_tick *tick,
 					  const struct perf_event *event)
 {
-	return tick->live && event->hw.interrupts_seq == tick->seq &&
+	return event->hw.interrupts_seq == tick->seq &&
 	       event->hw.interrupts == tick->interrupts;
+}
+
+/* What the timer interrupted, or NULL. */
+static __always_inline const struct pt_regs___kernel *
+tick_regs(struct hrtimer *timer)
+{
+	const char *bases = (const char *)timer->base->cpu_base;
+	uint64_t regs;
+
+	if (!seam_irq_regs)
+		return NULL;
+	regs = *(const uint64_t *)bpf_rdonly_cast(bases + seam_irq_regs, 0);
+	return regs ? VIEW(struct pt_regs___kernel, regs) : NULL;
 }
 
 #endif

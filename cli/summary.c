@@ -156,6 +156,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		size_t offset;
 	} all[] = {
 #define COUNT(field) {#field, offsetof(struct seam_counts, field)}
+		COUNT(blocked),
 		COUNT(moved),
 		COUNT(own),
 		COUNT(refused),

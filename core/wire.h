@@ -35,6 +35,8 @@ enum seam_sample_flags {
 	SEAM_SAMPLE_USER = 1, /* taken in user mode: .ip is the user's */
 	SEAM_SAMPLE_OWN = 2, /* taken inside seam's own unwind */
 	SEAM_SAMPLE_TAIL = 4, /* in an exec or exit, its stack taken before */
+	SEAM_SAMPLE_BLOCKED = 8, /* of a blocked tick: what comes before .ip in
+				  * the kernel's frames is the way to us */
 };
 
 struct seam_wire_sample {
@@ -126,6 +128,7 @@ enum seam_count {
 	SEAM_COUNT_WATCHED_EXPIRIES, /* likewise */
 	SEAM_COUNT_WITHHELD, /* expiries the kernel made no event of */
 	SEAM_COUNT_WATCHED_WITHHELD, /* likewise */
+	SEAM_COUNT_BLOCKED, /* events whose program was kept from running */
 	SEAM_COUNT_FILTERED, /* not a watched task */
 	SEAM_COUNT_SAMPLES, /* of watched tasks */
 	SEAM_COUNT_WANTED, /* of those, that want a user half */

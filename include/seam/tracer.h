@@ -116,6 +116,9 @@ struct seam_counts {
 	/* Of the expected: ticks of clocks that the kernel made no event of,
 	 * all of them and those of the client's tasks. */
 	uint64_t withheld, withheld_watched;
+	/* Ticks that met another BPF program or a map call at work, so that
+	 * the kernel left the event program out: sampled all the same. */
+	uint64_t blocked;
 	uint64_t samples; /* of the client's tasks */
 	uint64_t wanted; /* of those, that want a user half */
 	uint64_t own; /* taken inside seam's own unwind: not given */

@@ -10,6 +10,7 @@
 #include "seam.skel.h"
 
 #define TASK_PROGRAMS 7
+#define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
 struct seam_kernel {
 	struct seam_bpf *skel;
@@ -25,5 +26,9 @@ struct seam_kernel {
 	seam_record_fn *fn;
 	void *fn_ctx;
 };
+
+/* From a CPU's timers to its pointer to the interrupted registers, in bytes;
+ * 0: this BTF does not say. */
+int64_t seam_kernel_irq_regs(const struct btf *btf);
 
 #endif

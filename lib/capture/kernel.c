@@ -29,24 +29,8 @@
 #define ARENA_ADDR (1ULL << 45)
 #endif
 
-#define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
-
-const char *seam_kernel_task_work(const struct btf *btf)
-{
-	/* From 7.2 on both are there, but _impl then only describes the
-	 * other's implicit argument and cannot be called. */
-	static const char *const names[] = {
-		"bpf_task_work_schedule_resume",
-		TASK_WORK_IMPL, /* Linux 6.18 to 7.1 */
-	};
-
-	for (size_t i = 0; i < 2; i++)
-		if (btf__find_by_name_kind(btf, names[i], BTF_KIND_FUNC) >= 0)
-			return names[i];
-	return NULL;
-}
-
-static int find_task_work(bool *ret_impl, struct seam_errinfo *reterr)
+static int read_btf(bool *ret_impl, int64_t *ret_irq_regs,
+		    struct seam_errinfo *reterr)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const char *name;
@@ -56,6 +40,7 @@ static int find_task_work(bool *ret_impl, struct seam_errinfo *reterr)
 			reterr, -ENOTSUP,
 			"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
 	name = seam_kernel_task_work(btf);
+	*ret_irq_regs = seam_kernel_irq_regs(btf);
 	btf__free(btf);
 	if (!name)
 		return seam_fail(
@@ -203,6 +188,7 @@ static bool is_pid_namespace_first(void)
 static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		struct seam_errinfo *reterr)
 {
+	int64_t irq_regs = 0;
 	bool impl = false;
 	int err;
 
@@ -212,7 +198,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 				 "whose numbers of tasks the kernel side does "
 				 "not know: run seam outside, or with the "
 				 "host's (docker run --pid=host)");
-	err = find_task_work(&impl, reterr);
+	err = read_btf(&impl, &irq_regs, reterr);
 	if (err)
 		return err;
 	err = open_object(k, impl);
@@ -220,6 +206,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		return seam_fail(reterr, err,
 				 "the BPF object cannot be opened (%s)",
 				 strerror(-err));
+	k->skel->rodata->seam_irq_regs = irq_regs;
 	err = configure(k, opts);
 	if (!err)
 		err = seam_bpf__load(k->skel);

@@ -129,6 +129,18 @@ static void strip_tracepoint(struct seam_session *s, struct seam_sample *sample)
 		sample->ip = sample->kernel_ips[0];
 }
 
+/* From the frame that the timer interrupted on. */
+static void strip_tick(struct seam_sample *sample,
+		       const struct seam_wire_sample *rec)
+{
+	size_t i = 0;
+
+	while (i < rec->nr && rec->ips[i] != rec->ip)
+		i++;
+	sample->kernel_ips = i < rec->nr ? rec->ips + i : &rec->ip;
+	sample->n_kernel = i < rec->nr ? rec->nr - i : 1;
+}
+
 static void give_sample(struct seam_session *s,
 			const struct seam_wire_sample *rec, size_t size)
 {
@@ -157,6 +169,8 @@ static void give_sample(struct seam_session *s,
 	sample.kernel_ips = rec->ips;
 	if (s->events[rec->event].is_tracepoint)
 		strip_tracepoint(s, &sample);
+	if (rec->flags & SEAM_SAMPLE_BLOCKED)
+		strip_tick(&sample, rec);
 	if (!sample.n_kernel)
 		sample.kernel_ips = NULL;
 	s->client.on_sample(s->client.ctx, &sample);
@@ -270,6 +284,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->expected_watched = expected_watched(s, &k);
 	ret->withheld = k.count[SEAM_COUNT_WITHHELD];
 	ret->withheld_watched = k.count[SEAM_COUNT_WATCHED_WITHHELD];
+	ret->blocked = k.count[SEAM_COUNT_BLOCKED];
 	ret->samples = k.count[SEAM_COUNT_SAMPLES];
 	ret->wanted = k.count[SEAM_COUNT_WANTED];
 	ret->own = s->own;

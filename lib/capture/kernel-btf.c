@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* What the running kernel's own BTF says of it. */
+#include <bpf/btf.h>
+#include <string.h>
+
+#include "capture/kernel-priv.h"
+
+const char *seam_kernel_task_work(const struct btf *btf)
+{
+	/* From 7.2 on both are there, but _impl then only describes the
+	 * other's implicit argument and cannot be called. */
+	static const char *const names[] = {
+		"bpf_task_work_schedule_resume",
+		TASK_WORK_IMPL, /* Linux 6.18 to 7.1 */
+	};
+
+	for (size_t i = 0; i < 2; i++)
+		if (btf__find_by_name_kind(btf, names[i], BTF_KIND_FUNC) >= 0)
+			return names[i];
+	return NULL;
+}
+
+/* Where a variable lies in a section, or -1. */
+static int64_t variable_offset(const struct btf *btf,
+			       const struct btf_type *section, const char *name)
+{
+	const struct btf_var_secinfo *var = btf_var_secinfos(section);
+
+	for (unsigned i = 0; i < btf_vlen(section); i++, var++) {
+		const struct btf_type *t = btf__type_by_id(btf, var->type);
+
+		if (t && !strcmp(btf__name_by_offset(btf, t->name_off), name))
+			return var->offset;
+	}
+	return -1;
+}
+
+int64_t seam_kernel_irq_regs(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
+	const struct btf_type *section;
+	int64_t timers, regs;
+
+	if (id < 0)
+		return 0;
+	section = btf__type_by_id(btf, (uint32_t)id);
+	timers = variable_offset(btf, section, "hrtimer_bases");
+	regs = variable_offset(btf, section, "__irq_regs");
+	return timers < 0 || regs < 0 ? 0 : regs - timers;
+}
