@@ -283,7 +283,8 @@ static int check_blocks(const struct seam_sframe_verify *v,
 	if (v->sf.version == SEAM_SFRAME_V1)
 		return 0; /* has no size of blocks */
 	if (!(f->info & SEAM_SFRAME_INFO_PCMASK)) {
-		if (f->rep_size)
+		/* ld of binutils 2.44 gives PLT0 the size of its stubs. */
+		if (f->rep_size && v->sf.version != SEAM_SFRAME_V2)
 			return seam_sframe_refuse(
 				v, SEAM_SFRAME_FUNC, at->rep_size,
 				"a function without blocks has a block size");

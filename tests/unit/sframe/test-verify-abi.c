@@ -54,7 +54,7 @@ static const struct sample samples[] = {
 	 FUNC, 28 + 17},
 	{"V2 block size", 2, AMD64, 0x10, 0, 65, 1, 3, {0, 3, 8},
 	 FUNC, 28 + 17},
-	{"V2 no blocks", 2, AMD64, 0, 0, 16, 1, 3, {0, 3, 8}, FUNC, 28 + 17},
+	{"V2 no blocks", 2, AMD64, 0, 0, 16, 1, 3, {0, 3, 8}, 0, 0},
 	{"V1 row past function", 1, AMD64, 0, 0, 0, 2, 6,
 	 {0, 3, 8, 65, 3, 16}, ROW, ROWS1 + 3},
 	{"V1 row at its end", 1, AMD64, 0, 0, 0, 2, 6,
