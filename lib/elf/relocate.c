@@ -97,7 +97,8 @@ static bool symbol_value(const struct seam_elf *elf, uint32_t symtab,
 	shndx = symbol_section(elf, symtab, sym, (uint16_t)shndx);
 	if (shndx == SHN_UNDEF || shndx >= elf->num_sections ||
 	    !(elf->sections[shndx].flags & SHF_ALLOC) ||
-	    !elf->sections[shndx].has_bytes)
+	    (!elf->sections[shndx].has_bytes &&
+	     elf->sections[shndx].type != SHT_NOBITS))
 		return false;
 	*ret += elf->sections[shndx].bytes.svma;
 	return true;

@@ -9,6 +9,8 @@
 
 /* Of what is aligned further apart nothing here depends. */
 #define ALIGN_MAX 65536
+/* Nor on where a larger one ends: sums of sizes must not wrap. */
+#define NOBITS_MAX (UINT64_C(1) << 32)
 
 static void read_section(struct seam_elf *elf, const GElf_Shdr *sh,
 			 const char *name)
@@ -30,27 +32,30 @@ static void read_section(struct seam_elf *elf, const GElf_Shdr *sh,
 	s->bytes.off = sh->sh_offset;
 }
 
-/* Gives an allocated section of a relocatable file an address. */
-static void lay_out(struct seam_elf *elf, uint64_t align, uint64_t *at)
+/* Gives an allocated section of a relocatable file an address; one without
+ * bytes in the file as well, which symbols may be in. */
+static void lay_out(struct seam_elf *elf, const GElf_Shdr *sh, uint64_t *at)
 {
 	struct seam_elf_shdr *s = &elf->sections[elf->num_sections - 1];
+	bool is_nobits = s->type == SHT_NOBITS && sh->sh_size <= NOBITS_MAX;
+	uint64_t align = sh->sh_addralign;
 
-	if (!(s->flags & SHF_ALLOC) || !s->has_bytes)
+	if (!(s->flags & SHF_ALLOC) || (!s->has_bytes && !is_nobits))
 		return;
 	if (align > 1 && align <= ALIGN_MAX && !(align & (align - 1)))
 		*at = (*at + align - 1) & -align;
 	s->bytes.svma = *at;
-	if (!s->bytes.size)
+	if (!sh->sh_size)
 		return;
 	elf->segments[elf->num_segments++] = (struct seam_elf_segment){
 		.svma = *at,
 		.off = s->bytes.off,
 		.filesz = s->bytes.size,
-		.memsz = s->bytes.size,
+		.memsz = sh->sh_size,
 		.flags = PF_R | (s->flags & SHF_EXECINSTR ? PF_X : 0) |
 			 (s->flags & SHF_WRITE ? PF_W : 0),
 	};
-	*at += s->bytes.size;
+	*at += sh->sh_size;
 }
 
 /* Section headers are for tools, not for running: a file whose section
@@ -76,7 +81,7 @@ int seam_elf_read_sections(struct seam_elf *elf)
 		read_section(elf, &sh,
 			     elf_strptr(elf->libelf, strndx, sh.sh_name));
 		if (is_rel)
-			lay_out(elf, sh.sh_addralign, &at);
+			lay_out(elf, &sh, &at);
 	}
 	return 0;
 }

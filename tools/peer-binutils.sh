@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# Brings the binutils of another suite of Debian, for x86-64, aarch64 and
+# s390x, with the libraries they need, into a private folder. Prints the
+# folder of wrappers that run them on this machine: as, ld, objdump, readelf,
+# objcopy and strip, and the same behind aarch64-linux-gnu- and
+# s390x-linux-gnu-.
+#
+#   tools/peer-binutils.sh SUITE            fetch if absent, print the folder
+#   tools/peer-binutils.sh --where SUITE    fetch nothing (77 if absent)
+#
+# SFrame by what the assembler writes: bookworm version 1, trixie version 2,
+# sid version 3. As in peers.sh, nothing of the system is changed. Folder:
+# binutils-SUITE in $SEAM_PEERS, else in /var/cache/seam-peers as root, else
+# in $XDG_CACHE_HOME/seam-peers. Exit 77, with the reason, if not to be had.
+set -eu
+
+where_only=
+if [ "${1:-}" = --where ]; then
+	where_only=1
+	shift
+fi
+suite=${1:-sid}
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/private-apt.sh"
+
+base=$(private_folder)/binutils-$suite
+done_mark=$base/done
+targets='x86_64 aarch64 s390x'
+programs='as ld objdump readelf objcopy strip'
+
+cannot() {
+	echo "peer-binutils: no binutils of $suite: $*" >&2
+	exit 77
+}
+
+has_binutils() {
+	[ -f "$done_mark" ] && "$base/bin/as" --version >/dev/null 2>&1
+}
+
+# The suite's own loader and libraries; gas and ld look for nothing else.
+write_wrapper() {
+	cat >"$base/bin/$1" <<-WRAPPER
+	#!/bin/sh
+	lib=$root/usr/lib/x86_64-linux-gnu
+	exec "\$lib/ld-linux-x86-64.so.2" --library-path "\$lib" \\
+		"$root/usr/bin/$2" "\$@"
+	WRAPPER
+	chmod 755 "$base/bin/$1"
+}
+
+write_wrappers() {
+	mkdir -p "$base/bin"
+	for target in $targets; do
+		for program in $programs; do
+			name=$target-linux-gnu-$program
+			[ "$target" = x86_64 ] && short=$program || short=$name
+			write_wrapper "$short" "$name"
+		done
+	done
+}
+
+fetch() {
+	[ "$(uname -m)" = x86_64 ] || cannot "only x86-64 is supported yet"
+	private_apt_init "$base" "$suite"
+	echo "peer-binutils: reading $suite from $mirror" >&2
+	private_apt update >&2 || cannot "apt could not read the package lists"
+	version=$(private_apt_version binutils)
+	[ -n "$version" ] || cannot "the suite has none"
+	echo "peer-binutils: fetching binutils $version" >&2
+	private_apt --download-only install binutils \
+		binutils-aarch64-linux-gnu binutils-s390x-linux-gnu >&2 ||
+		cannot "apt could not fetch the packages"
+	root=$base/root
+	private_apt_unpack "$root.new"
+	rm -rf "$root"
+	mv "$root.new" "$root"
+	write_wrappers
+	"$base/bin/as" --version >/dev/null || cannot "its gas does not run"
+	echo "$version" >"$done_mark"
+}
+
+if [ -n "$where_only" ]; then
+	has_binutils || cannot "not fetched"
+	echo "$base/bin"
+	exit 0
+fi
+
+mkdir -p "$base" 2>/dev/null || cannot "$base cannot be made"
+base=$(cd "$base" && pwd)
+# One fetch at a time: others wait for it and then find it done.
+exec 9>"$base/lock"
+flock 9
+has_binutils || fetch
+echo "$base/bin"
