@@ -52,7 +52,9 @@ fi
 for name in $commands; do
 	page=man/seam-$name.1
 	code=cli/cmd-$name.c
-	[ ! -f "cli/$name-options.c" ] || code="$code cli/$name-options.c"
+	for file in "cli/$name"-*.c; do
+		[ ! -f "$file" ] || code="$code $file"
+	done
 	! grep -qs INPUT_OPTIONS "cli/cmd-$name.c" || code="$code cli/input.h"
 	check "seam $name has a man page" test -s "$page"
 	[ -s "$page" ] || continue

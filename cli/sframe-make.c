@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* seam sframe make: a file with a section made of its CFI. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/replace.h"
+#include "cli/input.h"
+#include "cli/sframe.h"
+#include "table/into-elf.h"
+
+static const char help[] =
+	"usage: seam sframe make FILE -o OUT\n"
+	"       seam sframe make FILE --in-place\n"
+	"       seam sframe make FILE --detached -o OUT\n\n"
+	"Makes SFrame version 3 of the CFI of an executable or a shared\n"
+	"library, and writes the file with it: a section .sframe, loaded, "
+	"with\n"
+	"a program header PT_GNU_SFRAME. One that is there is replaced.\n\n"
+	"  -o, --output OUT    where to; not FILE itself\n"
+	"      --in-place      write over FILE\n"
+	"      --detached      the section alone, as it would be at address 0\n"
+	"      --json          what was made, as one JSON object\n"
+	"  -h, --help          this text\n\n"
+	"OUT is there whole or not at all, with FILE's permissions.\n";
+
+enum { OPT_IN_PLACE = 256, OPT_DETACHED };
+
+static const struct option options[] = {
+	{"output", required_argument, NULL, 'o'},
+	{"in-place", no_argument, NULL, OPT_IN_PLACE},
+	{"detached", no_argument, NULL, OPT_DETACHED},
+	{"json", no_argument, NULL, SFRAME_OPT_JSON},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+struct make {
+	const char *out;
+	bool in_place, detached, json;
+};
+
+static int take(void *ctx, int option)
+{
+	struct make *m = ctx;
+
+	if (option == 'o')
+		m->out = optarg;
+	else if (option == OPT_IN_PLACE)
+		m->in_place = true;
+	else
+		m->detached = true;
+	return 0;
+}
+
+/* Said on stderr. */
+static int check_usage(struct make *m, const char *path)
+{
+	if (m->in_place && (m->out || m->detached)) {
+		fputs("seam sframe make: --in-place goes with neither -o nor "
+		      "--detached\n",
+		      stderr);
+		return -1;
+	}
+	if (!m->in_place && !m->out) {
+		fputs("seam sframe make: where to? -o OUT, or --in-place\n",
+		      stderr);
+		return -1;
+	}
+	if (m->in_place)
+		m->out = path;
+	return 0;
+}
+
+static bool is_same(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !stat(path, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static int write_detached(const struct seam_elf *elf, int fd,
+			  struct seam_table_in_elf *ret,
+			  struct seam_errinfo *err)
+{
+	uint8_t *bytes;
+	size_t size, done = 0;
+	int rc = seam_table_build(elf, &bytes, &size, &ret->stats, err);
+
+	if (rc)
+		return rc;
+	while (!rc && done < size) {
+		ssize_t n = write(fd, bytes + done, size - done);
+
+		if (n < 0)
+			rc = -errno;
+		else
+			done += (size_t)n;
+	}
+	ret->size = size;
+	free(bytes);
+	return rc;
+}
+
+static void print_made(const struct make *m, const struct seam_table_in_elf *in)
+{
+	const struct seam_table_stats *s = &in->stats;
+
+	if (m->json)
+		printf("{\"address\":%llu,\"size\":%llu,\"in_place\":%s,"
+		       "\"functions\":%llu,\"rows\":%llu,\"code_bytes\":%llu,"
+		       "\"hole_bytes\":%llu}\n",
+		       (unsigned long long)in->svma,
+		       (unsigned long long)in->size,
+		       in->in_place ? "true" : "false",
+		       (unsigned long long)s->functions,
+		       (unsigned long long)s->rows,
+		       (unsigned long long)s->code_bytes,
+		       (unsigned long long)s->hole_bytes);
+	else
+		printf("%s: %llu functions, %llu rows, %llu bytes at 0x%llx\n",
+		       m->out, (unsigned long long)s->functions,
+		       (unsigned long long)s->rows,
+		       (unsigned long long)in->size,
+		       (unsigned long long)in->svma);
+}
+
+static int make(const struct make *m, struct sframe_input *in)
+{
+	struct seam_table_in_elf made = {0};
+	struct seam_errinfo err = {0};
+	struct seam_replace r;
+	int rc = seam_replace_begin(m->out, &r);
+
+	if (rc)
+		return sframe_complain(m->out, rc, NULL);
+	if (m->detached)
+		rc = write_detached(in->elf, r.fd, &made, &err);
+	else
+		rc = seam_table_into_elf(in->elf, r.fd, &made, &err);
+	if (rc) {
+		seam_replace_abort(&r);
+		return sframe_complain(in->path, rc, &err);
+	}
+	rc = seam_replace_commit(&r, m->detached ? -1 : in->fd);
+	if (rc)
+		return sframe_complain(m->out, rc, NULL);
+	print_made(m, &made);
+	return 0;
+}
+
+int sframe_make(int argc, char **argv)
+{
+	struct make m = {0};
+	const struct sframe_options o = {.verb = "make",
+					 .help = help,
+					 .options = options,
+					 .take = take,
+					 .ctx = &m,
+					 .one_file = true,
+					 .has_out = true};
+	struct sframe_input in;
+	int status = sframe_parse(&o, argc, argv, &m.json), rc;
+
+	if (status)
+		return status < 0 ? 0 : status;
+	if (check_usage(&m, argv[optind]))
+		return 2;
+	if (sframe_input_open(&in, argv[optind], false))
+		return 1;
+	if (!m.in_place && is_same(in.fd, m.out)) {
+		fprintf(stderr,
+			"seam: %s: the same file as %s; --in-place writes "
+			"over it\n",
+			m.out, in.path);
+		rc = -1;
+	} else {
+		rc = make(&m, &in);
+	}
+	sframe_input_close(&in);
+	return input_finish() || rc ? 1 : 0;
+}

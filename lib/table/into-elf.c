@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "table/into-elf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cfi/cfi.h"
+#include "core/err.h"
+#include "elf/add-section.h"
+#include "elf/fail.h"
+#include "sframe/rebase.h"
+#include "sframe/verify.h"
+
+static const struct seam_elf_new_section section = {
+	.name = ".sframe",
+	.sh_type = 0x6ffffff4, /* SHT_GNU_SFRAME */
+	.p_type = 0x6474e554, /* PT_GNU_SFRAME */
+};
+
+static int no_rules(struct seam_errinfo *reterr)
+{
+	seam_elf_fail(reterr, SEAM_ELF_NO_CFI, 0, "",
+		      "no function of the file has CFI that makes a rule");
+	return -ENOENT;
+}
+
+/* Moves the table to its place, and sees that Linux would take it there. */
+static int check(const struct seam_elf *elf, uint8_t *bytes, size_t size,
+		 uint64_t svma, struct seam_errinfo *reterr)
+{
+	const struct seam_sframe_limits limits = {
+		.flags = SEAM_SFRAME_VERIFY_LOADER,
+		.abi = seam_cfi_arch_of(seam_elf_machine(elf),
+					!seam_elf_is_le(elf))
+			       ->abi,
+		.section_addr = svma,
+	};
+	int rc = seam_sframe_rebase(bytes, size, 0, svma);
+
+	return rc ? rc : seam_sframe_verify(bytes, size, &limits, reterr);
+}
+
+int seam_table_into_elf(const struct seam_elf *elf, int fd,
+			struct seam_table_in_elf *ret,
+			struct seam_errinfo *reterr)
+{
+	struct seam_table_in_elf in = {0};
+	struct seam_elf_add *add = NULL;
+	uint8_t *bytes = NULL;
+	size_t size;
+	int rc = seam_table_build(elf, &bytes, &size, &in.stats, reterr);
+
+	/* Loaders refuse a table of nothing. */
+	if (rc == -ENOENT || (!rc && !in.stats.functions))
+		rc = no_rules(reterr);
+	if (!rc)
+		rc = seam_elf_add_plan(elf, &section, size, &add, reterr);
+	if (rc)
+		goto out;
+	in.svma = seam_elf_add_svma(add);
+	in.size = size;
+	in.in_place = seam_elf_add_in_place(add);
+	rc = check(elf, bytes, size, in.svma, reterr);
+	if (!rc)
+		rc = seam_elf_add_write(add, bytes, fd);
+	if (!rc)
+		*ret = in;
+out:
+	seam_elf_add_free(add);
+	free(bytes);
+	return rc;
+}

@@ -1,0 +1,280 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# sframe-make.sh SEAM
+# Description: executables and libraries of every kind that got an SFrame
+# section run as before, show it to readelf, and keep all else; what could
+# not run as before is refused with its reason and nothing written.
+. "$(dirname "$0")/../../tools/tap.sh"
+seam=$1
+here=$(cd "$(dirname "$0")" && pwd)
+golden=$here/../golden/sframe
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+sid=$("$here/../../tools/peer-binutils.sh" --where sid 2>/dev/null) || sid=
+
+# refused WORDS FILE: one line of reason, and no file.
+refused() {
+	"$seam" sframe make "$2" -o "$dir/refused" >"$dir/out" 2>"$dir/err"
+	status=$?
+	[ "$status" = 1 ] && [ ! -s "$dir/out" ] &&
+		[ "$(wc -l <"$dir/err")" = 1 ] && [ ! -e "$dir/refused" ] &&
+		grep -q -- "$1" "$dir/err" && return
+	echo "exit status $status, wanted 1 and '$1'"
+	cat "$dir/out" "$dir/err"
+	return 1
+}
+
+# clean FILE: readelf has nothing to say against it; one segment, one section,
+# at one place, loaded; and check finds nothing.
+clean() {
+	readelf -lSW "$1" >"$dir/readelf" 2>"$dir/err" || return
+	[ ! -s "$dir/err" ] || { cat "$dir/err"; return 1; }
+	python3 - "$dir/readelf" "$seam" "$1" <<'END'
+import re, subprocess, sys
+text = open(sys.argv[1]).read()
+segments = re.findall(r"^  (LOOS\+0x474e554|GNU_SFRAME) +0x(\w+) 0x(\w+) "
+                      r"0x\w+ 0x(\w+) 0x\w+ R +0x8$", text, re.M)
+assert len(segments) == 1, text
+off, svma, size = (int(x, 16) for x in segments[0][1:])
+section = re.search(r"\.sframe +(\S+) +(\w+) (\w+) (\w+) 00 +A +0 +0 +8$",
+                    text, re.M)
+if section:
+    assert section[1] in ("LOOS+0xffffff4", "GNU_SFRAME"), section[1]
+    assert [int(x, 16) for x in section.groups()[1:]] == [svma, off, size]
+loads = [[int(x, 16) for x in m] for m in re.findall(
+    r"^  LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x(\w+) ", text, re.M)]
+assert loads == sorted(loads, key=lambda l: l[1]), loads
+assert [l for l in loads if l[1] <= svma and svma + size <= l[1] + l[2]
+        and svma - l[1] == off - l[0]], (loads, segments)
+done = subprocess.run([sys.argv[2], "sframe", "check", sys.argv[3]],
+                      text=True, capture_output=True)
+assert done.stdout == f"{sys.argv[3]}: well\n", done.stdout
+END
+}
+
+# same_elsewhere OLD NEW: all bytes of OLD are where they were, but for the
+# ELF header.
+same_elsewhere() {
+	size=$(($(stat -c %s "$1") - 64))
+	cmp -i 64 -n $size "$1" "$2"
+}
+
+# binutils_read FILE: objdump of the newest binutils, where it is at hand,
+# prints what dump prints.
+binutils_read() {
+	[ -n "$sid" ] || return 0
+	"$sid/objdump" --sframe "$1" >"$dir/theirs" &&
+		"$seam" sframe dump "$1" >"$dir/ours" &&
+		cmp "$dir/ours" "$dir/theirs"
+}
+
+# build NAME FLAG...
+build() {
+	name=$1
+	shift
+	"${CXX:-g++}" -O1 "$@" "$here/sframe-prog.cc" -o "$dir/$name"
+}
+
+runs() {
+	name=$1
+	"$dir/$name" >"$dir/before"
+	[ $? = 7 ] || return
+	"$seam" sframe make "$dir/$name" -o "$dir/$name.sf" >"$dir/said" ||
+		return
+	"$dir/$name.sf" >"$dir/after"
+	[ $? = 7 ] || return
+	echo 'sframe 0503dee2' | cat "$dir/before" - | cmp - "$dir/after" &&
+		clean "$dir/$name.sf" &&
+		same_elsewhere "$dir/$name" "$dir/$name.sf" || return
+	# Once more, to the same bytes.
+	"$seam" sframe make "$dir/$name.sf" -o "$dir/again" >"$dir/said" &&
+		cmp "$dir/$name.sf" "$dir/again" || return
+	[ "$name" = bare ] || binutils_read "$dir/$name.sf"
+}
+
+kind() {
+	if build "$@" 2>"$dir/err"; then
+		check "a $1 program runs" runs "$1"
+	else
+		skip "a $1 program runs" "it cannot be linked here"
+	fi
+}
+
+no_section_headers() {
+	python3 - "$dir/pie" "$dir/bare" <<'END'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+phoff, = struct.unpack_from("<Q", data, 32)
+end = 0
+for i in range(struct.unpack_from("<H", data, 56)[0]):
+    kind, _, off, _, _, size = struct.unpack_from("<IIQQQQ", data,
+                                                  phoff + 56 * i)
+    if kind == 1:
+        end = max(end, off + size)
+struct.pack_into("<Q", data, 40, 0)
+struct.pack_into("<HH", data, 60, 0, 0)
+open(sys.argv[2], "wb").write(data[:end])
+END
+	chmod 755 "$dir/bare"
+	runs bare
+}
+
+# The whole of what a program loads, the loader included.
+libraries() {
+	mkdir "$dir/lib"
+	for file in $(ldd "$dir/pie" | grep -o '/[^ ]*'); do
+		"$seam" sframe make "$file" -o "$dir/lib/$(basename "$file")" \
+			>"$dir/said" || return
+		clean "$dir/lib/$(basename "$file")" || return
+	done
+	loader=$(basename "$(readelf -lW "$dir/pie" |
+		sed -n 's/.*interpreter: \(.*\)]/\1/p')")
+	"$dir/lib/$loader" --library-path "$dir/lib" "$dir/pie.sf" \
+		>"$dir/after"
+	[ $? = 7 ] && LD_LIBRARY_PATH=$dir/lib ldd "$dir/pie.sf" |
+		grep -q "$dir/lib/libstdc++" || return
+	[ "$(grep -c '^sframe 0503dee2$' "$dir/after")" = \
+		$(($(find "$dir/lib" -type f | wc -l) + 1)) ] ||
+		{ cat "$dir/after"; return 1; }
+}
+
+large() {
+	big=$("${CXX:-g++}" -print-prog-name=cc1plus)
+	"$seam" sframe make "$big" -o "$dir/cc1plus" >"$dir/said" &&
+		same_elsewhere "$big" "$dir/cc1plus" &&
+		clean "$dir/cc1plus" || return
+	echo 'int f(int x) { try { throw x; } catch (int y) { return y; } }' \
+		>"$dir/a.cc"
+	"$big" -quiet -O2 "$dir/a.cc" -o "$dir/a.s" &&
+		"$dir/cc1plus" -quiet -O2 "$dir/a.cc" -o "$dir/b.s" &&
+		cmp "$dir/a.s" "$dir/b.s"
+}
+
+# A linker's section gives way where it is: the table is no larger.
+over_linkers() {
+	for name in amd64-so.so amd64-ibt.so amd64-pie.exe; do
+		"$seam" sframe make --json "$golden/v3/$name" -o "$dir/$name" \
+			>"$dir/said" && clean "$dir/$name" &&
+			binutils_read "$dir/$name" &&
+			grep -q '"in_place":true' "$dir/said" || return
+	done
+	"$seam" sframe stat --json "$dir/amd64-ibt.so" | grep -q '"differ":0'
+}
+
+detached() {
+	"$seam" sframe make --detached "$dir/pie" -o "$dir/pie.sframe" \
+		>"$dir/said" || return
+	python3 - "$seam" "$dir/pie.sf" "$dir/pie.sframe" <<'END'
+import json, os, subprocess, sys
+inside, alone = (json.loads(subprocess.run(
+    [sys.argv[1], "sframe", "dump", "--json", path], check=True,
+    capture_output=True).stdout) for path in sys.argv[2:])
+assert inside["functions"] == alone["functions"]
+assert inside["address"] and not alone["address"]
+assert alone["size"] == os.path.getsize(sys.argv[3])
+END
+}
+
+mode_kept() {
+	cp "$dir/pie" "$dir/mode" && chmod 4710 "$dir/mode" &&
+		ln "$dir/mode" "$dir/link" && "$seam" sframe make \
+			"$dir/mode" -o "$dir/mode2" >"$dir/said" &&
+		[ "$(stat -c %a "$dir/mode2")" = 4710 ] &&
+		cmp "$dir/mode2" "$dir/pie.sf" &&
+		"$seam" sframe make --in-place "$dir/mode" >"$dir/said" &&
+		[ "$(stat -c %a "$dir/mode")" = 4710 ] &&
+		cmp "$dir/mode" "$dir/pie.sf" && cmp "$dir/link" "$dir/pie"
+}
+
+not_over_input() {
+	cp "$dir/pie" "$dir/input"
+	ln -s input "$dir/symlink"
+	for out in "$dir/input" "$dir/symlink" "$dir/../$(basename \
+		"$dir")/input"; do
+		"$seam" sframe make "$dir/input" -o "$out" 2>"$dir/err"
+		[ $? = 1 ] && grep -q -- '--in-place' "$dir/err" || return
+	done
+	cmp "$dir/input" "$dir/pie" || return
+	"$seam" sframe make "$dir/input" -o "$dir/none/x" 2>"$dir/err"
+	[ $? = 1 ] && grep -q 'none/x: No such file' "$dir/err" || return
+	"$seam" sframe make "$dir/input" -o "$dir" 2>"$dir/err"
+	[ $? = 1 ] && grep -q 'Is a directory' "$dir/err" || return
+	# No half-written file stays behind, either.
+	[ -z "$(find "$dir" -name '*.??????' -newer "$dir/input" -type f)" ]
+}
+
+# patch NAME PYTHON: a copy of the program in which the headers say otherwise.
+patch() {
+	python3 - "$dir/pie" "$dir/$1" "$2" <<'END'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+phoff, = struct.unpack_from("<Q", data, 32)
+num, = struct.unpack_from("<H", data, 56)
+loads = [phoff + 56 * i for i in range(num)
+         if struct.unpack_from("<I", data, phoff + 56 * i)[0] == 1]
+
+
+def get(form, at):
+    return struct.unpack_from(form, data, at)[0]
+
+
+def put(form, at, value):
+    struct.pack_into(form, data, at, value)
+
+
+exec(sys.argv[3])
+open(sys.argv[2], "wb").write(data)
+END
+}
+
+refusals() {
+	{ cat "$dir/pie"; echo payload; } >"$dir/payload"
+	refused 'offset 0x[0-9a-f]*: bytes follow that no header' \
+		"$dir/payload" &&
+	refused 'relocatable' "$golden/v3/amd64-plain.o" || return
+	patch order 'a, b = loads[1:3]
+data[a:a + 56], data[b:b + 56] = data[b:b + 56], data[a:a + 56]'
+	patch huge 'put("<Q", loads[-1] + 40, 4 << 30)'
+	patch prelinked 'dyn = [phoff + 56 * i for i in range(num)
+       if get("<I", phoff + 56 * i) == 2][0]
+at = get("<Q", dyn + 8)
+while get("<Q", at):
+    at += 16
+put("<Q", at, 0x6ffffdf5)'
+	patch outside 'put("<Q", get("<Q", 40) + 64 * 5 + 32, 1 << 40)'
+	patch bias 'for at in loads:
+    put("<Q", at + 16, get("<Q", at + 16) + 8)'
+	refused 'overlap or are out of order' "$dir/order" &&
+		refused 'over 1 GiB larger' "$dir/huge" &&
+		refused 'prelinked' "$dir/prelinked" &&
+		refused 'a section lies outside' "$dir/outside" &&
+		refused 'first segment is not where' "$dir/bias"
+}
+
+no_cfi() {
+	"${CC:-gcc}" -nostdlib -static -fno-asynchronous-unwind-tables \
+		-xc - -o "$dir/bare-c" <<-END || return
+	void _start(void) { for (;;); }
+	END
+	refused 'no function of the file has CFI' "$dir/bare-c"
+}
+
+kind pie -pie
+kind no-pie -no-pie
+kind static -static
+kind static-pie -static-pie
+kind stripped -pie -s
+kind one-segment -pie -Wl,-z,noseparate-code
+kind large-pages -no-pie -Wl,-z,max-page-size=0x200000
+kind gold -pie -fuse-ld=gold
+check 'a program without section headers runs' no_section_headers
+check 'libraries and the loader serve' libraries
+check 'a large program runs' large
+check "linkers' sections are replaced in their place" over_linkers
+check 'detached is the same table' detached
+check 'the mode is kept, other links too' mode_kept
+check 'the input is not written over' not_over_input
+check 'what would not run as before is refused' refusals
+check 'a file without CFI is refused' no_cfi
+tap_done
