@@ -187,7 +187,8 @@ static int check_order(struct seam_sframe_verify *v,
 		return seam_sframe_refuse(
 			v, SEAM_SFRAME_ORDER, f->at,
 			"a function starts before the one in front of it");
-	if (!is_first && f->size && start < v->prev_end)
+	if (!is_first && start < v->prev_end &&
+	    (f->size || start != v->prev_start))
 		return seam_sframe_refuse(
 			v, SEAM_SFRAME_ORDER, f->at,
 			"a function begins inside one in front of it");
