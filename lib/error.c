@@ -3,6 +3,24 @@
 
 #include "core/err.h"
 
+/* The public names of end codes are those of core. */
+#define SAME(name)                                                             \
+	_Static_assert((int)SEAM_END_##name == (int)SEAM_##name, #name)
+SAME(OUTERMOST);
+SAME(MAX_STACK);
+SAME(NO_TABLE);
+SAME(NO_RULE);
+SAME(BAD_CFA);
+SAME(UNREADABLE);
+SAME(COPY_SHORT);
+SAME(VMA_BUSY);
+SAME(REGS_DIFFER);
+SAME(EXEC);
+SAME(EXITED);
+SAME(PENDING);
+SAME(LOST);
+SAME(NO_USER);
+
 const char *seam_err_name(int code)
 {
 	switch (code) {

@@ -10,12 +10,12 @@ cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Comments go, bodies of inline functions go, what is left and is followed
+# Comments go, directives go, what is left and is followed
 # by a parenthesis is declared. Headers for BPF programs declare for those.
 tree_files 'include/seam/*.h' ':!include/seam/*.bpf.h' |
 while read -r header; do
 	gcc -fpreprocessed -dD -E -P "$header"
-done | tr '\n' ' ' | sed 's/#define[^;]*//g' |
+done | sed -e ':more' -e '/\\$/{N;s/\\\n//;b more' -e '}' -e '/^ *#/d' | tr '\n' ' ' |
 	grep -oE '\bseam_[a-z0-9_]+ *\(' | tr -d ' (' |
 	sort -u >"$work/declared"
 nm -D --defined-only "$library" | awk '$2 ~ /[TWBDR]/ { print $3 }' |

@@ -4,7 +4,8 @@
 # Description: every sub-command in cli/main.c's table has a man page with the
 # sections that a page has, that page and the command's help text name exactly
 # the long options that the command takes, seam(1) names exactly the end codes
-# of core/err.def, and mandoc has nothing to say against any page.
+# of core/err.def, the calls of the public headers have pages of section 3,
+# and mandoc has nothing to say against any page.
 cd "$(dirname "$0")/.." || exit 1
 . tools/tap.sh
 
@@ -88,6 +89,18 @@ places=$(sed -n 's/^\tPLACE([a-z_]*, "\([a-z]*\)".*/\1/p' cli/summary.c)
 check 'seam-record(1) names the places of losses' \
 	same cli/summary.c "$places" man/seam-record.1 \
 	"$(sed -n '/^\.Ss Losses/,/^\.S[hs]/s/^\.It Cm //p' man/seam-record.1)"
+
+# Pages of the library's calls.
+for page in $(tree_files 'man/*.3'); do
+	for section in NAME SYNOPSIS DESCRIPTION RETURN.VALUE SEE.ALSO; do
+		check "$page has $section" grep -q "^\.Sh $section\$" "$page"
+	done
+done
+headers=$(tree_files 'include/seam/*.h' | grep -v -e tracer.h -e error.h)
+check 'pages of section 3 name the calls of the headers' \
+	same include/seam "$(cat $headers | sed -n '/^#\|^ \*/!p' |
+		grep -o '\bseam_[a-z_]*(' | tr -d '(')" \
+	'man/*.3' "$(cat man/*.3 | sed -n 's/^\.Fn \(seam_[a-z_]*\) .*/\1/p')"
 
 for page in $pages; do
 	check "$page is installed" grep -q "'${page#man/}'" man/meson.build

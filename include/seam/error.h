@@ -12,6 +12,28 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Why a stack ended; these numbers are never reused. seam(1) explains them. */
+enum seam_end {
+	SEAM_END_OUTERMOST = 1, /* whole */
+	SEAM_END_MAX_STACK = 2, /* there is no room for more */
+	SEAM_END_NO_TABLE = 3,
+	SEAM_END_NO_RULE = 4,
+	SEAM_END_BAD_CFA = 5,
+	SEAM_END_UNREADABLE = 6,
+	SEAM_END_COPY_SHORT = 7,
+	SEAM_END_VMA_BUSY = 8,
+	SEAM_END_REGS_DIFFER = 9,
+	SEAM_END_EXEC = 10,
+	SEAM_END_EXITED = 11,
+	SEAM_END_PENDING = 12,
+	SEAM_END_LOST = 13,
+	SEAM_END_NO_USER = 14,
+};
+
 struct seam_errinfo {
 	int code; /* enum seam_err, 0 if errno says it all */
 	uint64_t offset; /* bytes from the start of what .where names */
@@ -27,5 +49,9 @@ struct seam_errinfo {
  */
 const char *seam_err_name(int code);
 const char *seam_err_text(int code);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
