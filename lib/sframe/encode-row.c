@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "sframe/encode-row.h"
 
-#include <endian.h>
 #include <string.h>
 
 #include "core/sframe-format.h"
@@ -287,14 +286,6 @@ static void push_default(const struct seam_sframe_target *t,
 		push(words, slot_word(&rule->ra));
 	if (rule->fp.kind != SEAM_SAME)
 		push(words, slot_word(&rule->fp));
-}
-
-uint8_t *seam_sframe_put(const struct seam_sframe_target *t, uint8_t *p,
-			 uint64_t value, size_t size)
-{
-	value = t->is_big ? htobe64(value << (64 - 8 * size)) : htole64(value);
-	memcpy(p, &value, 8);
-	return p + size;
 }
 
 uint8_t *seam_sframe_put_row(const struct seam_sframe_target *t, uint8_t *p,

@@ -3,9 +3,11 @@
 #ifndef SEAM_LIB_SFRAME_ENCODE_ROW_H
 #define SEAM_LIB_SFRAME_ENCODE_ROW_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/arch.h"
 #include "core/rule.h"
@@ -46,8 +48,13 @@ uint8_t seam_sframe_rows_type(const struct seam_sframe_target *t,
 
 /* Stores the lowest size bytes of a value in the target's order; 8 bytes are
  * written, of which the rest is to be overwritten. Return: p + size. */
-uint8_t *seam_sframe_put(const struct seam_sframe_target *t, uint8_t *p,
-			 uint64_t value, size_t size);
+static inline uint8_t *seam_sframe_put(const struct seam_sframe_target *t,
+				       uint8_t *p, uint64_t value, size_t size)
+{
+	value = t->is_big ? htobe64(value << (64 - 8 * size)) : htole64(value);
+	memcpy(p, &value, 8);
+	return p + size;
+}
 
 /* Writes a row into SEAM_SFRAME_ROW_ROOM bytes. Return: its end. */
 uint8_t *seam_sframe_put_row(const struct seam_sframe_target *t, uint8_t *p,

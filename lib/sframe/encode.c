@@ -214,10 +214,7 @@ static uint8_t *put_row(const struct seam_sframe_target *t, uint8_t *p,
 	if (type != SEAM_SFRAME_FDE_DEFAULT)
 		return seam_sframe_put_row(t, p, start, start_log2, &form->rule,
 					   type);
-	if (t->is_big)
-		p = seam_sframe_put(t, p, start, (size_t)1 << start_log2);
-	else
-		p = (uint8_t *)memcpy(p, &start, 4) + (1u << start_log2);
+	p = seam_sframe_put(t, p, start, (size_t)1 << start_log2);
 	memcpy(p, form->bytes, sizeof(form->bytes));
 	return p + form->len;
 }

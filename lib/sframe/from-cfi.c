@@ -312,10 +312,11 @@ static enum seam_hole check_sp(const struct seam_cfi_arch *arch,
 	if (reg->how == SEAM_CFI_SAME ||
 	    (reg->how == SEAM_CFI_VAL_OFFSET && reg->off == arch->sp_off))
 		return SEAM_HOLE_NONE;
-	/* s390x saves r15 like others; what a function found in it is its CFA
-	 * less 160, by the CFA's definition. */
-	if (reg->how == SEAM_CFI_OFFSET && arch->abi == SEAM_SFRAME_ABI_S390X &&
-	    !row->signal)
+	/* s390x saves r15 like others, leaves do in a floating-point register;
+	 * what a function found in it is its CFA less 160, by the CFA's
+	 * definition. */
+	if ((reg->how == SEAM_CFI_OFFSET || reg->how == SEAM_CFI_REGISTER) &&
+	    arch->abi == SEAM_SFRAME_ABI_S390X && !row->signal)
 		return SEAM_HOLE_NONE;
 	if (reg->how != SEAM_CFI_EXPRESSION || arch->sp_off)
 		return SEAM_HOLE_SP;

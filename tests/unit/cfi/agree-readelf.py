@@ -3,9 +3,9 @@
 """
 Description: for every architecture, form of CFI and kind of file, the rows
 that we read are those that binutils' readelf prints, at every address where
-either has a new one.
+either has a new one; and the SFrame made of them says the same.
 
-    agree-readelf.py DUMP_ROWS [--clang CLANG] [FILE...]
+    agree-readelf.py DUMP_ROWS [--convert PROGRAM] [--clang CLANG] [FILE...]
 
 Files are compiled here, by a clang that knows all three architectures, and
 some real ones of this machine are taken; or those named are.
@@ -14,6 +14,7 @@ some real ones of this machine are taken; or those named are.
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -325,7 +326,14 @@ class Report:
         self.failed |= bool(wrong)
 
 
-def compiled(report, dump, clang, folder):
+def converted(program, path):
+    """What is wrong with the SFrame made of a file: see test-distribution."""
+    done = subprocess.run([program, path], stdout=subprocess.PIPE, text=True,
+                          check=False)
+    return done.stdout.splitlines() if done.returncode else []
+
+
+def compiled(report, dump, program, clang, folder):
     c, s = os.path.join(folder, "t.c"), os.path.join(folder, "odd.S")
     with open(c, "w") as f:
         f.write(SOURCE)
@@ -336,6 +344,8 @@ def compiled(report, dump, clang, folder):
             run(clang, "--target=" + target, "-O2", "-w", *options, *flags,
                 "-c", "-o", out, c)
             count, wrong = compare(dump, machine, out)
+            if program:
+                wrong += converted(program, out)
             report.say("%s, %s" % (what, form), wrong, count)
         text = ASSEMBLY
         for name in sorted(names, key=len, reverse=True):
@@ -354,16 +364,20 @@ def compiled(report, dump, clang, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("dump")
+    parser.add_argument("--convert", help="test-table-distribution")
     parser.add_argument("--clang", default="clang-14")
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
+    if not args.files and not shutil.which(args.clang):
+        print("1..0 # SKIP %s is not installed" % args.clang)
+        return 0
     report = Report()
     for path in args.files:
         count, wrong = compare(args.dump, machine_of(path), path)
         report.say(path, wrong, count)
     if not args.files:
         with tempfile.TemporaryDirectory(prefix="seam-cfi-") as folder:
-            compiled(report, args.dump, args.clang, folder)
+            compiled(report, args.dump, args.convert, args.clang, folder)
     print("1..%d" % report.n)
     return report.failed
 
