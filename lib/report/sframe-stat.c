@@ -47,6 +47,51 @@ static void holes(struct seam_strbuf *b, const struct seam_coverage *c)
 				   "left-out", (ull)c->left_out);
 }
 
+/* Those of one entry follow on one another. Return: the index behind them. */
+static size_t known_bad_entry(struct seam_strbuf *b,
+			      const struct seam_sframe_stat *s, size_t first)
+{
+	const struct seam_known_bad_range *v = s->known_bad;
+	uint64_t bytes = 0;
+	size_t i = first;
+
+	for (; i < s->num_known_bad && v[i].bad == v[first].bad; i++)
+		bytes += v[i].end - v[i].start;
+	seam_strbuf_printf(b,
+			   "    %-20s %12llu  in %zu places, first at 0x%llx\n"
+			   "      it says: %s\n      in truth: %s\n",
+			   v[first].bad->name, (ull)bytes, i - first,
+			   (ull)v[first].start, v[first].bad->says,
+			   v[first].bad->truth);
+	return i;
+}
+
+static void known_bad_text(struct seam_strbuf *b,
+			   const struct seam_sframe_stat *s)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->num_known_bad; i++)
+		bytes += s->known_bad[i].end - s->known_bad[i].start;
+	share(b, "known bad CFI", bytes, s->coverage.cfi, "CFI");
+	for (size_t i = 0; i < s->num_known_bad;)
+		i = known_bad_entry(b, s, i);
+}
+
+static void known_bad_json(struct seam_strbuf *b,
+			   const struct seam_sframe_stat *s)
+{
+	seam_strbuf_puts(b, ",\"known_bad\":[");
+	for (size_t i = 0; i < s->num_known_bad; i++) {
+		const struct seam_known_bad_range *r = &s->known_bad[i];
+
+		seam_strbuf_printf(
+			b, "%s{\"name\":\"%s\",\"start\":%llu,\"end\":%llu}",
+			i ? "," : "", r->bad->name, (ull)r->start, (ull)r->end);
+	}
+	seam_strbuf_puts(b, "]");
+}
+
 void seam_sframe_stat_text(struct seam_strbuf *b,
 			   const struct seam_sframe_stat *s)
 {
@@ -74,6 +119,8 @@ void seam_sframe_stat_text(struct seam_strbuf *b,
 	if (c->malformed_fdes)
 		seam_strbuf_printf(b, "  %-22s %12llu\n", "malformed FDEs",
 				   (ull)c->malformed_fdes);
+	if (s->has_known_bad)
+		known_bad_text(b, s);
 	seam_strbuf_printf(b,
 			   "  bytes: .sframe %zu, made here %zu, .eh_frame "
 			   "%zu, .eh_frame_hdr %zu, .debug_frame %zu\n",
@@ -109,7 +156,10 @@ void seam_sframe_stat_json(struct seam_strbuf *b,
 	seam_strbuf_printf(
 		b,
 		"\"left-out\":%llu},\"bytes\":{\"sframe\":%zu,\"made\":%zu,"
-		"\"eh_frame\":%zu,\"eh_frame_hdr\":%zu,\"debug_frame\":%zu}}\n",
+		"\"eh_frame\":%zu,\"eh_frame_hdr\":%zu,\"debug_frame\":%zu}",
 		(ull)c->left_out, s->is_made ? 0 : s->section_size,
 		s->made_size, s->eh_frame, s->eh_frame_hdr, s->debug_frame);
+	if (s->has_known_bad)
+		known_bad_json(b, s);
+	seam_strbuf_puts(b, "}\n");
 }

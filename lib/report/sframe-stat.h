@@ -4,6 +4,7 @@
 #define SEAM_LIB_REPORT_SFRAME_STAT_H
 
 #include "report/strbuf.h"
+#include "sframe/known-bad.h"
 #include "table/coverage.h"
 #include "table/table.h"
 
@@ -15,6 +16,9 @@ struct seam_sframe_stat {
 	struct seam_table_stats made;
 	size_t section_size, made_size; /* bytes; equal if is_made */
 	size_t eh_frame, eh_frame_hdr, debug_frame; /* bytes; 0: none */
+	bool has_known_bad; /* it was asked for */
+	struct seam_known_bad_range *known_bad; /* the caller frees it */
+	size_t num_known_bad;
 };
 
 void seam_sframe_stat_sizes(const struct seam_elf *elf,

@@ -3,7 +3,10 @@
 
 #include <elf.h>
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
 
 #define REG_DI 5
 #define REG_FP 6
@@ -264,4 +267,36 @@ int seam_known_bad_each(const struct seam_elf *elf, struct seam_cfi *cfi,
 				r = scan_text(&s, text, size, start);
 	}
 	return r;
+}
+
+struct list {
+	struct seam_known_bad_range *v;
+	size_t n, max;
+};
+
+static int add_range(void *ctx, const struct seam_known_bad *bad,
+		     uint64_t start, uint64_t end)
+{
+	struct list *l = ctx;
+	int err = seam_grow(&l->v, l->n + 1, &l->max, sizeof(*l->v));
+
+	if (!err)
+		l->v[l->n++] = (struct seam_known_bad_range){bad, start, end};
+	return err;
+}
+
+int seam_known_bad_list(const struct seam_elf *elf, struct seam_cfi *cfi,
+			const char *path, struct seam_known_bad_range **ret,
+			size_t *ret_count)
+{
+	struct list l = {0};
+	int err = seam_known_bad_each(elf, cfi, path, add_range, &l);
+
+	if (err) {
+		free(l.v);
+		return err;
+	}
+	*ret = l.v;
+	*ret_count = l.n;
+	return 0;
 }

@@ -50,4 +50,15 @@ int seam_known_bad_each(const struct seam_elf *elf, struct seam_cfi *cfi,
 				  uint64_t start, uint64_t end),
 			void *ctx);
 
+struct seam_known_bad_range {
+	const struct seam_known_bad *bad;
+	uint64_t start, end; /* svma */
+};
+
+/* All of a file's, as seam_known_bad_each gives them. Return: 0, and the caller
+ * frees *ret with free(), which may be NULL; -ENOMEM. */
+int seam_known_bad_list(const struct seam_elf *elf, struct seam_cfi *cfi,
+			const char *path, struct seam_known_bad_range **ret,
+			size_t *ret_count);
+
 #endif

@@ -202,6 +202,34 @@ check 'help is given' help_texts
 check 'bad files are refused' bad_files
 check 'malformed sections are refused by offset and reason' malformed
 check 'misplaced sections are told' misplaced
+# The C++ library's way into a landing pad, as objdump finds it.
+known_bad() {
+	lib=$(cc -print-file-name=libgcc_s.so.1)
+	[ -f "$lib" ] || return
+	"$seam" sframe stat --json --known-bad "$lib" >"$dir/json" || return
+	"$seam" sframe stat --json --known-bad \
+		"$golden/v3/aarch64-static-be.exe" >>"$dir/json" || return
+	"$seam" sframe stat --known-bad "$lib" >"$dir/text" || return
+	"$seam" sframe stat --json "$lib" | grep -q known_bad && return 1
+	objdump -d --no-show-raw-insn "$lib" >"$dir/code" || return
+	python3 - "$dir/json" "$dir/text" "$dir/code" <<'END'
+import json, re, sys
+lib, other = [json.loads(line) for line in open(sys.argv[1])]
+text, code = [open(path).read() for path in sys.argv[2:]]
+leaps = [(int(a, 16), int(b, 16)) for a, b in re.findall(
+    r"^ +(\w+):\tmov +%rcx,%rsp\n +\w+:\tpop +%rcx\n +(\w+):\tjmp +\*%rcx",
+    code, re.M)]
+bad = {name: [(r["start"], r["end"]) for r in lib["known_bad"]
+              if r["name"] == name] for name in ("EH_RETURN", "EH_JUMP")}
+assert leaps and bad["EH_JUMP"] == [(a, b + 2) for a, b in leaps], bad
+assert [end for _, end in bad["EH_RETURN"]] == [a for a, _ in leaps], bad
+size = sum(r["end"] - r["start"] for r in lib["known_bad"])
+assert re.search(fr"^  known bad CFI +{size} ", text, re.M), text
+assert other["known_bad"] == [], other
+END
+}
+
 check 'what stat says adds up' stat_adds_up
+check 'stat knows CFI that is wrong' known_bad
 check 'a full disk is told' full_disk
 tap_done
