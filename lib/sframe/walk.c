@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/sframe-read.h"
+
 struct entry {
 	uint64_t start;
 	uint32_t size, index;
@@ -154,6 +156,12 @@ static void find_row(struct seam_sframe_walk *w, size_t at, uint64_t pc,
 		return;
 	}
 	block = block_size(w);
+	if (w->func.info & SEAM_SFRAME_INFO_PCMASK && !block) {
+		/* V1: starts are masks, which are in no order. */
+		ret->end = pc + 1;
+		ret->err = seam_sframe_find(&w->sf, pc, &ret->rule);
+		return;
+	}
 	if (block) {
 		base = off - off % block;
 		off -= base;

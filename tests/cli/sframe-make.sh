@@ -260,6 +260,17 @@ no_cfi() {
 	refused 'no function of the file has CFI' "$dir/bare-c"
 }
 
+other_machines() {
+	for file in aarch64-static.exe aarch64-static-be.exe s390x-so.so; do
+		"$seam" sframe make --json "$golden/v3/$file" -o "$dir/$file" \
+			>"$dir/said" && clean "$dir/$file" || return
+		[ -z "$sid" ] || "$sid/${file%%-*}-linux-gnu-objdump" \
+			--sframe "$dir/$file" >"$dir/theirs" || return
+		"$seam" sframe stat --json "$dir/$file" |
+			grep -q '"differ":0' || return
+	done
+}
+
 kind pie -pie
 kind no-pie -no-pie
 kind static -static
@@ -272,6 +283,7 @@ check 'a program without section headers runs' no_section_headers
 check 'libraries and the loader serve' libraries
 check 'a large program runs' large
 check "linkers' sections are replaced in their place" over_linkers
+check 'files of other machines' other_machines
 check 'detached is the same table' detached
 check 'the mode is kept, other links too' mode_kept
 check 'the input is not written over' not_over_input
