@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "unwind/tables.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/grow.h"
+#include "sframe/verify.h"
+#include "table/table.h"
+
+/* A file, whose table is made when it is first needed. */
+struct source {
+	dev_t dev;
+	ino_t ino;
+	struct seam_elf *elf; /* until then */
+	uint8_t *bytes;
+	struct seam_sframe sf; /* base NULL: no rules */
+};
+
+struct stretch {
+	uint64_t start, end;
+	uint64_t space; /* the section's pc is avma - space */
+	struct seam_sframe sf;
+	struct source *source; /* NULL: sf has it */
+};
+
+struct seam_tables {
+	struct stretch *v;
+	size_t n, max;
+	struct source **sources;
+	size_t n_sources, max_sources;
+};
+
+int seam_tables_new(struct seam_tables **ret)
+{
+	struct seam_tables *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	*ret = t;
+	return 0;
+}
+
+static void source_free(struct source *s)
+{
+	seam_elf_close(s->elf);
+	free(s->bytes);
+	free(s);
+}
+
+struct seam_tables *seam_tables_free(struct seam_tables *t)
+{
+	if (!t)
+		return NULL;
+	for (size_t i = 0; i < t->n_sources; i++)
+		source_free(t->sources[i]);
+	free(t->sources);
+	free(t->v);
+	free(t);
+	return NULL;
+}
+
+static int add(struct seam_tables *t, const struct stretch *s)
+{
+	int r = seam_grow(&t->v, t->n + 1, &t->max, sizeof(*t->v));
+
+	if (!r)
+		t->v[t->n++] = *s;
+	return r;
+}
+
+int seam_tables_add_sframe(struct seam_tables *t, uint64_t start, uint64_t end,
+			   uint64_t section_addr, const void *bytes,
+			   size_t size, struct seam_errinfo *reterr)
+{
+	struct stretch s = {.start = start, .end = end, .space = section_addr};
+	int r = seam_sframe_verify(bytes, size, NULL, reterr);
+
+	if (r)
+		return r;
+	if (seam_sframe_open(&s.sf, bytes, size))
+		return -EINVAL;
+	return add(t, &s);
+}
+
+static int add_source(struct seam_tables *t, struct seam_elf *elf,
+		      struct source **ret)
+{
+	int r = seam_grow(&t->sources, t->n_sources + 1, &t->max_sources,
+			  sizeof(struct source *));
+	struct source *s = r ? NULL : calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->elf = elf;
+	t->sources[t->n_sources++] = s;
+	*ret = s;
+	return 0;
+}
+
+int seam_tables_add_elf(struct seam_tables *t, uint64_t start, uint64_t end,
+			uint64_t off, struct seam_elf *elf)
+{
+	struct stretch s = {.start = start, .end = end, .space = start - off};
+	/* Room first: a source that was added is not taken back. */
+	int r = seam_grow(&t->v, t->n + 1, &t->max, sizeof(*t->v));
+
+	if (!r)
+		r = add_source(t, elf, &s.source);
+	return r ? r : add(t, &s);
+}
+
+int seam_tables_add_file(struct seam_tables *t, uint64_t start, uint64_t end,
+			 uint64_t off, int fd, struct seam_errinfo *reterr)
+{
+	struct stretch s = {.start = start, .end = end, .space = start - off};
+	struct seam_elf *elf;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st))
+		return -EBADF;
+	for (size_t i = 0; i < t->n_sources && !s.source; i++)
+		if (st.st_ino && t->sources[i]->ino == st.st_ino &&
+		    t->sources[i]->dev == st.st_dev)
+			s.source = t->sources[i];
+	if (s.source)
+		return add(t, &s);
+	r = seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, reterr);
+	if (r)
+		return r;
+	r = seam_tables_add_elf(t, start, end, off, elf);
+	if (r) {
+		seam_elf_close(elf);
+		return r;
+	}
+	t->v[t->n - 1].source->dev = st.st_dev;
+	t->v[t->n - 1].source->ino = st.st_ino;
+	return 0;
+}
+
+/* Makes the table. Return: 0 or -ENOMEM. */
+static int load(struct source *s)
+{
+	size_t size;
+	int r;
+
+	if (!s->elf)
+		return 0;
+	r = seam_table_build_kernel(s->elf, &s->bytes, &size, NULL, NULL);
+	if (r == -ENOMEM)
+		return r;
+	if (!r && seam_sframe_open(&s->sf, s->bytes, size))
+		s->sf = (struct seam_sframe){0};
+	s->elf = seam_elf_close(s->elf);
+	return 0;
+}
+
+int seam_tables_rule(struct seam_tables *t, uint64_t pc, struct seam_rule *ret)
+{
+	const struct seam_sframe *sf;
+	struct stretch *s = NULL;
+
+	for (size_t i = t->n; i > 0 && !s; i--)
+		if (pc >= t->v[i - 1].start && pc < t->v[i - 1].end)
+			s = &t->v[i - 1];
+	if (!s)
+		return SEAM_NO_TABLE;
+	if (s->source && load(s->source))
+		return -ENOMEM;
+	sf = s->source ? &s->source->sf : &s->sf;
+	if (!sf->base)
+		return SEAM_NO_TABLE;
+	return seam_sframe_find(sf, pc - s->space, ret) ? SEAM_NO_RULE
+							: SEAM_OK;
+}
