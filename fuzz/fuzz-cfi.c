@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Any bytes as .eh_frame or .debug_frame, by the first byte's low bit. Every
+ * Any bytes as .eh_frame or .debug_frame, by the first byte's low bit, of
+ * x86-64 or aarch64, by the next. Every
  * row is in order and inside its function, can be looked up, and is stepped
  * by over memory that holds anything; then a dump is unwound through it.
  */
@@ -86,6 +87,113 @@ static int look_up(void *vctx, const struct seam_cfi_row *row)
 	return ++c->lookups == LOOKUPS;
 }
 
+/* What both ways through the CFI have to agree on: CFA, SP, FP and RA of each
+ * address, in functions that are not malformed. */
+struct digest {
+	const struct seam_cfi_arch *arch;
+	uint64_t all, func; /* of functions that are done, of the one at hand */
+	uint64_t last; /* of the last row */
+	uint64_t bad;
+};
+
+static void mix(uint64_t *h, uint64_t v)
+{
+	*h = (*h ^ v) * 0x100000001b3 + 1;
+}
+
+static void digest_row(struct digest *d, const struct seam_cfi_row *row)
+{
+	const uint8_t regs[] = {d->arch->sp, d->arch->fp, d->arch->ra};
+	uint64_t h = 1;
+
+	mix(&h, row->cfa_is_expr ? (uintptr_t)row->cfa_expr
+				 : row->cfa_reg + (uint64_t)row->cfa_off * 256);
+	mix(&h, row->ra_state + 256u * row->signal);
+	for (size_t i = 0; i < sizeof(regs); i++) {
+		const struct seam_cfi_reg *r = &row->regs[regs[i]];
+
+		mix(&h, r->how + 256u * r->reg + 65536ull * r->expr_len);
+		mix(&h, (uint64_t)r->off);
+	}
+	if (h == d->last && row->start != row->func_start)
+		return;
+	d->last = h;
+	mix(&d->func, row->start);
+	mix(&d->func, h);
+}
+
+static void digest_end(struct digest *d)
+{
+	mix(&d->all, d->func);
+	d->func = 0;
+	d->last = 0;
+}
+
+static int digest_each(void *ctx, const struct seam_cfi_row *row)
+{
+	struct digest *d = ctx;
+
+	digest_row(d, row);
+	if (row->end == row->func_end)
+		digest_end(d);
+	return 0;
+}
+
+static void digest_each_bad(void *ctx, uint64_t start, uint64_t end,
+			    const struct seam_errinfo *why)
+{
+	(void)start;
+	(void)end;
+	(void)why;
+	((struct digest *)ctx)->bad++;
+}
+
+static int digest_begin(void *ctx, uint64_t start, uint64_t end)
+{
+	struct digest *d = ctx;
+
+	check(start < end);
+	if (d->func)
+		digest_end(d);
+	return 0;
+}
+
+static int digest_take(void *ctx, const struct seam_cfi_row *row)
+{
+	digest_row(ctx, row);
+	return 0;
+}
+
+static void digest_take_bad(void *ctx, bool begun, uint64_t start, uint64_t end,
+			    const struct seam_errinfo *why)
+{
+	struct digest *d = ctx;
+
+	(void)start;
+	(void)end;
+	(void)why;
+	d->bad++;
+	if (begun) {
+		d->func = 0;
+		d->last = 0;
+	}
+}
+
+static void both_ways(struct seam_cfi *cfi)
+{
+	struct digest each = {.arch = seam_cfi_arch(cfi)}, take = each;
+	const struct seam_cfi_taker taker = {.begin = digest_begin,
+					     .row = digest_take,
+					     .bad = digest_take_bad,
+					     .ctx = &take};
+
+	seam_cfi_each(cfi, digest_each, digest_each_bad, &each);
+	seam_cfi_take(cfi, &taker);
+	if (take.func)
+		digest_end(&take);
+	check(each.all == take.all && each.bad == take.bad);
+}
+
 static int find_map(void *vmap, uint64_t avma, struct seam_mapping *ret)
 {
 	(void)avma;
@@ -127,11 +235,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image_begin(&im);
 	put_bytes(&im, (struct bytes){data + 1, size - 1});
 	image_end(&im, data[0] & 1);
+	((Elf64_Ehdr *)im.bytes)->e_machine =
+		data[0] & 2 ? EM_AARCH64 : EM_X86_64;
 	check(!seam_elf_open_mem(im.bytes, im.size, &elf, NULL));
 	check(!seam_cfi_open(elf, &c.cfi, NULL));
 	check(!seam_cfi_open(elf, &c.other, NULL));
 	seam_cfi_each(c.cfi, on_row, NULL, &c);
 	seam_cfi_each(c.cfi, look_up, NULL, &c);
+	both_ways(c.cfi);
 	unwind(elf, c.cfi, data, size);
 	seam_cfi_close(c.other);
 	seam_cfi_close(c.cfi);

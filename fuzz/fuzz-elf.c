@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* Any bytes as an ELF file: everything that can be asked of it is. */
+/* Any bytes as an ELF file: everything that can be asked of it is, and SFrame
+ * is made of it; and as an image in memory. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cfi/cfi.h"
 #include "elf/elf.h"
 #include "elf/entry.h"
+#include "sframe/verify.h"
+#include "table/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,6 +65,57 @@ static int on_row(void *ctx, const struct seam_cfi_row *row)
 	return ++*rows == 100000;
 }
 
+struct memory {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* The file's bytes as if they were mapped at 1 MiB. */
+static int read_memory(void *ctx, uint64_t avma, void *to, size_t size)
+{
+	const struct memory *m = ctx;
+
+	avma -= 1 << 20;
+	if (avma > m->size || size > m->size - avma)
+		return -EFAULT;
+	memcpy(to, m->data + avma, size);
+	return 0;
+}
+
+static void ask_loaded(const uint8_t *data, size_t size)
+{
+	struct memory m = {data, size};
+	struct seam_elf *elf;
+	struct seam_cfi *cfi;
+	size_t rows = 0;
+
+	if (seam_elf_open_loaded(read_memory, &m, 1 << 20, &elf, NULL))
+		return;
+	ask_segments(elf);
+	if (!seam_cfi_open(elf, &cfi, NULL)) {
+		seam_cfi_each(cfi, on_row, NULL, &rows);
+		seam_cfi_close(cfi);
+	}
+	seam_elf_close(elf);
+}
+
+/* What is made of it is a section that the verifier believes. */
+static void make_table(const struct seam_elf *elf)
+{
+	struct seam_table_stats stats;
+	uint64_t holes = 0;
+	uint8_t *bytes;
+	size_t size;
+
+	if (seam_table_build(elf, &bytes, &size, &stats, NULL))
+		return;
+	check(!seam_sframe_verify(bytes, size, NULL, NULL));
+	for (int i = 0; i < SEAM_HOLE_NUM; i++)
+		holes += stats.holes[i];
+	check(holes == stats.hole_bytes);
+	free(bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t id[SEAM_BUILD_ID_MAX];
@@ -81,6 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		seam_cfi_find(cfi, seam_elf_entry(elf), &row, NULL);
 		seam_cfi_close(cfi);
 	}
+	make_table(elf);
 	seam_elf_close(elf);
+	ask_loaded(data, size);
 	return 0;
 }

@@ -46,7 +46,7 @@ static int unpack(const struct seam_elf_section *in, size_t header,
 
 	if (!size || size > CONTENT_MAX)
 		return -EINVAL;
-	out = malloc(size);
+	out = reallocarray(NULL, size, 1);
 	if (!out)
 		return -ENOMEM;
 	if (type == ELFCOMPRESS_ZLIB)

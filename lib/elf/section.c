@@ -135,7 +135,7 @@ static int relocated(const struct seam_elf *elf, size_t section,
 		     struct seam_elf_content *c)
 {
 	if (!c->owned) {
-		c->owned = malloc(c->bytes.size ?: 1);
+		c->owned = reallocarray(NULL, c->bytes.size ?: 1, 1);
 		if (!c->owned)
 			return -ENOMEM;
 		memcpy(c->owned, c->bytes.data, c->bytes.size);

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 #include "cfi/cfi.h"
 #include "image.h"
@@ -84,6 +85,36 @@ static void opening(void **state)
 	assert_in_range(n, 3, 99);
 }
 
+/* An image in memory: the kernel's own, which every process has. */
+static int read_self(void *ctx, uint64_t avma, void *to, size_t size)
+{
+	(void)ctx;
+	memcpy(to, (const void *)(uintptr_t)avma, size);
+	return 0;
+}
+
+static void opening_loaded(void **state)
+{
+	uint64_t header = getauxval(AT_SYSINFO_EHDR);
+	struct seam_elf *elf = (void *)&im;
+	int rc = -ENOMEM;
+	long n;
+
+	(void)state;
+	if (!header)
+		skip();
+	for (n = 0; n < 100 && rc; n++) {
+		left = n;
+		rc = seam_elf_open_loaded(read_self, NULL, header, &elf, NULL);
+		left = -1;
+		assert_true(!rc || rc == -ENOMEM || rc == -EINVAL);
+		if (rc)
+			assert_ptr_equal(elf, &im);
+	}
+	assert_in_range(n, 4, 99);
+	seam_elf_close(elf);
+}
+
 static void looking_up(void **state)
 {
 	struct seam_cfi *cfi = (void *)&im;
@@ -115,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opening),
+		cmocka_unit_test(opening_loaded),
 		cmocka_unit_test(looking_up),
 	};
 	struct spec spec = {0};
