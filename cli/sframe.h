@@ -33,8 +33,7 @@ void sframe_input_close(struct sframe_input *in);
 int sframe_input_section(struct sframe_input *in, bool quiet,
 			 struct seam_sframe_file *ret);
 
-/* One line on stderr: what is wrong with a file, and where. base: of offsets
- * in the section, in the file. Return: -1. */
+/* One line on stderr: what is wrong with a file, and where. Return: -1. */
 int sframe_complain(const char *path, int rc, const struct seam_errinfo *err);
 
 /* Options of a verb: --json, --help and its own. Return: 0 to go on, -1 after
