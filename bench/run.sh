@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
 # bench/run.sh BUILD [OPTION]...
-# Measures seam beside perf, in one run, and prints one table. README.md says
-# what is measured; bench.py --help has the options. Exit 77, with the reason,
+# bench/run.sh BUILD convert [--rounds N] [FILE]...
+# Measures seam beside perf, in one run, and prints one table; or making SFrame
+# of .eh_frame beside elfutils. README.md says what is measured;
+# bench.py --help has the options. Exit 77, with the reason,
 # where that cannot be.
 set -eu
 
@@ -11,6 +13,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$1
 shift
 
+# Of another kind: it records nothing, and needs neither root nor perf.
+if [ "${1:-}" = convert ]; then
+	shift
+	ninja -C "$build" bench/convert >/dev/null
+	exec /usr/bin/python3 -B "$here/convert.py" "$build" "$@"
+fi
 if [ "$(id -u)" != 0 ]; then
 	echo "bench: recording with BPF needs root: try 'sudo make bench'"
 	exit 77
