@@ -261,8 +261,7 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 		return NULL;
 	for (size_t i = 0; i < k->n_links; i++)
 		bpf_link__destroy(k->links[i]);
-	for (size_t i = 0; i < k->n_attached; i++)
-		close(k->attached[i]);
+	seam_kernel_detach(k);
 	ring_buffer__free(k->samples);
 	ring_buffer__free(k->copies);
 	if (k->poll_fd >= 0)
@@ -341,6 +340,12 @@ int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
 		k->event_tag | event);
 
 	return fd < 0 ? fd : keep_fd(k, fd);
+}
+
+void seam_kernel_detach(struct seam_kernel *k)
+{
+	while (k->n_attached)
+		close(k->attached[--k->n_attached]);
 }
 
 int seam_kernel_watch(struct seam_kernel *k, uint32_t id)

@@ -259,6 +259,8 @@ int seam_session_stop(struct seam_session *s)
 	s->running = false;
 	for (size_t i = 0; i < s->n_events; i++)
 		seam_event_enable(&s->events[i], false);
+	/* Tracepoints cannot be disabled. */
+	seam_kernel_detach(s->kernel);
 	/* Deferred stacks of tasks that run are on their way: a moment. */
 	err = seam_session_read(s);
 	if (!err) {

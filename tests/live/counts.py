@@ -111,6 +111,13 @@ def machine(bench):
     samples = recording.samples()
     hold(bench, "the whole machine", recording, "outermost", "no-user",
          withheld=idle_withheld(samples))
+    last = max(s["time_ns"] for s in samples if
+               s["event"] == "context-switches")
+    late = sum(s["time_ns"] > last for s in samples)
+    bench.note("%d samples after the last context switch" % late)
+    bench.test("tracepoints end with the other events",
+               late <= len(samples) // 100,
+               "%d of %d come after" % (late, len(samples)))
     kernel = [s for s in samples if s["end"] == "no-user"]
     bench.test("idle and kernel threads have no user half",
                any(s["tid"] for s in kernel) and not any(livetest.user_frames(s) for s in kernel) and
