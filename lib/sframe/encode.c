@@ -121,8 +121,8 @@ int seam_sframe_builder_begin(struct seam_sframe_builder *b,
 int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 			    const struct seam_rule *rule)
 {
-	struct row *row = b->rows + b->num_rows;
 	const struct seam_sframe_form *forms;
+	struct row *row;
 	const char *why = NULL;
 	int r;
 
@@ -130,15 +130,15 @@ int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 		return refuse(b, "a row outside a function");
 	if (b->func.rep_size && off >= b->func.rep_size)
 		return refuse(b, "a row outside its block");
-	if (b->num_rows && off <= row[-1].off)
+	if (b->num_rows && off <= b->rows[b->num_rows - 1].off)
 		return refuse(b, "a row that is not behind the last one");
 	if (b->num_rows == b->cap_rows) {
 		r = seam_grow(&b->rows, b->num_rows + 1, &b->cap_rows,
 			      sizeof(*row));
 		if (r)
 			return r;
-		row = b->rows + b->num_rows;
 	}
+	row = b->rows + b->num_rows;
 	row->off = off;
 	r = seam_sframe_forms_get(&b->forms, &b->target, rule, &row->form,
 				  &why);
