@@ -140,6 +140,7 @@ static __always_inline int schedule(struct task_struct *task,
 #define NR_RT_SIGRETURN 15
 #define NR_CLONE 56
 #define NR_CLONE3 435
+#define CLONE_ARGS_STACK 40 /* its place in struct clone_args */
 
 #define INSN_SYSCALL 0x050f /* 0f 05 */
 
@@ -161,6 +162,24 @@ is_behind_syscall(const struct pt_regs___kernel *regs)
 	       insn == INSN_SYSCALL;
 }
 
+/* Whether a child that has not run yet has a stack of its own. A thread has;
+ * a process may, or goes on on its parent's or a copy of it. */
+static __always_inline bool has_new_stack(const struct pt_regs___kernel *regs,
+					  struct task_struct *task)
+{
+	uint64_t stack = 0;
+
+	if (regs->orig_ax != NR_CLONE && regs->orig_ax != NR_CLONE3)
+		return false;
+	if (task->pid != task->tgid)
+		return true;
+	if (regs->orig_ax == NR_CLONE)
+		return regs->si;
+	return !bpf_probe_read_user(&stack, sizeof(stack),
+				    (void *)(regs->di + CLONE_ARGS_STACK)) &&
+	       stack;
+}
+
 /* What the registers alone do not say. */
 static __always_inline void regs_judge(struct element *el,
 				       const struct pt_regs___kernel *regs,
@@ -170,7 +189,9 @@ static __always_inline void regs_judge(struct element *el,
 
 	el->state.flags &= ~(ELEMENT_FLUX | ELEMENT_CLONED | ELEMENT_SYSCALL |
 			     ELEMENT_SIGRETURN);
-	if (syscall)
+	/* Who runs with a 0 may be clone's child, whose first instructions
+	 * have no rule that is also the parent's. */
+	if (syscall && !(in_user && !regs->ax))
 		el->state.flags |= ELEMENT_SYSCALL;
 	/* rt_sigreturn replaces the registers one by one, and its own number
 	 * by -1 among them; what it makes of them is there when it returns. */
@@ -180,8 +201,7 @@ static __always_inline void regs_judge(struct element *el,
 		el->state.flags |= ELEMENT_FLUX;
 	else if (!in_user && regs->orig_ax == NR_RT_SIGRETURN)
 		el->state.flags |= ELEMENT_SIGRETURN;
-	if ((regs->orig_ax == NR_CLONE || regs->orig_ax == NR_CLONE3) &&
-	    syscall && !regs->ax && task->pid != task->tgid)
+	if (syscall && !regs->ax && has_new_stack(regs, task))
 		el->state.flags |= ELEMENT_CLONED;
 }
 

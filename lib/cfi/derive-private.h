@@ -77,6 +77,7 @@ struct seam_visit { /* an instruction on a path */
 	uint32_t func; /* index */
 	uint8_t len;
 	bool is_call; /* execution may not come back from it */
+	bool is_forked; /* a child with another stack may be there, too */
 };
 
 struct seam_derive_func {

@@ -5,13 +5,14 @@
  * on a stack of its own; in the parent nothing has changed, and much of the
  * time that starting a thread takes is spent in that call.
  *
- * The rule holds on the instruction itself and not behind it. A stack taken
- * in a system call is looked up at the instruction, though its ip is the one
- * behind; a child that has not run yet is known by its registers, so that
- * this rule is not asked (ELEMENT_CLONED). On the few instructions from there
- * to the child's own FDE nothing tells parent and child apart, and with the
- * parent's rule the child's stack would give a caller that is none: these
- * have no rule.
+ * The rule holds on the instruction itself. A stack taken in a system call is
+ * looked up there, though its ip is the one behind; a child that has not run
+ * yet is known by its registers, so that this rule is not asked
+ * (ELEMENT_CLONED). On the few instructions from there to the child's own FDE
+ * the parent's rule would give the child a caller that is none. Only rax tells
+ * them apart, which no table can say: rows for these are kept aside, where all
+ * that is done there is to send whoever has a 0 to code whose FDE says that it
+ * has no caller.
  */
 #include <string.h>
 
@@ -121,19 +122,97 @@ int seam_derive_tails(struct seam_derive *d)
 	return err;
 }
 
-int seam_derive_visit_tail(struct seam_derive *d, uint32_t func)
+/* Code without a caller, as its FDE says. */
+static bool is_outermost(const struct seam_derive *d, uint64_t svma)
 {
-	const struct seam_derive_func *f = &d->funcs[func];
+	struct seam_cfi_row row;
+
+	return !seam_cfi_find(d->cfi, svma, &row, NULL) &&
+	       row.regs[SEAM_CFI_REGS - 1].how == SEAM_CFI_UNDEFINED;
+}
+
+#define TEST_RAX "\x48\x85\xc0"
+#define MAX_FORK 4 /* instructions behind the system call */
+
+enum condition { COND_E = 4, COND_S = 8, COND_L = 12 };
+
+/* A conditional jump's condition, as it is encoded, or -1. */
+static int condition_of(const uint8_t *p, const struct seam_insn *in)
+{
+	if (in->flow != SEAM_FLOW_BRANCH)
+		return -1;
+	if (in->len == 2 && (p[0] & 0xf0) == 0x70)
+		return p[0] & 0xf;
+	return in->len == 6 && p[0] == 0x0f ? p[1] & 0xf : -1;
+}
+
+/*
+ * Reads "test %rax, %rax; jl error; je child; ret", the jump to error or not,
+ * and the return or not.
+ * Return: the number of instructions; 0: something else is there.
+ */
+static size_t read_fork(struct seam_derive *d, uint64_t at,
+			uint8_t lens[static MAX_FORK])
+{
+	struct seam_hole hole;
+	const uint8_t *p;
+	struct seam_insn in;
+	bool forked = false;
+	uint64_t off = 0;
+	size_t n;
+
+	if (!seam_derive_hole(d, at, &hole))
+		return 0;
+	p = hole.bytes;
+	for (n = 0; n < MAX_FORK && off < hole.end - at; n++, off += in.len) {
+		int condition;
+
+		if (!seam_decode(d->decoder, p + off, hole.end - at - off,
+				 at + off, &in))
+			break;
+		condition = condition_of(p + off, &in);
+		if (n == 0   ? in.len != 3 || memcmp(p, TEST_RAX, 3)
+		    : forked ? in.flow != SEAM_FLOW_RET
+			     : condition != COND_L && condition != COND_S &&
+				       condition != COND_E)
+			break;
+		if (condition == COND_E) {
+			if (!is_outermost(d, in.target))
+				return 0;
+			forked = true;
+		}
+		lens[n] = in.len;
+	}
+	return forked ? n : 0;
+}
+
+static int add_visit(struct seam_derive *d, uint32_t func, uint64_t svma,
+		     uint8_t len, bool forked)
+{
 	int err = seam_grow(&d->visits, d->num_visits + 1, &d->max_visits,
 			    sizeof(*d->visits));
 
 	if (err)
 		return err;
 	d->visits[d->num_visits++] = (struct seam_visit){
-		.svma = f->entry,
-		.height = f->height,
+		.svma = svma,
+		.height = d->funcs[func].height,
 		.func = func,
-		.len = SYSCALL_LEN,
+		.len = len,
+		.is_forked = forked,
 	};
 	return 0;
+}
+
+int seam_derive_visit_tail(struct seam_derive *d, uint32_t func)
+{
+	uint64_t at = d->funcs[func].entry;
+	uint8_t lens[MAX_FORK];
+	int err = add_visit(d, func, at, SYSCALL_LEN, false);
+	size_t n = read_fork(d, at + SYSCALL_LEN, lens);
+
+	at += SYSCALL_LEN;
+	for (size_t i = 0; !err && i < n; at += lens[i], i++)
+		err = add_visit(d, func, at, lens[i], true);
+	return err;
 }

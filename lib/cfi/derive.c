@@ -19,9 +19,13 @@
 #include "core/arch.h"
 #include "elf/entry.h"
 
+struct rows {
+	struct seam_derived_row *v;
+	size_t n, max;
+};
+
 struct seam_derived {
-	struct seam_derived_row *rows;
-	size_t num_rows;
+	struct rows rows, forked;
 	struct seam_derived_stats stats;
 };
 
@@ -285,10 +289,27 @@ static bool extends(const struct seam_derived_row *row,
 	       row->rule.fp.off == next->rule.fp.off;
 }
 
+static int append(struct rows *rows, const struct seam_derived_row *row)
+{
+	int err =
+		seam_grow(&rows->v, rows->n + 1, &rows->max, sizeof(*rows->v));
+
+	if (!err)
+		rows->v[rows->n++] = *row;
+	return err;
+}
+
+static int add_row(struct rows *rows, const struct seam_derived_row *row)
+{
+	if (!rows->n || !extends(&rows->v[rows->n - 1], row))
+		return append(rows, row);
+	rows->v[rows->n - 1].end = row->end;
+	return 0;
+}
+
 /* Functions that share code agree about it: the first one keeps it. */
 static int make_rows(struct seam_derive *d, struct seam_derived *ret)
 {
-	size_t max = 0;
 	uint64_t done = 0;
 
 	for (size_t i = 0; i < d->num_visits; i++) {
@@ -305,16 +326,9 @@ static int make_rows(struct seam_derive *d, struct seam_derived *ret)
 		if (d->funcs[v->func].failed || v->svma < done)
 			continue;
 		done = row.end;
-		if (ret->num_rows &&
-		    extends(&ret->rows[ret->num_rows - 1], &row)) {
-			ret->rows[ret->num_rows - 1].end = row.end;
-			continue;
-		}
-		err = seam_grow(&ret->rows, ret->num_rows + 1, &max,
-				sizeof(*ret->rows));
+		err = add_row(v->is_forked ? &ret->forked : &ret->rows, &row);
 		if (err)
 			return err;
-		ret->rows[ret->num_rows++] = row;
 	}
 	return 0;
 }
@@ -327,18 +341,18 @@ static int by_start(const void *va, const void *vb)
 }
 
 /* Whether one of the first n rows has anything of [start, end). */
-static bool covers(const struct seam_derived *derived, size_t n, uint64_t start,
+static bool covers(const struct rows *rows, size_t n, uint64_t start,
 		   uint64_t end)
 {
-	size_t i = SEAM_SEARCH(k, n, derived->rows[k].end <= start);
+	size_t i = SEAM_SEARCH(k, n, rows->v[k].end <= start);
 
-	return i < n && derived->rows[i].start < end;
+	return i < n && rows->v[i].start < end;
 }
 
 /* Where a function was found to go through padding, it has a row already. */
-static int add_padding(struct seam_derive *d, struct seam_derived *ret)
+static int add_padding(struct seam_derive *d, struct rows *rows)
 {
-	size_t found = ret->num_rows, max = ret->num_rows;
+	size_t found = rows->n;
 	int err = 0;
 
 	for (size_t i = 0; d->cfi && !err && i < d->cfi->num_ranges; i++) {
@@ -346,21 +360,18 @@ static int add_padding(struct seam_derive *d, struct seam_derived *ret)
 		struct seam_height height;
 		uint64_t end = seam_derive_padding(d, range, &height);
 
-		if (!end || covers(ret, found, range->end, end))
+		if (!end || covers(rows, found, range->end, end))
 			continue;
-		err = seam_grow(&ret->rows, ret->num_rows + 1, &max,
-				sizeof(*ret->rows));
-		if (!err)
-			ret->rows[ret->num_rows++] = (struct seam_derived_row){
-				.func_start = range->end,
-				.func_end = end,
-				.start = range->end,
-				.end = end,
-				.rule = rule_of(&height),
-			};
+		err = append(rows, &(struct seam_derived_row){
+					   .func_start = range->end,
+					   .func_end = end,
+					   .start = range->end,
+					   .end = end,
+					   .rule = rule_of(&height),
+				   });
 	}
-	if (ret->num_rows > found)
-		qsort(ret->rows, ret->num_rows, sizeof(*ret->rows), by_start);
+	if (rows->n > found)
+		qsort(rows->v, rows->n, sizeof(*rows->v), by_start);
 	return err;
 }
 
@@ -397,7 +408,7 @@ static int derive(struct seam_derive *d, struct seam_derived *ret)
 	if (!err)
 		err = make_rows(d, ret);
 	if (!err)
-		err = add_padding(d, ret);
+		err = add_padding(d, &ret->rows);
 	d->stats.entries = d->num_funcs;
 	for (size_t i = 0; i < d->num_funcs; i++)
 		d->stats.given_up += d->funcs[i].failed;
@@ -445,29 +456,42 @@ int seam_derived_build(const struct seam_elf *elf, struct seam_cfi *cfi,
 
 struct seam_derived *seam_derived_free(struct seam_derived *derived)
 {
-	if (derived)
-		free(derived->rows);
+	if (derived) {
+		free(derived->rows.v);
+		free(derived->forked.v);
+	}
 	free(derived);
 	return NULL;
+}
+
+static bool find(const struct rows *rows, uint64_t svma,
+		 struct seam_rule *ret_rule)
+{
+	size_t at = SEAM_SEARCH(i, rows->n, rows->v[i].end <= svma);
+
+	if (at == rows->n || svma < rows->v[at].start)
+		return false;
+	*ret_rule = rows->v[at].rule;
+	return true;
 }
 
 bool seam_derived_find(const struct seam_derived *derived, uint64_t svma,
 		       struct seam_rule *ret_rule)
 {
-	size_t n = derived ? derived->num_rows : 0;
-	size_t at = SEAM_SEARCH(i, n, derived->rows[i].end <= svma);
+	return derived && find(&derived->rows, svma, ret_rule);
+}
 
-	if (at == n || svma < derived->rows[at].start)
-		return false;
-	*ret_rule = derived->rows[at].rule;
-	return true;
+bool seam_derived_find_forked(const struct seam_derived *derived, uint64_t svma,
+			      struct seam_rule *ret_rule)
+{
+	return derived && find(&derived->forked, svma, ret_rule);
 }
 
 const struct seam_derived_row *
 seam_derived_rows(const struct seam_derived *derived, size_t *ret_count)
 {
-	*ret_count = derived->num_rows;
-	return derived->rows;
+	*ret_count = derived->rows.n;
+	return derived->rows.v;
 }
 
 const struct seam_derived_stats *

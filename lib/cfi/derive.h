@@ -58,7 +58,15 @@ struct seam_derived *seam_derived_free(struct seam_derived *derived);
 bool seam_derived_find(const struct seam_derived *derived, uint64_t svma,
 		       struct seam_rule *ret_rule);
 
-/* All rows by address, disjoint; owned by derived. */
+/*
+ * The same behind a system call that starts a child: the parent's rule, where
+ * rax is not 0. Where it is 0 this is the child, on a stack of its own, and
+ * has no caller. For an interrupted frame, whose rax is known.
+ */
+bool seam_derived_find_forked(const struct seam_derived *derived, uint64_t svma,
+			      struct seam_rule *ret_rule);
+
+/* All rows by address, disjoint, without those; owned by derived. */
 const struct seam_derived_row *
 seam_derived_rows(const struct seam_derived *derived, size_t *ret_count);
 const struct seam_derived_stats *

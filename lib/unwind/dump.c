@@ -9,6 +9,7 @@
 #include "elf/entry.h"
 #include "table/table.h"
 
+#define REG_AX 0
 #define REG_FP 6
 #define REG_SP 7
 #define REG_IP 16
@@ -56,13 +57,22 @@ static bool at_entry(const struct seam_mapping *map, uint64_t svma)
 /* A derived rule as CFI would say it. It tells nothing of the registers that
  * the code may have saved and changed. */
 static bool derived_row(const struct seam_mapping *map, uint64_t svma,
+			const struct seam_regs *regs, bool exact,
 			struct seam_cfi_row *row)
 {
 	static const uint8_t unknown[] = {3, 12, 13, 14, 15};
 	struct seam_rule rule;
 
-	if (!seam_derived_find(map->derived, svma, &rule))
+	if (exact && regs->valid & 1u << REG_AX &&
+	    seam_derived_find_forked(map->derived, svma, &rule)) {
+		if (!regs->r[REG_AX]) {
+			*row = (struct seam_cfi_row){
+				.regs[REG_IP].how = SEAM_CFI_UNDEFINED};
+			return true;
+		}
+	} else if (!seam_derived_find(map->derived, svma, &rule)) {
 		return false;
+	}
 	*row = (struct seam_cfi_row){
 		.cfa_reg = REG_SP,
 		.cfa_off = rule.cfa.off,
@@ -93,7 +103,7 @@ static int step(struct reader *r, struct seam_regs *regs, bool *exact)
 		return SEAM_NO_TABLE;
 	svma = pc - map.bias;
 	rc = map.cfi ? seam_cfi_find(map.cfi, svma, &row, NULL) : -ENOENT;
-	if (rc == -ENOENT && derived_row(&map, svma, &row))
+	if (rc == -ENOENT && derived_row(&map, svma, regs, *exact, &row))
 		rc = 0;
 	if (rc == -ENOENT)
 		return at_entry(&map, svma) ? SEAM_OUTERMOST : SEAM_NO_TABLE;

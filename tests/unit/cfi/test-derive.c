@@ -194,6 +194,45 @@ static void write_tails(FILE *f)
 		   " add $8, %%rsp; ret; .skip 200, 0xcc\n");
 }
 
+/* What is behind such a system call: what has a rule for whoever's rax is not
+ * 0, and what has none. */
+static const struct fork {
+	const char *name, *known, *rest;
+} forks[] = {
+	{"as_clone", "test %rax, %rax; jl good; je orphan; ret", ""},
+	{"near", "test %rax, %rax; js good; je near_child; ret",
+	 "ud2; .cfi_startproc; .cfi_undefined 16; near_child: ud2; "
+	 ".cfi_endproc"},
+	{"alone", "test %rax, %rax; je orphan", "ud2"},
+	{"runs_on", "test %rax, %rax; je orphan", "add $8, %rsp; ret"},
+	{"other_reg", "", "test %rdi, %rdi; je orphan; ret"},
+	{"half_reg", "", "test %al, %al; nop; je orphan; ret"},
+	{"untested", "", "je orphan; ret"},
+	{"other_way", "", "test %rax, %rax; jne good; je orphan; ret"},
+	{"pushes_rax", "", "test %rax, %rax; push %rax; je orphan; ret"},
+	{"has_caller", "", "test %rax, %rax; je fde; ret"},
+	{"no_fde", "", "test %rax, %rax; je good; ret"},
+	{"no_child", "", "test %rax, %rax; jl good; ret"},
+	{"entered", "",
+	 "test %rax, %rax; 1: je orphan; ret; .skip 8, 0xcc; "
+	 "xor %eax, %eax; jmp 1b"},
+};
+
+static void write_forks(FILE *f)
+{
+	fprintf(f, ".cfi_startproc; .cfi_undefined 16\n"
+		   "orphan: xor %%ebp, %%ebp; ud2\n.cfi_endproc\n");
+	for (size_t i = 0; i < sizeof(forks) / sizeof(forks[0]); i++) {
+		const char *name = forks[i].name;
+
+		fprintf(f,
+			".cfi_startproc; mov $435, %%eax\n.cfi_endproc\n"
+			"syscall; .globl %s_fork, %s_known\n"
+			"%s_fork: %s\n%s_known: %s\n.skip 200, 0xcc\n",
+			name, name, name, forks[i].known, name, forks[i].rest);
+	}
+}
+
 static void write_source(const char *dir)
 {
 	char path[PATH_MAX];
@@ -212,6 +251,7 @@ static void write_source(const char *dir)
 	fprintf(f, "%s", goods);
 	write_tails(f);
 	write_pads(f);
+	write_forks(f);
 	/* The last one: it runs into code with an FDE. */
 	fprintf(f, ".globl falls; .type falls, @function\nfalls: nop; nop\n"
 		   ".type after, @function\nafter: .cfi_startproc\n"
@@ -385,12 +425,39 @@ static void test_padding(void **state)
 				 in < 21);
 }
 
+static void test_forks(void **state)
+{
+	const struct object *o = *state;
+	struct seam_rule rule;
+
+	for (size_t i = 0; i < sizeof(forks) / sizeof(forks[0]); i++) {
+		char name[64], known[64];
+		uint64_t at, end;
+
+		snprintf(name, sizeof(name), "%s_fork", forks[i].name);
+		snprintf(known, sizeof(known), "%s_known", forks[i].name);
+		at = symbol(o, name);
+		end = symbol(o, known);
+		print_message("%s: %d bytes\n", name, (int)(end - at));
+		assert_true(at && at <= end);
+		assert_false(
+			seam_derived_find_forked(o->derived, at - 1, &rule));
+		assert_false(seam_derived_find_forked(o->derived, end, &rule));
+		for (; at < end; at++) {
+			assert_true(seam_derived_find_forked(o->derived, at,
+							     &rule));
+			assert_int_equal(rule.cfa.off, 8);
+			assert_false(seam_derived_find(o->derived, at, &rule));
+		}
+	}
+	assert_false(seam_derived_find_forked(NULL, 0, &rule));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tails),
-		cmocka_unit_test(test_padding),
-		cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_tails), cmocka_unit_test(test_padding),
+		cmocka_unit_test(test_forks), cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_rows),
 	};
 

@@ -3,6 +3,7 @@
  * Description: a copied stack is unwound through code that has derived rules
  * only, and from a system call that is its function's last instruction.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -86,6 +87,61 @@ static void test_derived(void **state)
 	seam_elf_close(map.elf);
 }
 
+/* Where the C library's clone is, as its file's svma. */
+static uint64_t open_libc(struct seam_mapping *map)
+{
+	uintptr_t clone_at = (uintptr_t)dlsym(RTLD_DEFAULT, "clone");
+	Dl_info info;
+	int fd;
+
+	assert_int_not_equal(dladdr((void *)clone_at, &info), 0);
+	fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(seam_elf_open_fd(fd, 0, &map->elf, NULL), 0);
+	close(fd);
+	assert_int_equal(seam_cfi_open(map->elf, &map->cfi, NULL), 0);
+	return clone_at - (uintptr_t)info.dli_fbase;
+}
+
+/* Behind the C library's clone: its parent goes back, its child nowhere. */
+static void test_forked(void **state)
+{
+	struct seam_mapping map = {0};
+	const uint64_t stack[] = {RA, 0};
+	uint64_t at = open_libc(&map), end_at = at + 256, ips[8];
+	struct seam_derived *derived;
+	struct seam_rule rule;
+	struct seam_dump dump;
+	size_t n = 0;
+	int end;
+
+	(void)state;
+	assert_int_equal(seam_derived_build(map.elf, map.cfi, &derived), 0);
+	map.derived = derived;
+	for (; at < end_at; at++) {
+		if (!seam_derived_find_forked(derived, at, &rule))
+			continue;
+		n++;
+		dump = dump_at(&map, at, stack, sizeof(stack));
+		dump.regs.r[0] = 1234;
+		assert_int_equal(seam_dump_unwind(&dump, ips, 8, &end), 2);
+		assert_int_equal(ips[1], RA);
+		dump.regs.r[0] = 0;
+		assert_int_equal(seam_dump_unwind(&dump, ips, 8, &end), 1);
+		assert_int_equal(end, SEAM_OUTERMOST);
+		/* Nobody knows who it is. */
+		dump.regs.valid &= ~1u;
+		assert_int_equal(seam_dump_unwind(&dump, ips, 8, &end), 1);
+		assert_int_equal(end, SEAM_NO_TABLE);
+	}
+	seam_derived_free(derived);
+	seam_cfi_close(map.cfi);
+	seam_elf_close(map.elf);
+	if (!n)
+		print_message("this C library's clone has CFI throughout\n");
+	if (!n)
+		skip();
+}
+
 static void test_system_call(void **state)
 {
 	static const struct spec spec;
@@ -120,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_derived),
+		cmocka_unit_test(test_forked),
 		cmocka_unit_test(test_system_call),
 	};
 
