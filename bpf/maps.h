@@ -88,6 +88,7 @@ struct task_state {
 	uint32_t mm_seq, tables;
 	uint32_t unchecked; /* bits of maps[] that mm_seq does not vouch for */
 	uint32_t epoch; /* the last one given out */
+	uint32_t tid; /* the element's key */
 	/* Of what maps[i] says, so that what was derived from it is known to
 	 * be of now; 0: maps[i] says nothing. */
 	uint16_t epochs[SEAM_CACHED_MAPPINGS];
@@ -127,6 +128,23 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct task_state);
 } outside_state SEC(".maps");
+
+/* A thread, not its process's first, in an exec: in the middle of it the
+ * thread takes over the first one's tid and start. */
+struct moving {
+	uint64_t self; /* its task_struct */
+	uint32_t tid; /* that it had, and has its element under */
+	uint32_t pad;
+};
+
+/* By tgid: the kernel has a process's execs wait for each other. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 14);
+	__type(key, uint32_t);
+	__type(value, struct moving);
+} moving_tasks SEC(".maps");
 
 /* Watched tasks: tgid or tid -> start_boottime, by seam_watch_mode. */
 struct {

@@ -80,12 +80,66 @@ static __always_inline uint64_t cookie_next(void)
 	return cookie;
 }
 
+/* The tid that the current task had before its exec gave it another; 0: it is
+ * in no such exec. */
+static __always_inline uint32_t tid_before_exec(struct task_struct *task)
+{
+	int tid = task->pid;
+	struct moving *moving;
+
+	if (tid != task->tgid)
+		return 0;
+	moving = bpf_map_lookup_elem(&moving_tasks, &tid);
+	return moving && moving->self == bpf_get_current_task() ? moving->tid
+								: 0;
+}
+
+/*
+ * The element that holds the stack which the current task left before it had
+ * this tid: the thread before its exec, or the first one before its exit,
+ * whose last steps are done under the thread's tid.
+ */
+static __always_inline struct element *element_moved(struct task_struct *task)
+{
+	uint32_t tid = task->exit_state ? task->tgid : tid_before_exec(task);
+	struct element *el = NULL;
+
+	if (tid)
+		el = bpf_map_lookup_elem(&elements, &tid);
+	return el && el->state.self == bpf_get_current_task() &&
+			       (el->state.flags & ELEMENT_TAKEN)
+		       ? el
+		       : NULL;
+}
+
+/* A thread enters an exec. */
+static __always_inline void moving_begin(struct task_struct *task)
+{
+	struct moving moving = {bpf_get_current_task(), task->pid, 0};
+	int tgid = task->tgid;
+
+	if (task->pid != tgid &&
+	    bpf_map_update_elem(&moving_tasks, &tgid, &moving, BPF_ANY))
+		count(SEAM_COUNT_NO_ELEMENT);
+}
+
+/* The exec is over: what lies under the tid before it serves no more. */
+static __always_inline void moving_end(uint32_t tgid, uint32_t tid,
+				       uint64_t self)
+{
+	struct element *el = bpf_map_lookup_elem(&elements, &tid);
+
+	bpf_map_delete_elem(&moving_tasks, &tgid);
+	if (el && el->state.self == self)
+		bpf_map_delete_elem(&elements, &tid);
+}
+
 /* The element of the current task, made or made new where it has none of its
- * own. */
+ * own. NULL: there is no room, or it is dead and another has its tid. */
 static __always_inline struct element *element_get(struct task_struct *task)
 {
 	uint32_t tid = task->pid;
-	struct element *el = bpf_map_lookup_elem(&elements, &tid);
+	struct element *el = bpf_map_lookup_elem(&elements, &tid), *moved;
 	uint64_t self = bpf_get_current_task();
 	long err;
 
@@ -96,8 +150,12 @@ static __always_inline struct element *element_get(struct task_struct *task)
 	if (el && !el->state.start) {
 		el->state.self = self;
 		el->state.start = task->start_boottime;
+		el->state.tid = tid;
 		return el;
 	}
+	moved = element_moved(task);
+	if (moved || task->exit_state)
+		return moved;
 	if (el) {
 		/* A dead task's, met under its reused tid. */
 		count(SEAM_COUNT_STALE);
@@ -120,6 +178,7 @@ static __always_inline struct element *element_get(struct task_struct *task)
 	if (!err) {
 		el->state.self = self;
 		el->state.start = task->start_boottime;
+		el->state.tid = tid;
 	}
 	return el;
 }
@@ -240,7 +299,7 @@ static __always_inline uint64_t request(struct task_struct *task, bool in_user,
 	int err;
 
 	*ret_el = el;
-	*ret_end = SEAM_LOST;
+	*ret_end = task->exit_state ? SEAM_EXITED : SEAM_LOST;
 	if (!el)
 		return 0;
 	if (in_user && (el->state.flags & ELEMENT_TAKEN)) {
@@ -288,7 +347,7 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct element *el = value;
 	uint64_t cookie = el->state.cookie;
-	uint32_t flags = 0;
+	uint32_t flags = 0, tid = el->state.tid, own = task->pid;
 
 	if (el->state.flags & ELEMENT_EXIT) {
 		count(SEAM_COUNT_SKIPPED);
@@ -315,6 +374,8 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 	}
 	el->state.closed = cookie;
 	el->state.cookie = 0;
+	if (tid != own)
+		moving_end(task->tgid, tid, el->state.self);
 	return 0;
 }
 

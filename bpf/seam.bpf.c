@@ -19,7 +19,8 @@ static __always_inline bool is_watched(struct task_struct *task)
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return true;
 	id = seam_watch_mode == SEAM_WATCH_TGID ? task->tgid : task->pid;
-	return bpf_map_lookup_elem(&watched, &id);
+	return bpf_map_lookup_elem(&watched, &id) ||
+	       (seam_watch_mode == SEAM_WATCH_TID && tid_before_exec(task));
 }
 
 /* Kernel threads, idle and io workers have no user half. */
@@ -96,10 +97,13 @@ static __always_inline int take_sample(void *ctx, struct sample_buffer *buf,
 	buf->sample.event = event;
 	buf->sample.flags = flags;
 	buf->sample.end = SEAM_NO_USER;
+	buf->sample.stack_tid = task->pid;
 	if (has_user(task)) {
 		count(SEAM_COUNT_WANTED);
 		buf->sample.head.cookie =
 			request(task, in_user, &el, &buf->sample.end);
+		if (el)
+			buf->sample.stack_tid = el->state.tid;
 		if (el && (el->state.flags & ELEMENT_RUNNING)) {
 			count(SEAM_COUNT_OWN);
 			buf->sample.flags |= SEAM_SAMPLE_OWN;
@@ -237,6 +241,7 @@ int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 	if (!is_watched(task) || !has_user(task))
 		return 0;
 	el = take_now(task, SEAM_STACK_EXEC);
+	moving_begin(task);
 	/* So that the exec's end is seen. Already pending is as good. */
 	if (el)
 		schedule(bpf_get_current_task_btf(), el);
@@ -283,8 +288,7 @@ int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 	uint32_t tid = task->pid;
 	uint64_t start = task->start_boottime;
 
-	if (old_pid != task->pid && seam_watch_mode == SEAM_WATCH_TID &&
-	    bpf_map_lookup_elem(&watched, &old_pid))
+	if (seam_watch_mode == SEAM_WATCH_TID && tid_before_exec(task))
 		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
 	if (seam_arm_tgid && tid == seam_arm_tgid) {
 		seam_arm_tgid = 0;
@@ -298,10 +302,14 @@ int BPF_PROG(seam_free, struct task_struct *task)
 {
 	uint32_t tid = task->pid;
 	struct element *el = bpf_map_lookup_elem(&elements, &tid);
+	struct moving *moving;
 	uint64_t *start;
 
 	if (el && el->state.start == task->start_boottime)
 		bpf_map_delete_elem(&elements, &tid);
+	moving = bpf_map_lookup_elem(&moving_tasks, &tid);
+	if (moving) /* died in it */
+		moving_end(tid, moving->tid, moving->self);
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return 0;
 	start = bpf_map_lookup_elem(&watched, &tid);

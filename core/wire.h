@@ -42,8 +42,9 @@ enum seam_sample_flags {
 struct seam_wire_sample {
 	struct seam_wire head; /* cookie 0: no user half, .end says why */
 	uint64_t ip, period;
-	uint32_t event;
-	uint32_t flags; /* enum seam_sample_flags */
+	uint16_t event;
+	uint16_t flags; /* enum seam_sample_flags */
+	uint32_t stack_tid; /* that the cookie's stack comes under */
 	uint32_t end; /* 0, or the end code of a stack that never comes */
 	uint32_t nr; /* kernel frames that follow, leaf first */
 	uint64_t ips[];

@@ -61,6 +61,9 @@ struct seam_sample {
 	uint64_t cookie; /* 0: no user half will come, .end says why */
 	uint64_t ip, period;
 	uint32_t pid, tid, cpu;
+	/* That the cookie's stack has. An exec by a thread that is not its
+	 * process's first makes these two swap tids. */
+	uint32_t stack_tid;
 	uint32_t event; /* its place in the client's events */
 	bool tail; /* in an exec or exit whose stack was taken before */
 	bool user; /* taken in user mode: ip is the user's */

@@ -16,19 +16,34 @@
 /* A stack that did not come before its task's next entry may yet: the library
  * unwinds copies aside, and may first have to read a large file. */
 #define ORPHAN_NS 30000000000ULL
+/*
+ * The tids that an entry's samples have: the stack's own, or the one that an
+ * exec gave the thread, or both. Readers know a stack by tid and cookie, so
+ * it is written under each, behind its samples: from then on the own tid may
+ * be another thread's.
+ */
+struct names {
+	uint32_t other; /* 0: none */
+	uint64_t own_ns; /* of the last sample under the own; 0: none */
+};
+
 /* The samples of an entry that is over, whose stack did not come. */
 struct orphan {
 	uint64_t waiting;
 	uint64_t last_ns; /* of the last sample */
+	struct names names;
 };
 
 /* An exec or exit whose stack was taken, as far as its samples tell. */
 struct tail {
 	uint64_t from_ns, to_ns;
+	bool moved; /* of a thread that had another tid when it began */
 };
 
-/* Of one task between two readings: more than these are forgotten. */
-#define TAILS 4
+/* Of one task between two readings: more than these are forgotten. Threads
+ * that exec in turn do so under one tid. */
+#define TAILS 1024
+#define FIRST_TAILS 2
 
 /* The open or last entry of one task. */
 struct entry {
@@ -36,8 +51,9 @@ struct entry {
 	uint64_t last_ns; /* of the last sample, or stack */
 	uint64_t waiting; /* samples without a stack yet */
 	uint64_t served; /* samples that have one */
-	struct tail tails[TAILS];
-	uint32_t n_tails;
+	struct names names;
+	struct tail *tails; /* the last max_tails of n_tails */
+	uint32_t n_tails, max_tails;
 	bool has_stack, written;
 	bool tail; /* the stack was taken at exec or exit */
 	struct seam_pd_stack stack;
@@ -55,6 +71,7 @@ static void entry_free(void *value)
 	struct entry *e = value;
 
 	free(e->ips);
+	free(e->tails);
 	free(e);
 }
 
@@ -83,11 +100,22 @@ static struct seam_pd_stack record_of(const struct seam_entries *es,
 }
 
 /* Writes a stack that serves samples behind the last of them. */
-static void write_behind(struct seam_entries *es, struct seam_pd_stack *stack,
-			 uint64_t last_ns)
+static void write_behind(struct seam_entries *es,
+			 const struct seam_pd_stack *stack, uint64_t last_ns,
+			 const struct names *names)
 {
-	stack->id.time_ns = last_ns + 1;
-	note(es, es->write(es->ctx, stack));
+	struct seam_pd_stack record = *stack;
+
+	if (names->other && names->own_ns) {
+		record.id.time_ns = names->own_ns + 1;
+		note(es, es->write(es->ctx, &record));
+	}
+	if (names->other) {
+		record.id.tid = names->other;
+		record.flags |= SEAM_PD_STACK_EXEC;
+	}
+	record.id.time_ns = last_ns + 1;
+	note(es, es->write(es->ctx, &record));
 }
 
 /* Counts a stack and what it served. */
@@ -104,7 +132,7 @@ static void orphan_add(struct seam_entries *es, const struct entry *e)
 	struct orphan *o = malloc(sizeof(*o));
 
 	if (o) {
-		*o = (struct orphan){e->waiting, e->last_ns};
+		*o = (struct orphan){e->waiting, e->last_ns, e->names};
 		if (!seam_idmap_put(&es->orphans, e->cookie, o))
 			return;
 		free(o);
@@ -121,7 +149,7 @@ static bool orphan_claim(struct seam_entries *es,
 
 	if (!o)
 		return false;
-	write_behind(es, &record, o->last_ns);
+	write_behind(es, &record, o->last_ns, &o->names);
 	count_stack(es, stack->end, o->waiting);
 	free(o);
 	return true;
@@ -143,7 +171,7 @@ static bool orphan_expired(void *ctx, uint64_t cookie, void *value)
 
 static void write_held(struct seam_entries *es, struct entry *e)
 {
-	write_behind(es, &e->stack, e->last_ns);
+	write_behind(es, &e->stack, e->last_ns, &e->names);
 	e->written = true;
 }
 
@@ -163,19 +191,32 @@ static void entry_end(struct seam_entries *es, struct entry *e)
 	e->cookie = 0;
 	e->waiting = 0;
 	e->served = 0;
+	e->names = (struct names){0};
 	e->has_stack = false;
 	e->written = false;
 	e->tail = false;
 }
 
-static void tail_begin(struct entry *e, uint64_t time_ns)
+static int tail_begin(struct entry *e, uint64_t time_ns, bool moved)
 {
-	e->tails[e->n_tails++ % TAILS] = (struct tail){time_ns, 0};
+	if (e->n_tails == e->max_tails && e->max_tails < TAILS) {
+		uint32_t max = e->max_tails ? 2 * e->max_tails : FIRST_TAILS;
+		struct tail *tails =
+			reallocarray(e->tails, max, sizeof(*tails));
+
+		if (!tails)
+			return -ENOMEM;
+		e->tails = tails;
+		e->max_tails = max;
+	}
+	e->tails[e->n_tails++ % e->max_tails] =
+		(struct tail){time_ns, 0, moved};
+	return 0;
 }
 
 static void tail_end(struct entry *e, uint64_t time_ns)
 {
-	e->tails[(e->n_tails - 1) % TAILS].to_ns = time_ns;
+	e->tails[(e->n_tails - 1) % e->max_tails].to_ns = time_ns;
 }
 
 /* Makes cookie the task's entry; another that was open is over. */
@@ -187,26 +228,62 @@ static void entry_is(struct seam_entries *es, struct entry *e, uint64_t cookie)
 	e->cookie = cookie;
 }
 
+/* A sample that has the tid of its stack. */
+static int add_own(struct entry *e, const struct seam_sample *sample,
+		   uint64_t before_ns)
+{
+	/* The stack of a cold program comes late: the sample says it first. */
+	if (sample->tail && !e->tail) {
+		if (tail_begin(e, before_ns, false))
+			return -ENOMEM;
+		e->tail = true;
+	}
+	if (e->tail)
+		tail_end(e, sample->time_ns);
+	e->names.own_ns = sample->time_ns;
+	return 0;
+}
+
+/* One whose thread has swapped tids with another since, in an exec. That one
+ * may have an entry of its own. */
+static int add_other(struct seam_entries *es, struct entry *e,
+		     const struct seam_sample *sample, uint64_t before_ns)
+{
+	struct entry *other = entry_of(es, sample->tid);
+
+	if (!other)
+		return -ENOMEM;
+	if (e->names.other != sample->tid &&
+	    tail_begin(other, before_ns ? before_ns : sample->time_ns, true))
+		return -ENOMEM;
+	tail_end(other, sample->time_ns);
+	if (!other->cookie)
+		other->last_ns = sample->time_ns;
+	e->names.other = sample->tid;
+	return 0;
+}
+
 /* A sample of an entry: its stack is there, or will come. */
 int seam_entries_sample(struct seam_entries *es,
 			const struct seam_sample *sample)
 {
-	struct entry *e = entry_of(es, sample->tid);
+	struct entry *e = entry_of(es, sample->stack_tid);
 	uint64_t before_ns;
+	int err;
 
 	if (!e)
 		return -ENOMEM;
 	before_ns = e->last_ns;
 	entry_is(es, e, sample->cookie);
+	err = sample->tid == sample->stack_tid
+		      ? add_own(e, sample, before_ns)
+		      : add_other(es, e, sample, before_ns);
+	if (err) {
+		note(es, err);
+		return err;
+	}
 	e->last_ns = sample->time_ns;
 	e->written = false; /* a late one: the stack comes again */
-	/* The stack of a cold program comes late: the sample says it first. */
-	if (sample->tail && !e->tail) {
-		e->tail = true;
-		tail_begin(e, before_ns);
-	}
-	if (e->tail)
-		tail_end(e, sample->time_ns);
 	if (e->has_stack)
 		e->served++;
 	else
@@ -227,8 +304,9 @@ static int hold(struct seam_entries *es, struct entry *e,
 	e->stack = record_of(es, stack, ips);
 	e->has_stack = true;
 	if (!e->tail && (stack->before_exec || stack->at_exit)) {
+		if (tail_begin(e, stack->time_ns, false))
+			return -ENOMEM;
 		e->tail = true;
-		tail_begin(e, stack->time_ns);
 	}
 	return 0;
 }
@@ -266,16 +344,36 @@ void seam_entries_stack(struct seam_entries *es,
 		e->last_ns = stack->time_ns;
 }
 
+/* The first moved tail that ends behind a time: how the exec began that ended
+ * the tid's first owner may not be known. */
+static uint64_t next_moved(const struct entry *e, uint64_t time_ns)
+{
+	uint64_t to_ns = 0;
+
+	for (uint32_t i = 0; i < e->n_tails && i < e->max_tails; i++) {
+		const struct tail *t = &e->tails[i];
+
+		if (t->moved && t->to_ns >= time_ns &&
+		    (!to_ns || t->to_ns < to_ns))
+			to_ns = t->to_ns;
+	}
+	return to_ns;
+}
+
 uint64_t seam_entries_tail(const struct seam_entries *es, uint32_t tid,
-			   uint64_t time_ns)
+			   uint64_t time_ns, bool exits)
 {
 	const struct entry *e = seam_idmap_get(&es->tasks, tid);
+	uint64_t to_ns = e && exits ? next_moved(e, time_ns) : 0;
 
-	for (int i = 0; e && i < TAILS; i++)
-		if (e->tails[i].from_ns <= time_ns &&
-		    time_ns <= e->tails[i].to_ns)
-			return e->tails[i].to_ns;
-	return 0;
+	for (uint32_t i = 0; e && i < e->n_tails && i < e->max_tails; i++) {
+		const struct tail *t = &e->tails[i];
+
+		if (t->from_ns <= time_ns && time_ns <= t->to_ns &&
+		    t->to_ns > to_ns)
+			to_ns = t->to_ns;
+	}
+	return to_ns;
 }
 
 bool seam_entries_await(const struct seam_entries *es)

@@ -42,10 +42,13 @@ void seam_entries_settle(struct seam_entries *es, uint64_t now_ns);
 void seam_entries_end(struct seam_entries *es);
 /* Whether stacks are awaited of entries that are over. */
 bool seam_entries_await(const struct seam_entries *es);
-/* When the exec or exit that a thread was in at a time ended, as far as
- * samples tell; 0: it was in none. */
+/*
+ * When the exec or exit that a thread was in at a time ended, as far as
+ * samples tell; 0: it was in none. exits: it ended then, by which another's
+ * exec may have got its tid; to readers the tid lives on.
+ */
 uint64_t seam_entries_tail(const struct seam_entries *es, uint32_t tid,
-			   uint64_t time_ns);
+			   uint64_t time_ns, bool exits);
 void seam_entries_fini(struct seam_entries *es);
 
 #endif

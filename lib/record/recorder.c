@@ -87,11 +87,11 @@ static void on_record(void *ctx, uint64_t time_ns,
 	note(r, seam_sidequeue_add(&r->side, record));
 }
 
-static uint64_t tail_of(void *ctx, uint32_t tid, uint64_t time_ns)
+static uint64_t tail_of(void *ctx, uint32_t tid, uint64_t time_ns, bool exits)
 {
 	const struct seam_recorder *r = ctx;
 
-	return seam_entries_tail(&r->entries, tid, time_ns);
+	return seam_entries_tail(&r->entries, tid, time_ns, exits);
 }
 
 static int write_side(void *ctx, const struct perf_event_header *record)

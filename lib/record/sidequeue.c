@@ -47,7 +47,7 @@ static void stamp(uint8_t *record, const struct seam_sidequeue_ops *ops)
 	if (!tid)
 		return;
 	memcpy(&time, record + h->size - TAIL_TIME, sizeof(time));
-	tail = ops->tail_of(ops->ctx, tid, time);
+	tail = ops->tail_of(ops->ctx, tid, time, h->type == PERF_RECORD_EXIT);
 	/* Behind the last sample and its stack, which has the next number. */
 	if (tail)
 		time = tail + 2;

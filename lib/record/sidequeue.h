@@ -11,6 +11,7 @@
 #define SEAM_LIB_RECORD_SIDEQUEUE_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +30,8 @@ int seam_sidequeue_add(struct seam_sidequeue *q,
  * were no samples after that time.
  */
 struct seam_sidequeue_ops {
-	uint64_t (*tail_of)(void *ctx, uint32_t tid, uint64_t time_ns);
+	uint64_t (*tail_of)(void *ctx, uint32_t tid, uint64_t time_ns,
+			    bool exits);
 	int (*write)(void *ctx, const struct perf_event_header *record);
 	void *ctx;
 };

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: perf reads our recordings and shows the same samples.
 
-Every sample of bash with short processes, of python3 and of page faults:
-time, thread, command, each frame's address and symbol. Two differences are
-known, counted and accounted for. perf looks a return address up as it is, not
-the call before it: where a call is a function's last instruction, perf names
-what comes behind; such a frame must lie at such an address. And perf does not
-know the names of our own BPF programs.
+Every sample of bash with short processes, of python3, of threads that exec
+and of page faults: time, thread, command, each frame's address and symbol.
+Two differences are known, counted and accounted for. perf looks a return
+address up as it is, not the call before it: where a call is a function's last
+instruction, perf names what comes behind; such a frame must lie at such an
+address. And perf does not know the names of our own BPF programs.
 """
 
 import os
@@ -186,6 +186,39 @@ def python(bench):
          "for i in range(40): json.loads(json.dumps(list(range(9000))))")
 
 
+# Each exec is by a thread that takes over another's tid in it.
+EXECS = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int left;
+void *again(void *path)
+{
+	char text[16];
+	char *argv[] = {path, text, NULL};
+	snprintf(text, sizeof(text), "%d", left - 1);
+	execv(path, argv);
+	_exit(1);
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	left = atoi(argv[1]);
+	if (!left)
+		return 0;
+	pthread_create(&t, NULL, again, argv[0]);
+	pthread_join(t, NULL);
+	return 1;
+}
+"""
+
+
+def execs(bench):
+    load(bench, "exec by threads", "-e", "cpu-clock", "-F", "4999", "--",
+         bench.compile(EXECS, "execs", "-pthread"), "300")
+
+
 def faults(bench):
     load(bench, "two events", "-e", "page-faults", "-e", "context-switches",
          "-c", "3", "--", "bash", "-c",
@@ -193,5 +226,5 @@ def faults(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(bash, python, faults, options=[
+    sys.exit(livetest.main(bash, python, execs, faults, options=[
         ("--perf", os.environ.get("SEAM_PERF"))]))

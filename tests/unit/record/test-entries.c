@@ -16,9 +16,11 @@
 #define SECOND 1000000000ULL
 /* Above the kernel's limit: nobody has it. */
 #define TID 0x7ffffff0
+#define FIRST 0x7fffffe0 /* the first thread of its process */
 
 struct written {
 	uint64_t time_ns, cookie, n_ips, flags, end;
+	uint64_t tid;
 };
 
 static struct {
@@ -35,9 +37,9 @@ static int keep(void *ctx, const struct seam_pd_stack *stack)
 	assert_int_equal(stack->id.id, 42);
 	assert_true(t.n < sizeof(t.out) / sizeof(t.out[0]));
 	assert_int_equal(stack->ips[stack->n_ips - 1], stack->cookie);
-	t.out[t.n++] =
-		(struct written){stack->id.time_ns, stack->cookie, stack->n_ips,
-				 stack->flags, (uint64_t)stack->end};
+	t.out[t.n++] = (struct written){stack->id.time_ns,    stack->cookie,
+					stack->n_ips,	      stack->flags,
+					(uint64_t)stack->end, stack->id.tid};
 	return t.fail;
 }
 
@@ -59,22 +61,32 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns, bool tail)
+static void sample_under(uint32_t tid, uint32_t stack_tid, uint64_t cookie,
+			 uint64_t time_ns, bool tail)
 {
-	struct seam_sample s = {
-		.tid = tid, .cookie = cookie, .time_ns = time_ns, .tail = tail};
+	struct seam_sample s = {.tid = tid,
+				.stack_tid = stack_tid,
+				.cookie = cookie,
+				.time_ns = time_ns,
+				.tail = tail};
 
 	assert_int_equal(seam_entries_sample(&t.es, &s), 0);
+}
+
+static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns, bool tail)
+{
+	sample_under(tid, tid, cookie, time_ns, tail);
 }
 
 enum kind { PLAIN, LIBRARY, EXEC, EXIT };
 
 /* A stack of n frames; the last one is the cookie. */
-static void stack(uint64_t cookie, uint64_t time_ns, size_t n, enum kind kind)
+static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
+			size_t n, enum kind kind)
 {
 	uint64_t ips[8] = {0};
 	struct seam_user_stack s = {
-		.tid = TID,
+		.tid = tid,
 		.cookie = cookie,
 		.time_ns = time_ns,
 		.end = SEAM_OUTERMOST,
@@ -87,6 +99,11 @@ static void stack(uint64_t cookie, uint64_t time_ns, size_t n, enum kind kind)
 
 	ips[n - 1] = cookie;
 	seam_entries_stack(&t.es, &s);
+}
+
+static void stack(uint64_t cookie, uint64_t time_ns, size_t n, enum kind kind)
+{
+	stack_under(TID, cookie, time_ns, n, kind);
 }
 
 static void check_out(const struct written *want, size_t n)
@@ -109,8 +126,8 @@ static void check_counts(uint64_t whole, uint64_t lost, uint64_t pending,
 /* Held until the next entry begins, stamped behind its last sample. */
 static void one_stack_for_all(void **state)
 {
-	const struct written want[] = {{121, 1, 3, 0, SEAM_OUTERMOST},
-				       {211, 2, 2, 0, SEAM_OUTERMOST}};
+	const struct written want[] = {{121, 1, 3, 0, SEAM_OUTERMOST, TID},
+				       {211, 2, 2, 0, SEAM_OUTERMOST, TID}};
 
 	(void)state;
 	sample(TID, 1, 100, false);
@@ -143,7 +160,7 @@ static void unwanted(void **state)
 /* The library's stack comes when the task is in its next entry. */
 static void orphans(void **state)
 {
-	const struct written want[] = {{103, 1, 2, 0, SEAM_OUTERMOST}};
+	const struct written want[] = {{103, 1, 2, 0, SEAM_OUTERMOST, TID}};
 
 	(void)state;
 	sample(TID, 1, 100, false);
@@ -180,8 +197,9 @@ static void orphans_expire(void **state)
 /* What is quiet is written before a flush, and once more for a late sample. */
 static void settled(void **state)
 {
-	const struct written want[] = {{111, 1, 2, 0, SEAM_OUTERMOST},
-				       {SECOND + 1, 1, 2, 0, SEAM_OUTERMOST}};
+	const struct written want[] = {
+		{111, 1, 2, 0, SEAM_OUTERMOST, TID},
+		{SECOND + 1, 1, 2, 0, SEAM_OUTERMOST, TID}};
 
 	(void)state;
 	sample(TID, 1, 100, false);
@@ -228,21 +246,21 @@ static void tails(void **state)
 	(void)state;
 	sample(TID, 1, 100, false);
 	stack(1, 110, 2, EXEC);
-	assert_int_equal(seam_entries_tail(&t.es, TID, 115), 0);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 115, false), 0);
 	sample(TID, 1, 130, true);
 	sample(TID, 1, 140, true);
-	assert_int_equal(seam_entries_tail(&t.es, TID, 109), 0);
-	assert_int_equal(seam_entries_tail(&t.es, TID, 110), 140);
-	assert_int_equal(seam_entries_tail(&t.es, TID, 140), 140);
-	assert_int_equal(seam_entries_tail(&t.es, TID, 141), 0);
-	assert_int_equal(seam_entries_tail(&t.es, TID + 1, 115), 0);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 109, false), 0);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 110, false), 140);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 140, false), 140);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 141, false), 0);
+	assert_int_equal(seam_entries_tail(&t.es, TID + 1, 115, false), 0);
 	/* The sample says it before the stack of a cold program comes. */
 	sample(TID, 2, 200, false);
 	sample(TID, 2, 220, true);
-	assert_int_equal(seam_entries_tail(&t.es, TID, 210), 220);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 210, false), 220);
 	stack(2, 205, 2, EXIT);
-	assert_int_equal(seam_entries_tail(&t.es, TID, 210), 220);
-	assert_int_equal(seam_entries_tail(&t.es, TID, 120), 140);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 210, false), 220);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 120, false), 140);
 	seam_entries_end(&t.es);
 	assert_int_equal(t.n, 2);
 	assert_int_equal(t.out[0].time_ns, 141);
@@ -250,6 +268,58 @@ static void tails(void **state)
 	assert_int_equal(t.out[1].time_ns, 221);
 	assert_int_equal(t.out[1].flags, 0);
 	check_counts(5, 0, 0, 0);
+}
+
+/* A thread's exec goes on under the tid of its process's first thread, whose
+ * exit ends under the thread's. */
+static void renamed(void **state)
+{
+	const struct written want[] = {
+		{101, 1, 2, 0, SEAM_OUTERMOST, FIRST},
+		{126, 1, 2, SEAM_PD_STACK_EXEC, SEAM_OUTERMOST, TID},
+		{121, 2, 3, SEAM_PD_STACK_EXEC, SEAM_OUTERMOST, TID},
+		{141, 2, 3, SEAM_PD_STACK_EXEC, SEAM_OUTERMOST, FIRST},
+	};
+
+	(void)state;
+	stack_under(FIRST, 1, 90, 2, EXIT);
+	sample(FIRST, 1, 100, true);
+	sample(TID, 2, 110, false);
+	stack(2, 115, 3, EXEC);
+	sample(TID, 2, 120, true);
+	sample_under(TID, FIRST, 1, 125, true);
+	sample_under(FIRST, TID, 2, 130, true);
+	sample_under(FIRST, TID, 2, 140, true);
+	check_out(want, 0);
+	assert_int_equal(seam_entries_tail(&t.es, FIRST, 119, false), 0);
+	assert_int_equal(seam_entries_tail(&t.es, FIRST, 119, true), 140);
+	assert_int_equal(seam_entries_tail(&t.es, FIRST, 141, true), 0);
+	assert_int_equal(seam_entries_tail(&t.es, FIRST, 125, false), 140);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 116, false), 125);
+	sample(FIRST, 3, 200, false);
+	check_out(want, 2);
+	seam_entries_end(&t.es);
+	check_out(want, 4);
+	check_counts(6, 1, 0, 0);
+	assert_int_equal(t.sum.stacks, 2);
+}
+
+/* The library's stack comes when the next program runs. */
+static void renamed_orphans(void **state)
+{
+	const struct written want[] = {
+		{131, 2, 3, SEAM_PD_STACK_EXEC, SEAM_OUTERMOST, FIRST},
+	};
+
+	(void)state;
+	sample_under(FIRST, TID, 2, 120, true);
+	sample_under(FIRST, TID, 2, 130, true);
+	sample(FIRST, 3, 200, false);
+	sample(TID, 4, 210, false);
+	stack(2, 115, 3, LIBRARY);
+	check_out(want, 1);
+	seam_entries_end(&t.es);
+	check_counts(2, 2, 0, 0);
 }
 
 static void failing(void **state)
@@ -278,6 +348,8 @@ int main(void)
 		CASE(settled),
 		CASE(pending_or_lost),
 		CASE(tails),
+		CASE(renamed),
+		CASE(renamed_orphans),
 		CASE(failing),
 	};
 
