@@ -30,6 +30,7 @@ bpf_task_work_schedule_resume(struct task_struct *task,
 			      bpf_task_work_callback_t callback) __ksym;
 #endif
 
+#define ESRCH 3
 #define EBUSY 16
 
 static int on_return_to_user(struct bpf_map *map, void *key, void *value);

@@ -12,15 +12,24 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* Whether this task or process is the one that was meant, and not another
+ * that has its number now. */
+static __always_inline bool is_watched_under(uint32_t id, uint64_t start)
+{
+	const uint64_t *meant = bpf_map_lookup_elem(&watched, &id);
+
+	return meant && *meant == start;
+}
+
 static __always_inline bool is_watched(struct task_struct *task)
 {
-	uint32_t id;
-
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return true;
-	id = seam_watch_mode == SEAM_WATCH_TGID ? task->tgid : task->pid;
-	return bpf_map_lookup_elem(&watched, &id) ||
-	       (seam_watch_mode == SEAM_WATCH_TID && tid_before_exec(task));
+	return seam_watch_mode == SEAM_WATCH_TGID
+		       ? is_watched_under(task->tgid,
+					  task->group_leader->start_boottime)
+		       : is_watched_under(task->pid, task->start_boottime) ||
+				 tid_before_exec(task);
 }
 
 /* Kernel threads, idle and io workers have no user half. */
@@ -288,8 +297,10 @@ int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 	uint32_t tid = task->pid;
 	uint64_t start = task->start_boottime;
 
-	if (seam_watch_mode == SEAM_WATCH_TID && tid_before_exec(task))
+	if (seam_watch_mode == SEAM_WATCH_TID && tid_before_exec(task)) {
 		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
+		bpf_map_delete_elem(&watched, &old_pid);
+	}
 	if (seam_arm_tgid && tid == seam_arm_tgid) {
 		seam_arm_tgid = 0;
 		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
@@ -315,6 +326,26 @@ int BPF_PROG(seam_free, struct task_struct *task)
 	start = bpf_map_lookup_elem(&watched, &tid);
 	if (start && *start == task->start_boottime)
 		bpf_map_delete_elem(&watched, &tid);
+	return 0;
+}
+
+extern struct task_struct *bpf_task_from_pid(int32_t pid) __ksym;
+extern void bpf_task_release(struct task_struct *task) __ksym;
+
+/* Watches the task that has this number now. */
+SEC("syscall")
+int seam_watch(struct seam_watch_args *args)
+{
+	struct task_struct *task = bpf_task_from_pid(args->id);
+	uint32_t id = args->id;
+	uint64_t start;
+
+	args->err = -ESRCH;
+	if (!task)
+		return 0;
+	start = task->start_boottime;
+	bpf_task_release(task);
+	args->err = bpf_map_update_elem(&watched, &id, &start, BPF_ANY);
 	return 0;
 }
 

@@ -191,6 +191,12 @@ enum seam_watch { SEAM_WATCH_ALL, SEAM_WATCH_TGID, SEAM_WATCH_TID };
 #define SEAM_TABLES_OFFSET                                                     \
 	(SEAM_LASTS_OFFSET + SEAM_LAST_SLOTS * SEAM_LAST_SIZE)
 
+/* Argument and answer of the program that watches a task. */
+struct seam_watch_args {
+	uint32_t id; /* tgid or tid, by seam_watch_mode */
+	int32_t err;
+};
+
 /* Argument and answer of the program that tells a mapping's file key. */
 struct seam_key_args {
 	uint64_t addr;

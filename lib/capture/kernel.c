@@ -350,10 +350,13 @@ void seam_kernel_detach(struct seam_kernel *k)
 
 int seam_kernel_watch(struct seam_kernel *k, uint32_t id)
 {
-	uint64_t start = 0; /* never matches: stays until the recording ends */
+	struct seam_watch_args args = {.id = id};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &args,
+		    .ctx_size_in = sizeof(args));
+	int err = bpf_prog_test_run_opts(
+		bpf_program__fd(k->skel->progs.seam_watch), &opts);
 
-	return bpf_map__update_elem(k->skel->maps.watched, &id, sizeof(id),
-				    &start, sizeof(start), BPF_ANY);
+	return err ? err : args.err;
 }
 
 int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid)

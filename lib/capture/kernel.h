@@ -44,6 +44,7 @@ int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
 /* Ends what the calls above began: no sample comes after this. */
 void seam_kernel_detach(struct seam_kernel *k);
 
+/* Watches the task that has this number now. -ESRCH: there is none. */
 int seam_kernel_watch(struct seam_kernel *k, uint32_t id);
 /* Watches the process from the end of its next exec on. */
 int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid);

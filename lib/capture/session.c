@@ -220,8 +220,11 @@ static int watch_targets(struct seam_session *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < s->client.n_ids; i++)
+	for (size_t i = 0; !err && i < s->client.n_ids; i++) {
 		err = seam_kernel_watch(s->kernel, s->client.ids[i]);
+		if (err == -ESRCH) /* it has just ended */
+			err = 0;
+	}
 	if (!err && s->client.child)
 		err = seam_kernel_watch_at_exec(s->kernel, s->client.child);
 	return err;

@@ -147,6 +147,58 @@ def target_ends(bench):
                len(recording.samples()) > 50, recording.log)
 
 
+# Starts a program under a pid of choice, as the kernel does when they wrap.
+REBORN = r"""
+#define _GNU_SOURCE
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	pid_t wanted = atoi(argv[1]);
+	struct clone_args args = {.exit_signal = SIGCHLD,
+				  .set_tid = (uintptr_t)&wanted,
+				  .set_tid_size = 1};
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0) {
+		execvp(argv[2], argv + 2);
+		_exit(99);
+	}
+	return pid < 0 ? 77 : waitpid(pid, NULL, 0) != pid;
+}
+"""
+
+
+def pid_reused(bench):
+    bench.compile(REBORN, "reborn")
+    two, _ = spinner(bench, "two")
+    bench.compile(SOURCE % {"name": "three"}, "spin-three", "-pthread")
+    for option in ("-p", "-t"):
+        what = option + ": another program under a target's old number"
+        one, _ = spinner(bench, "one")
+        recorder = bench.recorder(*CLOCK, option, "%d,%d" % (
+            one.pid, two.pid)).ready()
+        time.sleep(0.2)
+        stop(one)
+        status = subprocess.run(
+            [bench.path("reborn"), str(one.pid), "timeout", "0.5",
+             bench.path("spin-three")], stdout=subprocess.DEVNULL).returncode
+        recording = recorder.interrupt()
+        if status == 77:
+            bench.skip(what, "pids cannot be chosen here")
+            continue
+        comms = collections.Counter(
+            (s["comm"], s["pid"] == one.pid) for s in recording.samples())
+        bench.test(what + " is not taken for it",
+                   status == 0 and set(comms) == {
+                       ("spin-one", True), ("spin-two", False)}, comms)
+    stop(two)
+
+
 def children(bench):
     bench.compile(SOURCE % {"name": "one"}, "spin-one", "-pthread")
     recording = bench.record(*CLOCK, "--", "sh", "-c",
@@ -222,4 +274,5 @@ def endings(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(process, target_ends, children, events, endings))
+    sys.exit(livetest.main(process, target_ends, pid_reused, children, events,
+                           endings))
