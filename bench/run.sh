@@ -19,6 +19,15 @@ if [ "${1:-}" = convert ]; then
 	ninja -C "$build" bench/convert >/dev/null
 	exec /usr/bin/python3 -B "$here/convert.py" "$build" "$@"
 fi
+# Likewise; not with options, which are bench.py's.
+if [ $# = 0 ] && [ -x "$build/bench/bench-backtrace" ]; then
+	"$build/bench/bench-backtrace"
+	echo
+fi
+if [ $# = 0 ] && [ -x "$build/bench/bench-lookup" ]; then
+	"$build/bench/bench-lookup" /usr/bin/python3
+	echo
+fi
 if [ "$(id -u)" != 0 ]; then
 	echo "bench: recording with BPF needs root: try 'sudo make bench'"
 	exit 77
