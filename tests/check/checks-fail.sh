@@ -21,8 +21,8 @@ fresh() {
 	printf '%s\n' "$spdx" '#include <stdint.h>' >"$tree/core/a.h"
 	printf '%s\n' "$spdx" '#include "core/a.h"' >"$tree/lib/elf/b.c"
 	printf '%s\n' "$spdx" '#include "elf/b.h"' >"$tree/cli/main.c"
-	printf '%s\n' "$spdx" '#include <stdbool.h>' \
-		'#include <stdint.h>' >"$tree/core/env.h"
+	# What check-core makes BPF code of.
+	cp "$here"/core/*.h "$here/core/err.def" "$tree/core"
 	git -C "$tree" init -q
 }
 
