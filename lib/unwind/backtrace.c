@@ -156,9 +156,14 @@ static void **step_known(const struct seam_env *env, struct seam_cursor *c,
 		uint64_t cfa = (uint64_t)(uint16_t)rule * 8;
 		uint64_t saved = (uint8_t)(rule >> NODE_FP_SHIFT);
 
-		if (rule >> TAG_SHIFT != ip >> SEAM_NODE_BITS)
+		/* An empty node has the tag of the first page, where a call of
+		 * a null pointer leads. */
+		if (rule >> TAG_SHIFT != ip >> SEAM_NODE_BITS || !rule)
 			break;
 		if (rule & NODE_BASE_FP) {
+			/* NODE_OUTERMOST has this bit, and no CFA. */
+			if ((uint16_t)rule > NODE_CFA_MAX)
+				break;
 			cfa += fp;
 			slot = cfa - 8 * saved;
 			if (cfa <= sp || cfa & 7 || slot < lo || fp_lost)

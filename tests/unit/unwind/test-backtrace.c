@@ -2,7 +2,8 @@
 /*
  * Description: seam_backtrace gives what glibc's backtrace gives, at the same
  * places: in plain code, under qsort, in a thread, in signal handlers on the
- * stack and on another one, and from the registers that a handler is given.
+ * stack and on another one, and from the registers that a handler is given;
+ * and registers that lead nowhere, as a call of a null pointer's, end there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -232,11 +233,58 @@ static void lost(void **state)
 		assert_int_equal(seam_backtrace_ex(v, 8, &uc, 0, &e), 1);
 		assert_true(e == SEAM_END_UNREADABLE || e == SEAM_END_BAD_CFA);
 	}
+}
+
+/* A call of a null pointer, and others to where no code is: what lies around
+ * SP is not taken for a frame. */
+static void no_code(void **state)
+{
+	static const uint64_t ips[] = {0, 1, 8, 0xffe, 0xfff, 0x1234};
+	static uint64_t stack[64];
+	ucontext_t uc;
+	void *v[8];
+	int e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(stack) / sizeof(stack[0]); i++)
+		stack[i] = (uintptr_t)no_code;
 	getcontext(&uc);
-	uc.uc_mcontext.gregs[REG_RIP] = 0x1234;
+	uc.uc_mcontext.gregs[REG_RSP] = (greg_t)(uintptr_t)&stack[32];
+	for (size_t i = 0; i < sizeof(ips) / sizeof(ips[0]); i++) {
+		uc.uc_mcontext.gregs[REG_RIP] = (greg_t)ips[i];
+		assert_int_equal(seam_backtrace_ex(v, 8, &uc, 0, &e), 1);
+		assert_ptr_equal(v[0], (void *)(uintptr_t)ips[i]);
+		assert_int_equal(e, SEAM_END_NO_TABLE);
+	}
+}
+
+/* An outermost frame has no caller, however much stack there is above FP. */
+static void outermost(void **state)
+{
+	static uint64_t stack[1 << 17];
+	const size_t top = sizeof(stack) / sizeof(stack[0]) - 64;
+	ucontext_t uc;
+	void *v[8];
+	int e;
+
+	(void)state;
+	for (size_t i = 0; i < top; i++)
+		stack[i] = (uintptr_t)outermost;
+	down(0);
+	getcontext(&uc);
+	/* By FP to the top, so that all of it is known to be a stack. */
+	uc.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)ours[1];
+	uc.uc_mcontext.gregs[REG_RSP] = (greg_t)(uintptr_t)stack;
+	uc.uc_mcontext.gregs[REG_RBP] = (greg_t)(uintptr_t)&stack[top];
 	assert_int_equal(seam_backtrace_ex(v, 8, &uc, 0, &e), 1);
-	assert_ptr_equal(v[0], (void *)0x1234);
-	assert_int_equal(e, SEAM_END_NO_TABLE);
+	assert_int_equal(e, SEAM_END_OUTERMOST);
+	uc.uc_mcontext.gregs[REG_RIP] =
+		(greg_t)(uintptr_t)ours[num_ours - 1] - 1;
+	uc.uc_mcontext.gregs[REG_RBP] = (greg_t)(uintptr_t)stack;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(seam_backtrace_ex(v, 8, &uc, 0, &e), 1);
+		assert_int_equal(e, SEAM_END_OUTERMOST);
+	}
 }
 
 static void refresh(void **state)
@@ -258,7 +306,8 @@ int main(void)
 		cmocka_unit_test(under_qsort),	  cmocka_unit_test(in_handler),
 		cmocka_unit_test(on_other_stack), cmocka_unit_test(at_fault),
 		cmocka_unit_test(in_thread),	  cmocka_unit_test(sizes),
-		cmocka_unit_test(lost),
+		cmocka_unit_test(lost),		  cmocka_unit_test(no_code),
+		cmocka_unit_test(outermost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
