@@ -188,21 +188,31 @@ static int make_table(const struct seam_loaded *l, struct seam_lookup *ret,
 	return r;
 }
 
-/* Its own .sframe, if all of it is well-formed. */
-static bool find_sframe(const struct seam_loaded *l, struct seam_sframe *ret,
-			uint64_t *ret_avma)
+/* Its own .sframe, if all of it is well-formed. A copy: the object may be
+ * unloaded while signal handlers still ask for its rules. */
+static int copy_sframe(const struct seam_loaded *l, struct seam_object *object,
+		       struct seam_code *rules)
 {
 	static const struct seam_sframe_limits limits = {
 		.abi = SEAM_SFRAME_ABI_AMD64};
 	const Elf64_Phdr *ph = find_phdr(l, PT_GNU_SFRAME);
-	const uint8_t *bytes;
+	uint8_t *bytes;
 
-	if (!ph)
-		return false;
-	bytes = segment_bytes(l, ph);
-	*ret_avma = (uintptr_t)bytes;
-	return !seam_sframe_verify(bytes, ph->p_filesz, &limits, NULL) &&
-	       !seam_sframe_open(ret, bytes, ph->p_filesz);
+	if (!ph || !ph->p_filesz || ph->p_filesz > TABLE_MAX)
+		return 0;
+	bytes = reallocarray(NULL, ph->p_filesz, 1);
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes, segment_bytes(l, ph), ph->p_filesz);
+	if (seam_sframe_verify(bytes, ph->p_filesz, &limits, NULL) ||
+	    seam_sframe_open(&rules->sframe, bytes, ph->p_filesz)) {
+		rules->sframe = (struct seam_sframe){0};
+		free(bytes);
+		return 0;
+	}
+	object->sframe = bytes;
+	rules->sframe_avma = (uintptr_t)segment_bytes(l, ph);
+	return 0;
 }
 
 /* One stretch for each executable segment. Its table has file offsets; those
@@ -240,9 +250,9 @@ int seam_object_make(const struct seam_loaded *l, struct seam_object **ret)
 		return -ENOMEM;
 	object->bias = l->bias;
 	object->identity = seam_loaded_identity(l);
-	if (!find_sframe(l, &rules.sframe, &rules.sframe_avma))
-		rules.sframe = (struct seam_sframe){0};
-	r = make_table(l, &rules.lookup, &object->table);
+	r = copy_sframe(l, object, &rules);
+	if (!r)
+		r = make_table(l, &rules.lookup, &object->table);
 	if (r == -ENOMEM) {
 		seam_object_free(object);
 		return r;
@@ -256,7 +266,9 @@ int seam_object_make(const struct seam_loaded *l, struct seam_object **ret)
 
 void seam_object_free(struct seam_object *object)
 {
-	if (object)
-		free(object->table);
+	if (!object)
+		return;
+	free(object->sframe);
+	free(object->table);
 	free(object);
 }

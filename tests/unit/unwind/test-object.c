@@ -95,6 +95,24 @@ static void native(void **state)
 	seam_object_free(object);
 }
 
+/* The rules outlive what they were made of: it may be unloaded. */
+static void unloaded(void **state)
+{
+	struct seam_object *object;
+	struct seam_rule rule;
+
+	(void)state;
+	memcpy(memory + CODE, section, section_size);
+	object = make_section(section_size);
+	memset(memory, 0xff, sizeof(memory));
+	assert_int_equal(
+		seam_code_rule(object->codes, (uintptr_t)memory + 16, &rule),
+		0);
+	assert_int_equal(rule.cfa.off, 24);
+	seam_object_free(object);
+	memset(memory, 0, sizeof(memory));
+}
+
 /* Each byte of it, and each length. */
 static void malformed(void **state)
 {
@@ -190,9 +208,8 @@ static void other_layout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(native),
-		cmocka_unit_test(malformed),
-		cmocka_unit_test(elsewhere),
+		cmocka_unit_test(native),	cmocka_unit_test(unloaded),
+		cmocka_unit_test(malformed),	cmocka_unit_test(elsewhere),
 		cmocka_unit_test(other_layout),
 	};
 	int r;
