@@ -37,7 +37,7 @@ else
 fi
 kill "$pid"
 
-"$seam" sframe make --detached -o "$dir/section" /bin/true 2>"$dir/err"
+"$seam" sframe make --detached -o "$dir/section" /bin/true >"$dir/out" 2>&1
 check 'the rows of a section' "$examples/example-rows" "$dir/section"
 "$examples/example-rows" "$dir/section" >"$dir/rows"
 check 'it has functions and rows' sh -c \
