@@ -58,7 +58,7 @@ static int take(void *ctx, int option)
 }
 
 /* Said on stderr. */
-static int check_usage(struct make *m, const char *path)
+static int check_usage(const struct make *m)
 {
 	if (m->in_place && (m->out || m->detached)) {
 		fputs("seam sframe make: --in-place goes with neither -o nor "
@@ -71,8 +71,6 @@ static int check_usage(struct make *m, const char *path)
 		      stderr);
 		return -1;
 	}
-	if (m->in_place)
-		m->out = path;
 	return 0;
 }
 
@@ -107,7 +105,8 @@ static int write_detached(const struct seam_elf *elf, int fd,
 	return rc;
 }
 
-static void print_made(const struct make *m, const struct seam_table_in_elf *in)
+static void print_made(const struct make *m, const char *path,
+		       const struct seam_table_in_elf *in)
 {
 	const struct seam_table_stats *s = &in->stats;
 
@@ -124,7 +123,7 @@ static void print_made(const struct make *m, const struct seam_table_in_elf *in)
 		       (unsigned long long)s->hole_bytes);
 	else
 		printf("%s: %llu functions, %llu rows, %llu bytes at 0x%llx\n",
-		       m->out, (unsigned long long)s->functions,
+		       path, (unsigned long long)s->functions,
 		       (unsigned long long)s->rows,
 		       (unsigned long long)in->size,
 		       (unsigned long long)in->svma);
@@ -150,7 +149,7 @@ static int make(const struct make *m, struct sframe_input *in)
 	rc = seam_replace_commit(&r, m->detached ? -1 : in->fd);
 	if (rc)
 		return sframe_complain(m->out, rc, NULL);
-	print_made(m, &made);
+	print_made(m, m->in_place ? in->path : m->out, &made);
 	return 0;
 }
 
@@ -165,15 +164,21 @@ int sframe_make(int argc, char **argv)
 					 .one_file = true,
 					 .has_out = true};
 	struct sframe_input in;
+	char *real = NULL;
 	int status = sframe_parse(&o, argc, argv, &m.json), rc;
 
 	if (status)
 		return status < 0 ? 0 : status;
-	if (check_usage(&m, argv[optind]))
+	if (check_usage(&m))
 		return 2;
 	if (sframe_input_open(&in, argv[optind], false))
 		return 1;
-	if (!m.in_place && is_same(in.fd, m.out)) {
+	/* Of a symbolic link the file that it leads to is meant. */
+	if (m.in_place)
+		m.out = real = realpath(argv[optind], NULL);
+	if (!m.out) {
+		rc = sframe_complain(argv[optind], -errno, NULL);
+	} else if (!m.in_place && is_same(in.fd, m.out)) {
 		fprintf(stderr,
 			"seam: %s: the same file as %s; --in-place writes "
 			"over it\n",
@@ -182,6 +187,7 @@ int sframe_make(int argc, char **argv)
 	} else {
 		rc = make(&m, &in);
 	}
+	free(real);
 	sframe_input_close(&in);
 	return input_finish() || rc ? 1 : 0;
 }

@@ -187,6 +187,16 @@ mode_kept() {
 		cmp "$dir/mode" "$dir/pie.sf" && cmp "$dir/link" "$dir/pie"
 }
 
+# What a symbolic link leads to is written over, not the link.
+link_kept() {
+	mkdir -p "$dir/lib" && cp "$dir/pie" "$dir/lib/real" &&
+		ln -s lib/real "$dir/soft" &&
+		"$seam" sframe make --in-place "$dir/soft" >"$dir/said" &&
+		[ "$(readlink "$dir/soft")" = lib/real ] &&
+		grep -q "^$dir/soft: " "$dir/said" &&
+		cmp "$dir/lib/real" "$dir/pie.sf"
+}
+
 not_over_input() {
 	cp "$dir/pie" "$dir/input"
 	ln -s input "$dir/symlink"
@@ -286,6 +296,7 @@ check "linkers' sections are replaced in their place" over_linkers
 check 'files of other machines' other_machines
 check 'detached is the same table' detached
 check 'the mode is kept, other links too' mode_kept
+check 'a symbolic link stays one' link_kept
 check 'the input is not written over' not_over_input
 check 'what would not run as before is refused' refusals
 check 'a file without CFI is refused' no_cfi
