@@ -47,6 +47,7 @@ struct relocate {
 	uint8_t *content;
 	size_t size;
 	size_t left; /* relocations: more than bytes have no place */
+	const struct seam_elf_shdr *xindex; /* of symbols' sections, or NULL */
 	uint64_t *unresolved;
 	size_t num, room;
 };
@@ -59,27 +60,34 @@ static const struct relocation *find_type(uint16_t machine, uint32_t type)
 	return NULL;
 }
 
+/* A file has one symbol table at most, and so one of these. */
+static const struct seam_elf_shdr *find_xindex(const struct seam_elf *elf)
+{
+	for (size_t i = 1; i < elf->num_sections; i++)
+		if (elf->sections[i].type == SHT_SYMTAB_SHNDX &&
+		    elf->sections[i].has_bytes)
+			return &elf->sections[i];
+	return NULL;
+}
+
 /* The section that a symbol is in, of which there may be more than 16 bits
  * can count. */
-static uint32_t symbol_section(const struct seam_elf *elf, uint32_t symtab,
+static uint32_t symbol_section(const struct relocate *r, uint32_t symtab,
 			       uint64_t sym, uint16_t shndx)
 {
 	if (shndx != SHN_XINDEX)
 		return shndx;
-	for (size_t i = 1; i < elf->num_sections; i++) {
-		const struct seam_elf_shdr *s = &elf->sections[i];
-
-		if (s->type == SHT_SYMTAB_SHNDX && s->link == symtab &&
-		    s->has_bytes && sym < s->bytes.size / 4)
-			return (uint32_t)seam_elf_load(
-				elf, s->bytes.data + 4 * sym, 4);
-	}
-	return SHN_UNDEF;
+	if (!r->xindex || r->xindex->link != symtab ||
+	    sym >= r->xindex->bytes.size / 4)
+		return SHN_UNDEF;
+	return (uint32_t)seam_elf_load(r->elf, r->xindex->bytes.data + 4 * sym,
+				       4);
 }
 
-static bool symbol_value(const struct seam_elf *elf, uint32_t symtab,
+static bool symbol_value(const struct relocate *r, uint32_t symtab,
 			 uint64_t sym, uint64_t *ret)
 {
+	const struct seam_elf *elf = r->elf;
 	const struct seam_elf_section *tab;
 	const uint8_t *p;
 	uint32_t shndx;
@@ -94,7 +102,7 @@ static bool symbol_value(const struct seam_elf *elf, uint32_t symtab,
 	shndx = (uint32_t)seam_elf_load(elf, p + 6, 2);
 	if (shndx == SHN_ABS)
 		return true;
-	shndx = symbol_section(elf, symtab, sym, (uint16_t)shndx);
+	shndx = symbol_section(r, symtab, sym, (uint16_t)shndx);
 	if (shndx == SHN_UNDEF || shndx >= elf->num_sections ||
 	    !(elf->sections[shndx].flags & SHF_ALLOC) ||
 	    (!elf->sections[shndx].has_bytes &&
@@ -137,7 +145,7 @@ static int apply(struct relocate *r, const uint8_t *rela, uint32_t symtab)
 		return leave(r, off);
 	if (off > r->size || how->size > r->size - off)
 		return -EINVAL;
-	if (info >> 32 && !symbol_value(elf, symtab, info >> 32, &v))
+	if (info >> 32 && !symbol_value(r, symtab, info >> 32, &v))
 		return leave(r, off);
 	v += addend;
 	if (how->pcrel)
@@ -176,6 +184,7 @@ int seam_elf_relocate(const struct seam_elf *elf, size_t section,
 		.content = content,
 		.size = size,
 		.left = size,
+		.xindex = find_xindex(elf),
 	};
 	int rc = 0;
 
