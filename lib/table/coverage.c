@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "table/coverage.h"
 
+#include <errno.h>
 #include <gelf.h>
 
 #include "cfi/cfi.h"
+#include "core/err.h"
+#include "elf/fail.h"
 #include "sframe/from-cfi.h"
 #include "sframe/walk.h"
 
@@ -12,8 +15,13 @@ struct coverage {
 	const struct seam_sframe *sf;
 	struct seam_sframe_walk *walk;
 	uint64_t svma;
+	uint64_t left; /* bytes of code that CFI may still claim */
+	size_t segment; /* number of the one with the last row */
 	struct seam_coverage *out;
 };
+
+/* FDEs that overlap are rare, and few bytes. */
+#define CLAIMS_MAX 4
 
 /* What CFI says of one row: a rule; or two, of a linkage table's stubs; or
  * why there is none. */
@@ -24,18 +32,46 @@ struct said {
 	struct seam_rule rule, above;
 };
 
-static bool in_code(const struct coverage *c, uint64_t start, uint64_t end)
+/* How much of a segment is code that the file has. */
+static uint64_t in_file(const struct seam_elf *elf,
+			const struct seam_elf_segment *s)
+{
+	size_t size;
+
+	seam_elf_bytes(elf, &size);
+	if (!(s->flags & PF_X) || s->off >= size)
+		return 0;
+	return s->filesz < size - s->off ? s->filesz : size - s->off;
+}
+
+/* From the segment on that was found last: relocatable files have one for each
+ * function, and CFI in their order. */
+static bool in_code(struct coverage *c, uint64_t start, uint64_t end)
 {
 	const struct seam_elf_segment *s;
 	size_t n;
 
 	s = seam_elf_segments(c->elf, &n);
-	for (size_t i = 0; i < n; i++)
-		if (s[i].flags & PF_X && start >= s[i].svma &&
-		    start - s[i].svma < s[i].filesz &&
-		    end - s[i].svma <= s[i].filesz)
+	for (size_t i = 0; i < n; i++) {
+		size_t at = (c->segment + i) % n;
+		uint64_t size = in_file(c->elf, &s[at]);
+
+		if (start >= s[at].svma && start - s[at].svma < size &&
+		    end - s[at].svma <= size) {
+			c->segment = at;
 			return true;
+		}
+	}
 	return false;
+}
+
+/* Work goes by the bytes that CFI claims, which cost a file nothing. */
+static bool may_claim(struct coverage *c, uint64_t bytes)
+{
+	if (bytes > c->left)
+		return false;
+	c->left -= bytes;
+	return true;
 }
 
 static bool value_equal(const struct seam_value *a, const struct seam_value *b)
@@ -133,6 +169,8 @@ static int on_row(void *ctx, const struct seam_cfi_row *row)
 
 	if (row->end <= row->start || !in_code(c, row->start, row->end))
 		return 0;
+	if (!may_claim(c, row->end - row->start))
+		return -EINVAL;
 	c->out->cfi += row->end - row->start;
 	said.hole = seam_rule_from_cfi(row, 0, &said.rule);
 	if (said.hole &&
@@ -192,6 +230,18 @@ static uint64_t code_bytes(const struct seam_elf *elf)
 	return sum;
 }
 
+static uint64_t all_claims(const struct seam_elf *elf)
+{
+	const struct seam_elf_segment *s;
+	uint64_t sum = 0;
+	size_t n;
+
+	s = seam_elf_segments(elf, &n);
+	for (size_t i = 0; i < n; i++)
+		sum += in_file(elf, &s[i]);
+	return sum * CLAIMS_MAX;
+}
+
 int seam_coverage(const struct seam_elf *elf, const struct seam_sframe *sf,
 		  uint64_t svma, struct seam_coverage *ret,
 		  struct seam_errinfo *reterr)
@@ -208,8 +258,12 @@ int seam_coverage(const struct seam_elf *elf, const struct seam_sframe *sf,
 		out.code = code_bytes(elf);
 		out.functions = sf->num_fdes;
 		out.rows = seam_sframe_walk_rows(c.walk);
+		c.left = all_claims(elf);
 		rc = seam_cfi_each(cfi, on_row, on_bad, &c);
 	}
+	if (rc == -EINVAL)
+		seam_elf_fail(reterr, SEAM_ELF_LAYOUT, 0, ".eh_frame",
+			      "it claims the same code many times over");
 	seam_sframe_walk_free(c.walk);
 	seam_cfi_close(cfi);
 	if (!rc)

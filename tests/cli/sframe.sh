@@ -229,7 +229,59 @@ assert other["known_bad"] == [], other
 END
 }
 
+# A linkage table of 32 TiB, and one function of 4 GiB in blocks of a byte, in
+# a segment that says it is a PiB long: the file has 4 KiB of it. And FDEs that
+# claim these over and over.
+claims() {
+	python3 - "$dir" <<'END'
+import struct, sys
+def entry(body):
+    body += bytes(-(len(body) + 4) % 8)
+    return struct.pack("<I", len(body)) + body
+cie = entry(bytes(4) + b"\1zR\0\1\x78\x10\1\0\x0c\7\x08\x90\1")
+plt = b"\x0f\x0b\x77\x08\x80\0\x3f\x1a\x3b\x2a\x33\x24\x22"
+def make(name, ranges, program):
+    eh = cie
+    for start, size in ranges:
+        eh += entry(struct.pack("<IQQB", len(eh) + 4, start, size, 0) + program)
+    rows = bytes([0, 3, 8])
+    section = struct.pack("<HBBBbbBIIIIIiIIIBBH", 0xdee2, 2, 5, 3, 0, -8, 0,
+                          1, 1, len(rows), 0, 20, 256 - 2048 - 28, 0xf0000000,
+                          0, 1, 0x10, 1, 0) + rows
+    names = b"\0.eh_frame\0.sframe\0.shstrtab\0"
+    data = bytearray(4096)
+    data[2048:2048 + len(section)] = section
+    data[3072:3072 + len(names)] = names
+    at = len(data)
+    data += eh
+    headers = [(0, 0, 0, 0, 0), (1, 1, 2, at, len(eh)),
+               (11, 1, 2, 2048, len(section)), (19, 3, 0, 3072, len(names))]
+    off = len(data)
+    for n, kind, flags, place, size in headers:
+        data += struct.pack("<IIQQQQIIQQ", n, kind, flags, place if flags
+                            else 0, place, size, 0, 0, 8, 0)
+    data[:64] = b"\x7fELF\2\1\1" + bytes(9) + struct.pack(
+        "<HHIQQQIHHHHHH", 3, 62, 1, 256, 64, off, 0, 64, 56, 1, 64, 4, 3)
+    data[64:120] = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 1 << 50, 1 << 50,
+                               4096)
+    open(f"{sys.argv[1]}/{name}", "wb").write(data)
+make("claim-plt", [(256, 1 << 45)], plt)
+make("claim-blocks", [(256, 0xe0000000)], b"")
+make("claim-once", [(256, 1024)], b"")
+make("claim-often", [(256, 1024)] * 1000, b"")
+END
+	for name in plt blocks; do
+		"$seam" sframe stat "$dir/claim-$name" >"$dir/out" &&
+			grep -q '^  covered by CFI  *0 ' "$dir/out" || return
+	done
+	"$seam" sframe stat "$dir/claim-once" >"$dir/out" &&
+		grep -q '^  covered by CFI  *1024 ' "$dir/out" &&
+		fails 1 'claims the same code' "$seam" sframe stat \
+			"$dir/claim-often"
+}
+
 check 'what stat says adds up' stat_adds_up
+check 'stat measures what a file has' claims
 check 'stat knows CFI that is wrong' known_bad
 check 'a full disk is told' full_disk
 tap_done
