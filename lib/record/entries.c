@@ -253,7 +253,8 @@ static int add_other(struct seam_entries *es, struct entry *e,
 
 	if (!other)
 		return -ENOMEM;
-	if (e->names.other != sample->tid &&
+	/* It may have been forgotten since it got a tail. */
+	if ((e->names.other != sample->tid || !other->n_tails) &&
 	    tail_begin(other, before_ns ? before_ns : sample->time_ns, true))
 		return -ENOMEM;
 	tail_end(other, sample->time_ns);

@@ -322,6 +322,22 @@ static void renamed_orphans(void **state)
 	check_counts(2, 2, 0, 0);
 }
 
+/* The first thread's own entry is forgotten in the middle of an exec. */
+static void renamed_forgotten(void **state)
+{
+	(void)state;
+	sample(FIRST, 1, SECOND, false);
+	stack_under(FIRST, 1, SECOND + 10, 2, PLAIN);
+	sample(TID, 2, 10 * SECOND, true);
+	stack_under(TID, 2, 10 * SECOND + 10, 2, EXEC);
+	sample_under(FIRST, TID, 2, 10 * SECOND + 20, true);
+	seam_entries_settle(&t.es, 12 * SECOND);
+	sample_under(FIRST, TID, 2, 12 * SECOND, true);
+	assert_int_equal(seam_entries_tail(&t.es, FIRST, 12 * SECOND, false),
+			 12 * SECOND);
+	seam_entries_end(&t.es);
+}
+
 static void failing(void **state)
 {
 	(void)state;
@@ -350,6 +366,7 @@ int main(void)
 		CASE(tails),
 		CASE(renamed),
 		CASE(renamed_orphans),
+		CASE(renamed_forgotten),
 		CASE(failing),
 	};
 
