@@ -59,8 +59,8 @@ int seam_backtrace_end(void);
  * As seam_backtrace. ucontext: the third argument of a signal handler: the
  * stack begins at the instruction that was interrupted, and its address is
  * the first; or NULL: at the caller. flags: 0. *ret_end: an end code; may be
- * NULL.
- * Return: how many; -EINVAL: a flag is not known.
+ * NULL; not written where the return is not above 0.
+ * Return: how many; 0: size is not above 0; -EINVAL: a flag is not known.
  */
 int seam_backtrace_ex(void **buffer, int size, const void *ucontext,
 		      unsigned int flags, int *ret_end);

@@ -95,8 +95,11 @@ int seam_section_find(const struct seam_section *section, uint64_t pc,
 	struct seam_rule rule;
 	int err = seam_sframe_find(&s.sf, pc - s.addr, &rule);
 
-	if (err)
-		return err == SEAM_NO_RULE ? -ENOENT : -EINVAL;
+	if (err == SEAM_NO_RULE)
+		return -ENOENT;
+	/* Files do not have what only the kernel's copy of a table may. */
+	if (err || rule.cfa_add)
+		return -EINVAL;
 	*ret = row_from(&rule, 0);
 	return 0;
 }
@@ -140,7 +143,7 @@ int seam_section_next_row(const struct seam_section *section, uint32_t i,
 		return 0;
 	if (seam_sframe_row_at(&s.sf, &func, given ? (uint32_t)*at : func.rows,
 			       &row) ||
-	    seam_sframe_rule(&s.sf, &func, &row, &rule))
+	    seam_sframe_rule(&s.sf, &func, &row, &rule) || rule.cfa_add)
 		return -EINVAL;
 	*ret = row_from(&rule, row.start);
 	*at = (uint64_t)(given + 1) << 32 | row.next;

@@ -158,7 +158,8 @@ static int load(struct source *s)
 	return 0;
 }
 
-int seam_tables_rule(struct seam_tables *t, uint64_t pc, struct seam_rule *ret)
+int seam_tables_rule(struct seam_tables *t, uint8_t abi, uint64_t pc,
+		     struct seam_rule *ret)
 {
 	const struct seam_sframe *sf;
 	struct stretch *s = NULL;
@@ -171,7 +172,7 @@ int seam_tables_rule(struct seam_tables *t, uint64_t pc, struct seam_rule *ret)
 	if (s->source && load(s->source))
 		return -ENOMEM;
 	sf = s->source ? &s->source->sf : &s->sf;
-	if (!sf->base)
+	if (!sf->base || sf->abi != abi)
 		return SEAM_NO_TABLE;
 	return seam_sframe_find(sf, pc - s->space, ret) ? SEAM_NO_RULE
 							: SEAM_OK;

@@ -7,9 +7,12 @@
 #include "seam/unwind.h"
 #include "unwind/code.h"
 
-/* The rule for a pc. Return: SEAM_OK, SEAM_NO_TABLE, SEAM_NO_RULE, or -ENOMEM
- * when a table had to be made. */
-int seam_tables_rule(struct seam_tables *tables, uint64_t pc,
+/*
+ * The rule for a pc, from a table of that ABI, one of SEAM_SFRAME_ABI_*:
+ * another machine's is none. Return: SEAM_OK, SEAM_NO_TABLE, SEAM_NO_RULE, or
+ * -ENOMEM when a table had to be made.
+ */
+int seam_tables_rule(struct seam_tables *tables, uint8_t abi, uint64_t pc,
 		     struct seam_rule *ret);
 
 /* Adds code whose rules are those of an image, by its offsets. elf is taken

@@ -46,18 +46,20 @@ static bool seam_env_lose_fp(struct seam_env *env)
 
 #define PAC_VA_BITS 48
 
-static enum seam_arch arch_of(uint32_t machine)
+/* Return: one of SEAM_SFRAME_ABI_*; 0: no machine of ours. */
+static uint8_t abi_of(uint32_t machine)
 {
 	switch (machine) {
 	case SEAM_MACHINE_AMD64:
-		return SEAM_ARCH_AMD64;
+		return SEAM_SFRAME_ABI_AMD64;
 	case SEAM_MACHINE_AARCH64:
+		return SEAM_SFRAME_ABI_AARCH64_LE;
 	case SEAM_MACHINE_AARCH64_BE:
-		return SEAM_ARCH_AARCH64;
+		return SEAM_SFRAME_ABI_AARCH64_BE;
 	case SEAM_MACHINE_S390X:
-		return SEAM_ARCH_S390X;
+		return SEAM_SFRAME_ABI_S390X;
 	default:
-		return SEAM_ARCH_NONE;
+		return 0;
 	}
 }
 
@@ -99,14 +101,14 @@ static void store(struct seam_unwind_state *state, struct seam_env *env,
 int seam_unwind(struct seam_unwind_state *state, struct seam_tables *tables,
 		seam_read_memory read, void *ctx)
 {
-	enum seam_arch arch = arch_of(state->machine);
+	uint8_t abi = abi_of(state->machine);
+	enum seam_arch arch = seam_abi_arch(abi);
 	struct seam_env env = {
 		.state = state,
 		.read = read,
 		.ctx = ctx,
 		.arch = arch,
-		.is_big = state->machine == SEAM_MACHINE_S390X ||
-			  state->machine == SEAM_MACHINE_AARCH64_BE,
+		.is_big = seam_abi_is_big(abi),
 	};
 	struct seam_cursor c;
 	struct seam_rule rule;
@@ -123,7 +125,7 @@ int seam_unwind(struct seam_unwind_state *state, struct seam_tables *tables,
 		.leaf = !state->is_caller,
 		.exact = !state->is_return,
 	};
-	err = seam_tables_rule(tables, seam_cursor_pc(&c), &rule);
+	err = seam_tables_rule(tables, abi, seam_cursor_pc(&c), &rule);
 	if (!err)
 		err = seam_step_arch(
 			&c, &rule, &env, arch,

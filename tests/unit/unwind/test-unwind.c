@@ -220,6 +220,14 @@ static void array(void **unused)
 	state.machine = 9;
 	assert_int_equal(seam_unwind(&state, tables, read_array, memory),
 			 -EINVAL);
+	/* Another machine's table is none. */
+	state = was;
+	state.pc = 0x1004;
+	state.is_caller = state.is_return = 0;
+	state.valid = ~0u;
+	state.machine = SEAM_MACHINE_AARCH64;
+	assert_int_equal(seam_unwind(&state, tables, read_array, memory),
+			 SEAM_END_NO_TABLE);
 	state = was;
 	state.valid = 0;
 	assert_int_equal(seam_unwind(&state, tables, read_array, memory),
