@@ -572,6 +572,18 @@ void seam_cie_run(struct seam_cfi *cfi, struct seam_cie *cie)
 	cie->initial = m->row;
 }
 
+/* What SFrame asks of: bits of registers. */
+static uint64_t few_followed(const struct seam_cfi_arch *arch)
+{
+	uint64_t regs = UINT64_C(1) << arch->sp | UINT64_C(1) << arch->fp |
+			UINT64_C(1) << arch->ra;
+
+	/* No register, and yet what is said of it must not be skipped. */
+	if (arch->machine == EM_AARCH64)
+		regs |= UINT64_C(1) << SEAM_CFI_REG_RA_STATE;
+	return regs;
+}
+
 int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde, bool few,
 		 seam_cfi_row_fn *fn, void *ctx, struct seam_cfi_fault *fault)
 {
@@ -591,9 +603,8 @@ int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde, bool few,
 	if (fault->code)
 		return -EINVAL;
 	m->few = few;
-	m->followed = few ? UINT64_C(1) << arch->sp | UINT64_C(1) << arch->fp |
-				      UINT64_C(1) << arch->ra
-			  : UINT64_MAX >> (64 - arch->regs);
+	m->followed =
+		few ? few_followed(arch) : UINT64_MAX >> (64 - arch->regs);
 	copy_row(m, arch, &m->row, &fde->cie->initial);
 	m->row.start = fde->start;
 	m->row.func_start = fde->start;
