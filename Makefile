@@ -13,8 +13,10 @@ MAKEFLAGS += --no-print-directory
 # One builder, and one test run, of this tree at a time; the rest wait.
 LOCKED = flock -o Makefile
 
-# perf 7.3.4 to compare with; tests that want it skip where it cannot be had.
-WITH_PERF = perf=$${SEAM_PERF:-$$(tools/peers.sh)} && \
+# perf 7.3.4 and the newest binutils to compare with; tests that want them skip
+# where they cannot be had.
+WITH_PEERS = { tools/peer-binutils.sh sid >/dev/null || :; } && \
+	perf=$${SEAM_PERF:-$$(tools/peers.sh)} && \
 	export SEAM_PERF="$$perf";
 
 all: ## build build/seam and build/libseam.so
@@ -31,13 +33,13 @@ setup: ## install what building and testing need
 check: setup ## install what is missing, build, run all tests
 	@tools/build.sh --tests $(BUILD) $(MESON_ARGS)
 	@tools/build.sh --tests $(BUILD)-asan $(ASAN)
-	@$(WITH_PERF) $(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan
+	@$(WITH_PEERS) $(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan
 
 check-all: ## check, newer kernels in QEMU, long fuzzing, check-fresh
 	@tools/setup.sh build run test slow
 	@tools/build.sh --tests $(BUILD) $(MESON_ARGS)
 	@tools/build.sh --tests $(BUILD)-asan $(ASAN)
-	@$(WITH_PERF) $(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan --slow
+	@$(WITH_PEERS) $(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan --slow
 	@$(MAKE) fuzz FUZZ_SECONDS=$${FUZZ_SECONDS:-300}
 	@$(MAKE) check-fresh
 
@@ -45,7 +47,8 @@ check-fresh: ## make check on a fresh minimal Debian 12, in a chroot
 	@tools/setup.sh slow
 	@tools/check-fresh.sh
 
-peers: ## fetch perf 7.3.4 into a private folder, to compare with
+peers: ## fetch perf 7.3.4 and new binutils into a private folder, to compare with
+	@tools/peer-binutils.sh sid
 	@tools/peers.sh
 
 bench: ## measure seam beside perf

@@ -22,6 +22,11 @@ if [ "${1:-}" = --where ]; then
 	shift
 fi
 suite=${1:-sid}
+case $suite in
+bookworm) min_version=2.40 ;;
+trixie) min_version=2.44 ;;
+*) min_version=2.47 ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/private-apt.sh"
 
@@ -68,6 +73,8 @@ fetch() {
 	private_apt update >&2 || cannot "apt could not read the package lists"
 	version=$(private_apt_version binutils)
 	[ -n "$version" ] || cannot "the suite has none"
+	dpkg --compare-versions "$version" ge "$min_version" ||
+		cannot "the suite has $version, not $min_version or later"
 	echo "peer-binutils: fetching binutils $version" >&2
 	private_apt --download-only install binutils \
 		binutils-aarch64-linux-gnu binutils-s390x-linux-gnu >&2 ||
@@ -87,10 +94,5 @@ if [ -n "$where_only" ]; then
 	exit 0
 fi
 
-mkdir -p "$base" 2>/dev/null || cannot "$base cannot be made"
-base=$(cd "$base" && pwd)
-# One fetch at a time: others wait for it and then find it done.
-exec 9>"$base/lock"
-flock 9
-has_binutils || fetch
+private_once has_binutils fetch
 echo "$base/bin"

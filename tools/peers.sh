@@ -75,12 +75,7 @@ if [ "${1:-}" = --where ]; then
 	exit 0
 fi
 
-mkdir -p "$base" 2>/dev/null || cannot "$base cannot be made"
-base=$(cd "$base" && pwd)
-# One fetch at a time: others wait for it and then find it done.
-exec 9>"$base/lock"
-flock 9
-has_perf || fetch
+private_once has_perf fetch
 # A place in the tree that documents can name; the folder itself is shared.
 ln -sfn "$base" "$here/../.peers" 2>/dev/null || :
 echo "$wrapper"

@@ -6,6 +6,7 @@
 #   private_apt COMMAND...             apt-get with that state
 #   private_apt_version PACKAGE        its newest version, or nothing
 #   private_apt_unpack FOLDER          unpacks what --download-only fetched
+#   private_once HAS FETCH             in $base, where HAS fails: FETCH, alone
 # The mirror and the keyring are those of the system's own sources; nothing
 # of the system is changed, and nothing is taken to be installed.
 # $here is the tree's tools folder.
@@ -74,4 +75,13 @@ private_apt_unpack() {
 			    -C "$1" || cannot "could not unpack $deb"
 	done
 	rm -f "$apt_state"/cache/archives/*.deb
+}
+
+# One fetch at a time: others wait for it and then find it done.
+private_once() {
+	mkdir -p "$base" 2>/dev/null || cannot "$base cannot be made"
+	base=$(cd "$base" && pwd)
+	exec 9>"$base/lock"
+	flock 9
+	"$1" || "$2"
 }

@@ -5,11 +5,8 @@
 # Description: the examples do what they say: a crash prints its stack, another
 # process's stack has the frames that gdb sees, and a section's rows are printed,
 # or it is refused.
-. "$(dirname "$0")/../../tools/tap.sh"
-seam=$1
+. "$(dirname "$0")/cli.sh"
 examples=$2
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
 
 "$examples/example-crash" 2>"$dir/crash"
 status=$?

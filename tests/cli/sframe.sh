@@ -4,26 +4,8 @@
 # sframe.sh SEAM
 # Description: seam sframe's verbs: wrong use and malformed input have one
 # reason and the right status; what stat says adds up.
-. "$(dirname "$0")/../../tools/tap.sh"
-seam=$1
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/cli.sh"
 golden=$here/../golden/sframe
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-# fails STATUS WORDS COMMAND...: nothing on stdout, one line on stderr.
-fails() {
-	wanted=$1 words=$2
-	shift 2
-	"$@" >"$dir/out" 2>"$dir/err"
-	status=$?
-	[ "$status" = "$wanted" ] && [ ! -s "$dir/out" ] &&
-		[ "$(wc -l <"$dir/err")" = 1 ] &&
-		grep -q -- "$words" "$dir/err" && return
-	echo "exit status $status, wanted $wanted and '$words'"
-	cat "$dir/out" "$dir/err"
-	return 1
-}
 
 bad_usage() {
 	fails 2 'which verb' "$seam" sframe &&

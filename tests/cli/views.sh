@@ -5,26 +5,9 @@
 # Description: script and report on a recording of the kernel's own deferral:
 # the formats agree with each other, are what their man pages say, and every
 # wrong use has one line of reason and the right status.
-. "$(dirname "$0")/../../tools/tap.sh"
-seam=$1
-golden=$(dirname "$0")/../golden/deferred
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$(dirname "$0")/cli.sh"
+golden=$here/../golden/deferred
 unset NO_COLOR
-
-# fails STATUS WORDS COMMAND...: nothing on stdout, one line on stderr.
-fails() {
-	wanted=$1 words=$2
-	shift 2
-	"$@" >"$dir/out" 2>"$dir/err"
-	status=$?
-	[ "$status" = "$wanted" ] && [ ! -s "$dir/out" ] &&
-		[ "$(wc -l <"$dir/err")" = 1 ] &&
-		grep -q -- "$words" "$dir/err" && return
-	echo "exit status $status, wanted $wanted and '$words'"
-	cat "$dir/out" "$dir/err"
-	return 1
-}
 
 bad_usage() {
 	fails 2 "'--bogus'" "$seam" script --bogus &&
