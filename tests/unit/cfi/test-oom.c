@@ -17,19 +17,7 @@
 
 #include "cfi/cfi.h"
 #include "image.h"
-
-static long left = -1; /* allocations until they fail; -1: never */
-
-static bool may_allocate(void)
-{
-	if (!left) {
-		errno = ENOMEM;
-		return false;
-	}
-	if (left > 0)
-		left--;
-	return true;
-}
+#include "tests/unit/oom.h"
 
 /* These stand in for the C library's, for the whole program. */
 void *calloc(size_t num, size_t size)

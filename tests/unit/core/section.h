@@ -14,8 +14,7 @@
 #include <cmocka.h>
 
 #include "core/sframe-read.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#include "tests/unit/core/values.h"
 
 /* One function, with rows as bytes. */
 struct func_in {
@@ -131,18 +130,6 @@ static inline struct seam_rule rule_at(const struct section *s, uint64_t pc)
 #define SAME                                                                   \
 	{                                                                      \
 		.kind = SEAM_SAME                                              \
-	}
-#define REG(r, o)                                                              \
-	{                                                                      \
-		.kind = SEAM_REG_OFF, .reg = (r), .off = (o)                   \
-	}
-#define MEM(r, o)                                                              \
-	{                                                                      \
-		.kind = SEAM_REG_DEREF, .reg = (r), .off = (o)                 \
-	}
-#define SLOT(o)                                                                \
-	{                                                                      \
-		.kind = SEAM_CFA_DEREF, .off = (o)                             \
 	}
 
 static inline void check_value(const struct seam_value *got,

@@ -14,29 +14,17 @@
 #include "core/sframe-read.h"
 #include "sframe/encode.h"
 #include "sframe/verify.h"
+#include "tests/unit/core/values.h"
 #include "tests/unit/sframe/mini.h"
 
 #define FP 6
 #define SP 7
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 struct in_row {
 	uint32_t off;
 	struct seam_rule rule;
 };
 
-#define REG(r, o)                                                              \
-	{                                                                      \
-		.kind = SEAM_REG_OFF, .reg = (r), .off = (o)                   \
-	}
-#define MEM(r, o)                                                              \
-	{                                                                      \
-		.kind = SEAM_REG_DEREF, .reg = (r), .off = (o)                 \
-	}
-#define SLOT(o)                                                                \
-	{                                                                      \
-		.kind = SEAM_CFA_DEREF, .off = (o)                             \
-	}
 #define OUTERMOST                                                              \
 	{                                                                      \
 		.flags = SEAM_RULE_OUTERMOST                                   \
@@ -73,6 +61,17 @@ static inline uint8_t *finish(struct seam_sframe_builder *b, uint64_t addr,
 		0);
 	seam_sframe_builder_free(b);
 	return bytes;
+}
+
+/* Numbers by chance, the same in every run. */
+struct random {
+	uint64_t state;
+};
+
+static inline uint32_t next(struct random *r, uint32_t limit)
+{
+	r->state = r->state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(r->state >> 33) % limit;
 }
 
 #endif

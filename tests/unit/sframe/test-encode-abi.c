@@ -163,16 +163,6 @@ static void golden(void **state)
 
 /* --- there and back --- */
 
-struct random {
-	uint64_t state;
-};
-
-static uint32_t next(struct random *r, uint32_t limit)
-{
-	r->state = r->state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(r->state >> 33) % limit;
-}
-
 static int32_t next_off(struct random *r)
 {
 	switch (next(r, 6)) {

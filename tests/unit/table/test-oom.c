@@ -12,19 +12,16 @@
 
 #include "elf/elf.h"
 #include "table/table.h"
+#include "tests/unit/oom.h"
 
 /* Stands in for the C library's, for the whole program. */
-static long left = -1;
-
 void *reallocarray(void *p, size_t num, size_t size)
 {
-	if (!left || (num && size > SIZE_MAX / num)) {
-		errno = ENOMEM;
+	size_t bytes;
+
+	if (__builtin_mul_overflow(num, size, &bytes) || !may_allocate())
 		return NULL;
-	}
-	if (left > 0)
-		left--;
-	return realloc(p, num * size);
+	return realloc(p, bytes);
 }
 
 typedef int build_fn(const struct seam_elf *elf, uint8_t **ret_bytes,

@@ -18,19 +18,7 @@
 #include <stdlib.h>
 
 #include "seam/backtrace.h"
-
-static long left = -1; /* allocations until they fail; -1: never */
-
-static bool may_allocate(void)
-{
-	if (!left) {
-		errno = ENOMEM;
-		return false;
-	}
-	if (left > 0)
-		left--;
-	return true;
-}
+#include "tests/unit/oom.h"
 
 /* The linker puts these between the library and the C library. */
 void *__real_malloc(size_t size);
