@@ -19,6 +19,10 @@ if [ "${1:-}" = convert ]; then
 	ninja -C "$build" bench/convert >/dev/null
 	exec /usr/bin/python3 -B "$here/convert.py" "$build" "$@"
 fi
+if [ $# = 0 ]; then
+	sh "$0" "$build" convert
+	echo
+fi
 # Likewise; not with options, which are bench.py's.
 if [ $# = 0 ] && [ -x "$build/bench/bench-backtrace" ]; then
 	"$build/bench/bench-backtrace"
