@@ -75,7 +75,7 @@ static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
 		err = seam_vma_find(mm, pc, &s->vma);
 		if (!err) {
 			ret->delta = s->vma.off - s->vma.start;
-			if (key_of_vma(mm, &s->vma, &s->miss.key))
+			if (name_file(mm, &s->vma, &s->miss))
 				mapping_bind(task, s, ret);
 			ret->start = s->vma.start;
 			ret->end = s->vma.end;

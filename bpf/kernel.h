@@ -25,7 +25,9 @@ struct inode {
 	unsigned long i_ino;
 	long long i_size;
 	long long i_ctime_sec;
+	long long i_mtime_sec;
 	uint32_t i_ctime_nsec;
+	uint32_t i_mtime_nsec;
 	uint32_t i_generation;
 };
 

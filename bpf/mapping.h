@@ -183,31 +183,35 @@ __noinline int seam_vma_find(uint64_t mm, uint64_t addr,
 	return err;
 }
 
-static __always_inline void key_of_inode(uint64_t addr,
-					 struct seam_file_key *ret)
+static __always_inline void name_inode(uint64_t addr,
+				       struct seam_wire_miss *ret)
 {
 	struct inode *inode = VIEW(struct inode, addr);
+	struct seam_file_key *key = &ret->key;
 
-	ret->ino = inode->i_ino;
-	ret->size = inode->i_size;
-	ret->ctime_sec = inode->i_ctime_sec;
-	ret->ctime_nsec = inode->i_ctime_nsec & ~I_CTIME_QUERIED;
-	ret->generation = inode->i_generation;
-	ret->dev = VIEW(struct super_block, ADDRESS(struct inode, addr, i_sb))
+	key->ino = inode->i_ino;
+	key->size = inode->i_size;
+	key->ctime_sec = inode->i_ctime_sec;
+	key->ctime_nsec = inode->i_ctime_nsec & ~I_CTIME_QUERIED;
+	key->generation = inode->i_generation;
+	key->dev = VIEW(struct super_block, ADDRESS(struct inode, addr, i_sb))
 			   ->s_dev;
-	ret->kind = SEAM_KEY_FILE;
+	key->kind = SEAM_KEY_FILE;
+	ret->mtime_ns = inode->i_mtime_sec * 1000000000 + inode->i_mtime_nsec;
 }
 
-/* Return: false if the mapping can have no table by its nature. */
-static __always_inline bool key_of_vma(uint64_t mm, const struct vma_view *vma,
-				       struct seam_file_key *ret)
+/* Names the mapped file, as a request for its table does. Return: false if
+ * the mapping can have no table by its nature. */
+static __always_inline bool name_file(uint64_t mm, const struct vma_view *vma,
+				      struct seam_wire_miss *ret)
 {
-	__builtin_memset(ret, 0, sizeof(*ret));
+	__builtin_memset(&ret->key, 0, sizeof(ret->key));
+	ret->mtime_ns = 0;
 	if (vma->inode) {
-		key_of_inode(vma->inode, ret);
+		name_inode(vma->inode, ret);
 		return true;
 	}
-	ret->kind = SEAM_KEY_VDSO;
+	ret->key.kind = SEAM_KEY_VDSO;
 	return vma->start == ADDRESS(struct mm_struct, mm, context.vdso);
 }
 

@@ -364,11 +364,12 @@ int seam_key(struct seam_key_args *args)
 	mm = mm_of(task);
 	if (mm) {
 		args->err = seam_vma_find(mm, args->addr, &s->vma);
-		if (!args->err && !key_of_vma(mm, &s->vma, &s->miss.key))
+		if (!args->err && !name_file(mm, &s->vma, &s->miss))
 			args->err = -1;
 	}
 	bpf_rcu_read_unlock();
 	args->key = s->miss.key;
+	args->mtime_ns = s->miss.mtime_ns;
 	scratch_give(s);
 	return 0;
 }

@@ -102,6 +102,7 @@ enum seam_key_kind {
 struct seam_wire_miss {
 	struct seam_wire head; /* cookie 0 */
 	struct seam_file_key key;
+	uint64_t mtime_ns; /* of the file; no part of the key: can be set */
 	uint64_t start, end, off; /* the mapping; off in bytes */
 };
 
@@ -201,6 +202,7 @@ struct seam_watch_args {
 struct seam_key_args {
 	uint64_t addr;
 	struct seam_file_key key;
+	uint64_t mtime_ns;
 	int64_t err;
 };
 

@@ -7,7 +7,7 @@
 #include "capture/kernel-priv.h"
 
 int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
-			  struct seam_file_key *ret)
+			  struct seam_file_key *ret, uint64_t *ret_mtime_ns)
 {
 	struct seam_key_args args = {0};
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &args,
@@ -26,6 +26,8 @@ int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
 	if (args.err)
 		return -ENOENT;
 	*ret = args.key;
+	if (ret_mtime_ns)
+		*ret_mtime_ns = args.mtime_ns;
 	return 0;
 }
 

@@ -49,9 +49,10 @@ int seam_kernel_watch(struct seam_kernel *k, uint32_t id);
 /* Watches the process from the end of its next exec on. */
 int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid);
 
-/* The key under which BPF knows a file that this process can map. */
+/* The key under which BPF knows a file that this process can map; its mtime
+ * too, unless NULL. */
 int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
-			  struct seam_file_key *ret);
+			  struct seam_file_key *ret, uint64_t *ret_mtime_ns);
 
 /* The arena, for tables; offset is a multiple of 8 below the size. */
 uint8_t *seam_kernel_arena(struct seam_kernel *k, size_t *ret_first,

@@ -306,8 +306,27 @@ static bool is_file(struct seam_kernel *k, const struct seam_file_key *key,
 {
 	struct seam_file_key now;
 
-	return !seam_kernel_key_of_fd(k, fd, &now) &&
+	return !seam_kernel_key_of_fd(k, fd, &now, NULL) &&
 	       !memcmp(key, &now, sizeof(now));
+}
+
+/* Or that it was but for its last name, which has been taken away since: a
+ * change of the file like any other to its ctime, though not of what is in
+ * it. Good for the process that has it mapped. */
+static bool was_file(struct seam_kernel *k, const struct seam_wire_miss *miss,
+		     int fd)
+{
+	struct seam_file_key now;
+	uint64_t mtime_ns;
+	struct stat st;
+
+	if (seam_kernel_key_of_fd(k, fd, &now, &mtime_ns))
+		return false;
+	if (!fstat(fd, &st) && !st.st_nlink && mtime_ns == miss->mtime_ns) {
+		now.ctime_sec = miss->key.ctime_sec;
+		now.ctime_nsec = miss->key.ctime_nsec;
+	}
+	return !memcmp(&miss->key, &now, sizeof(now));
 }
 
 /*
@@ -334,7 +353,7 @@ int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
 	if (miss->key.kind == SEAM_KEY_VDSO)
 		return -ENOENT;
 	fd = seam_open_mapped(miss->head.pid, miss->start, miss->end);
-	if (fd < 0 || is_file(k, &miss->key, fd))
+	if (fd < 0 || was_file(k, miss, fd))
 		return fd;
 	close(fd);
 	return -ESTALE;
@@ -497,7 +516,7 @@ int seam_tables_load_path(struct seam_tables *t, const char *path,
 
 	if (fd < 0)
 		return -errno;
-	err = seam_kernel_key_of_fd(t->kernel, fd, &key);
+	err = seam_kernel_key_of_fd(t->kernel, fd, &key, NULL);
 	if (!err && !seam_kernel_table_get(t->kernel, &key, &ref))
 		err = -EEXIST;
 	if (!err)

@@ -35,7 +35,8 @@ struct seam_tables *seam_tables_close(struct seam_tables *t);
 
 /*
  * Whether the mapping that a request came from can be opened now.
- * Return: its file, which is the one that the request's key names; -errno.
+ * Return: its file, which is the one that the request's key names, or was
+ * until it was deleted; -errno.
  */
 int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss);
 /*

@@ -17,8 +17,11 @@ import bisect
 import os
 import random
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import livetest
 
@@ -75,6 +78,8 @@ int main(int argc, char **argv)
 	FILE *log = fopen(argv[1], "a");
 	fprintf(log, "%%d %%lx %s\n", getpid(), (long)%s);
 	fclose(log);
+	if (getenv("FIRST"))
+		sink += %s(1);
 	if (argc > 2)
 		unlink(argv[2]);
 	sink += %s(1);
@@ -144,7 +149,7 @@ def make(bench, kind, number, flags, ms=90):
         text += '\nlong first(long n) { return %s(n) + 1; }\n' \
             'const char build[] = "%s%d";\n' % (names[0], kind, number)
     else:
-        text += MAIN % ("%s%d" % (kind, number), names[0], names[0])
+        text += MAIN % (("%s%d" % (kind, number),) + 3 * (names[0],))
     path = bench.compile(text, "kept-%s%d" % (kind, number), *flags)
     return Build(path, names)
 
@@ -262,7 +267,7 @@ def programs(bench, what, kind, flags, replace):
     os.mkdir(bench.path(kind))
     # The compiler's own tables take seconds to make.
     with open(bench.path("warm.c"), "w") as f:
-        f.write(source(kind, 0, 0)[0] + MAIN % ("x", "puts", "puts"))
+        f.write(source(kind, 0, 0)[0] + MAIN % ("x", "puts", "puts", "puts"))
     bench.record("-e", "cpu-clock", "-F", str(HZ), "--", "cc", "-O1", "-o",
                  bench.path("warm"), bench.path("warm.c"))
     recorder = bench.recorder("-p", str(os.getpid()), "-e", "cpu-clock",
@@ -365,6 +370,29 @@ def gone(bench, what, kind, flags):
           BARE not in flags)
 
 
+def late(bench):
+    both(bench, gone_before, "a file deleted before the recorder looks",
+         "late", ["-pie", "-fPIE"])
+
+
+def gone_before(bench, what, kind, flags):
+    """The recorder stands still from before its start until it is gone."""
+    log, same = bench.path(kind + ".log"), bench.path(kind + "-same.out")
+    build = make(bench, kind, 0, flags)
+    recorder = bench.recorder("-p", str(os.getpid()), "-e", "cpu-clock",
+                              "-F", str(HZ), name=kind + ".data").ready()
+    shutil.copy(build.path, same)
+    recorder.process.send_signal(signal.SIGSTOP)
+    process = bench.start([same, log, same], env=dict(os.environ, FIRST="1"))
+    while os.path.exists(same):
+        time.sleep(0.001)
+    recorder.process.send_signal(signal.SIGCONT)
+    process.wait()
+    check(bench, what, recorder.interrupt(),
+          read_log(log, {kind + "0": build}), os.path.basename(same),
+          BARE not in flags)
+
+
 def chain(bench):
     both(bench, executed, "one process, one build after the other", "exec",
          ["-no-pie"])
@@ -431,4 +459,4 @@ def overlaid(bench, what, kind, flags):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(by_linker, in_place, by_copy, library, deleted,
-                           chain, overlay))
+                           late, chain, overlay))
