@@ -4,6 +4,7 @@
 #define SEAM_BPF_EMIT_H
 
 #include "bpf/unwind.h"
+#include "core/entry.h"
 
 /* Enough unread data to wake the reader early; else it comes by itself. */
 #define RING_WAKE (1 << 20)
@@ -145,7 +146,7 @@ static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
 	head_fill(&s->copy.head, SEAM_WIRE_COPY, env->task, cookie);
 	s->copy.took_ns = s->copy.head.time_ns - began;
 	s->copy.flags = flags;
-	if (env->state->flags & ELEMENT_SYSCALL)
+	if (env->state->regs_flags & REGS_SYSCALL)
 		s->copy.flags |= SEAM_STACK_SYSCALL;
 	s->copy.why = why;
 	__builtin_memcpy(s->copy.regs, env->state->regs, sizeof(s->copy.regs));
@@ -184,7 +185,7 @@ static __always_inline bool stack_differs(const struct seam_env *env, int end,
 	bool copy = wants_copy(env, end);
 	uint64_t top = copy ? sp + seam_stack_copy : env->scratch->cursor.sp;
 	bool over = sp_now > sp && sp_now < top &&
-		    !(env->state->flags & ELEMENT_SIGRETURN);
+		    !(env->state->regs_flags & REGS_SIGRETURN);
 
 	return over || end == SEAM_BAD_CFA || end == SEAM_UNREADABLE ||
 	       (end == SEAM_NO_TABLE && !copy);
@@ -246,10 +247,10 @@ static __always_inline void take_sleeper(struct task_struct *task,
 	if (!env.scratch)
 		return;
 	__builtin_memcpy(state->regs, own->regs, sizeof(state->regs));
-	state->flags = own->flags;
+	state->regs_flags = own->regs_flags;
 	state->mm = 0; /* no mapping of another task's is believed */
 	end = unwind(&env);
-	if (*(volatile const uint64_t *)&own->cookie == cookie) {
+	if (seam_entry_asleep(&own->entry, own->entry.start) == cookie) {
 		count(SEAM_COUNT_UNWINDS);
 		emit_end(&env, cookie, SEAM_STACK_OUTSIDE, end, began);
 	}

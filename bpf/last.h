@@ -30,7 +30,7 @@ last_take(struct scratch *s, const struct task_state *state, uint32_t tid)
 	if (__sync_val_compare_and_swap(&seam_last_busy[slot], 0, 1))
 		return;
 	s->last = SEAM_LASTS_OFFSET + (uint64_t)slot * SEAM_LAST_SIZE;
-	seam_last_own(last_of(s), state->self, state->start);
+	seam_last_own(last_of(s), state->entry.self, state->entry.start);
 }
 
 static __always_inline void last_give(struct scratch *s, uint32_t tid)

@@ -14,6 +14,7 @@ static __always_inline bool seam_env_reg(struct seam_env *env, uint32_t regnum,
 					 uint64_t *ret);
 static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
+#include "core/entry-env.h"
 #include "core/last-stack.h"
 #include "core/lookup.h"
 #include "core/step.h"
@@ -63,32 +64,26 @@ struct bpf_task_work {
 	uint64_t __opaque;
 } __attribute__((aligned(8)));
 
-enum element_flags {
-	ELEMENT_RUNNING = 1, /* the unwind is under way */
-	ELEMENT_TAKEN = 2, /* the stack was taken eagerly: exec or exit */
-	ELEMENT_EXIT = 4, /* past sched_process_exit: nothing comes after */
-	ELEMENT_FLUX = 8, /* the registers were being replaced */
-	ELEMENT_CLONED = 16, /* a new thread that has not run yet */
-	ELEMENT_SYSCALL = 32, /* the ip is behind a system call's instruction */
-	ELEMENT_SIGRETURN = 64, /* of rt_sigreturn: sp goes back up */
+/* What the registers alone do not say. */
+enum regs_flags {
+	REGS_FLUX = 1, /* they were being replaced */
+	REGS_CLONED = 2, /* of a new thread that has not run yet */
+	REGS_SYSCALL = 4, /* the ip is behind a system call's instruction */
+	REGS_SIGRETURN = 8, /* of rt_sigreturn: sp goes back up */
 };
 
 /* The per-task state. Only the task itself writes it, in its own context,
  * interrupted at worst by an event on its own CPU. */
 struct task_state {
-	uint64_t start; /* start_boottime of the task it belongs to */
-	uint64_t self; /* its task_struct: an exec by a thread that is not the
-			* leader takes over the leader's tid and start */
-	uint64_t cookie; /* of the open entry; 0: none */
-	uint64_t closed; /* the last cookie whose stack was written */
-	uint32_t flags;
+	struct seam_entry entry;
+	uint32_t regs_flags; /* enum regs_flags */
 	uint32_t next_map;
 	uint64_t regs[SEAM_WIRE_REGS]; /* the user's, at the first request */
 	uint64_t mm;
 	uint32_t mm_seq, tables;
 	uint32_t unchecked; /* bits of maps[] that mm_seq does not vouch for */
 	uint32_t epoch; /* the last one given out */
-	uint32_t tid; /* the element's key */
+	uint32_t pad;
 	/* Of what maps[i] says, so that what was derived from it is known to
 	 * be of now; 0: maps[i] says nothing. */
 	uint16_t epochs[SEAM_CACHED_MAPPINGS];
@@ -96,7 +91,7 @@ struct task_state {
 };
 
 /* Apart, since the verifier keeps functions away from the task work. */
-struct element {
+struct seam_element {
 	struct bpf_task_work work;
 	struct task_state state;
 };
@@ -106,12 +101,12 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 1 << 18);
 	__type(key, uint32_t);
-	__type(value, struct element);
+	__type(value, struct seam_element);
 } elements SEC(".maps");
 
 /* All zero: an element is too large for a program's own stack. */
 struct no_element {
-	uint8_t bytes[sizeof(struct element)];
+	uint8_t bytes[sizeof(struct seam_element)];
 };
 
 struct {
@@ -129,21 +124,13 @@ struct {
 	__type(value, struct task_state);
 } outside_state SEC(".maps");
 
-/* A thread, not its process's first, in an exec: in the middle of it the
- * thread takes over the first one's tid and start. */
-struct moving {
-	uint64_t self; /* its task_struct */
-	uint32_t tid; /* that it had, and has its element under */
-	uint32_t pad;
-};
-
-/* By tgid: the kernel has a process's execs wait for each other. */
+/* By tgid. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 1 << 14);
 	__type(key, uint32_t);
-	__type(value, struct moving);
+	__type(value, struct seam_moving);
 } moving_tasks SEC(".maps");
 
 /* Watched tasks: tgid or tid -> start_boottime, by seam_watch_mode. */

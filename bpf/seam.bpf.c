@@ -21,6 +21,15 @@ static __always_inline bool is_watched_under(uint32_t id, uint64_t start)
 	return meant && *meant == start;
 }
 
+static __always_inline bool is_in_moving_exec(struct task_struct *task)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+
+	entry_task(&t, &env, task);
+	return seam_entry_tid_before(&t);
+}
+
 static __always_inline bool is_watched(struct task_struct *task)
 {
 	if (seam_watch_mode == SEAM_WATCH_ALL)
@@ -29,7 +38,7 @@ static __always_inline bool is_watched(struct task_struct *task)
 		       ? is_watched_under(task->tgid,
 					  task->group_leader->start_boottime)
 		       : is_watched_under(task->pid, task->start_boottime) ||
-				 tid_before_exec(task);
+				 is_in_moving_exec(task);
 }
 
 /* Kernel threads, idle and io workers have no user half. */
@@ -99,7 +108,9 @@ static __always_inline int take_sample(void *ctx, struct sample_buffer *buf,
 				       uint32_t flags)
 {
 	bool in_user = flags & SEAM_SAMPLE_USER;
-	struct element *el = NULL;
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_asked asked;
 
 	count(SEAM_COUNT_SAMPLES);
 	head_fill(&buf->sample.head, SEAM_WIRE_SAMPLE, task, 0);
@@ -109,16 +120,14 @@ static __always_inline int take_sample(void *ctx, struct sample_buffer *buf,
 	buf->sample.stack_tid = task->pid;
 	if (has_user(task)) {
 		count(SEAM_COUNT_WANTED);
-		buf->sample.head.cookie =
-			request(task, in_user, &el, &buf->sample.end);
-		if (el)
-			buf->sample.stack_tid = el->state.tid;
-		if (el && (el->state.flags & ELEMENT_RUNNING)) {
+		entry_task(&t, &env, task);
+		seam_entry_request(&t, in_user, &asked);
+		buf->sample.head.cookie = asked.cookie;
+		buf->sample.end = asked.end;
+		buf->sample.stack_tid = asked.stack_tid;
+		buf->sample.flags |= asked.flags;
+		if (asked.flags & SEAM_SAMPLE_OWN)
 			count(SEAM_COUNT_OWN);
-			buf->sample.flags |= SEAM_SAMPLE_OWN;
-		} else if (el && (el->state.flags & ELEMENT_TAKEN)) {
-			buf->sample.flags |= SEAM_SAMPLE_TAIL;
-		}
 	}
 	return sample_emit(ctx, buf, !in_user);
 }
@@ -245,30 +254,26 @@ int seam_no_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 {
-	struct element *el;
+	struct seam_entry_env env;
+	struct seam_entry_task t;
 
 	if (!is_watched(task) || !has_user(task))
 		return 0;
-	el = take_now(task, SEAM_STACK_EXEC);
-	moving_begin(task);
-	/* So that the exec's end is seen. Already pending is as good. */
-	if (el)
-		schedule(bpf_get_current_task_btf(), el);
+	entry_task(&t, &env, task);
+	seam_entry_exec(&t);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
 {
-	struct element *el;
+	struct seam_entry_env env;
+	struct seam_entry_task t;
 
 	if (!is_watched(task) || !has_user(task))
 		return 0;
-	el = take_now(task, SEAM_STACK_EXIT);
-	if (!el) /* killed inside an exec, whose stack serves the exit too */
-		el = element_get(task);
-	if (el)
-		el->state.flags |= ELEMENT_EXIT;
+	entry_task(&t, &env, task);
+	seam_entry_exit(&t);
 	return 0;
 }
 
@@ -297,7 +302,7 @@ int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 	uint32_t tid = task->pid;
 	uint64_t start = task->start_boottime;
 
-	if (seam_watch_mode == SEAM_WATCH_TID && tid_before_exec(task)) {
+	if (seam_watch_mode == SEAM_WATCH_TID && is_in_moving_exec(task)) {
 		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
 		bpf_map_delete_elem(&watched, &old_pid);
 	}
@@ -311,16 +316,11 @@ int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(seam_free, struct task_struct *task)
 {
+	struct seam_entry_task t = {0};
 	uint32_t tid = task->pid;
-	struct element *el = bpf_map_lookup_elem(&elements, &tid);
-	struct moving *moving;
 	uint64_t *start;
 
-	if (el && el->state.start == task->start_boottime)
-		bpf_map_delete_elem(&elements, &tid);
-	moving = bpf_map_lookup_elem(&moving_tasks, &tid);
-	if (moving) /* died in it */
-		moving_end(tid, moving->tid, moving->self);
+	seam_entry_free(&t, tid, task->start_boottime);
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return 0;
 	start = bpf_map_lookup_elem(&watched, &tid);
@@ -387,7 +387,7 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct task_state *state;
-	struct element *el;
+	struct seam_element *el;
 	uint32_t zero = 0;
 	uint64_t cookie;
 	uint32_t tid;
@@ -396,10 +396,10 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 		return 0;
 	tid = task->pid;
 	el = bpf_map_lookup_elem(&elements, &tid);
-	if (!el || el->state.start != task->start_boottime)
+	if (!el)
 		return 0;
-	cookie = el->state.cookie;
-	if (!cookie || (el->state.flags & (ELEMENT_TAKEN | ELEMENT_RUNNING)))
+	cookie = seam_entry_asleep(&el->state.entry, task->start_boottime);
+	if (!cookie)
 		return 0;
 	state = bpf_map_lookup_elem(&outside_state, &zero);
 	if (state)

@@ -117,7 +117,7 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->cursor.fp_lost = false;
 	/* A system call leaves the ip behind its instruction, as a call
 	 * does, and that may be a function's last: __restore_rt. */
-	s->cursor.exact = !(env->state->flags & ELEMENT_SYSCALL);
+	s->cursor.exact = !(env->state->regs_flags & REGS_SYSCALL);
 	s->asked = false;
 	s->other = env->how == HOW_OTHER;
 	s->faults = 0;
@@ -173,7 +173,7 @@ static __always_inline int unwind(struct seam_env *env)
 	int end;
 
 	env->scratch->last_hits = env->scratch->windows = 0;
-	if (env->state->flags & ELEMENT_CLONED)
+	if (env->state->regs_flags & REGS_CLONED)
 		return unwind_cloned(env);
 	for (i = seam_zero; i < UNWIND_TRIES; i++) {
 		SEAM_LOOP_GUARD;

@@ -8,7 +8,7 @@
  * The rule holds on the instruction itself. A stack taken in a system call is
  * looked up there, though its ip is the one behind; a child that has not run
  * yet is known by its registers, so that this rule is not asked
- * (ELEMENT_CLONED). On the few instructions from there to the child's own FDE
+ * (REGS_CLONED). On the few instructions from there to the child's own FDE
  * the parent's rule would give the child a caller that is none. Only rax tells
  * them apart, which no table can say: rows for these are kept aside, where all
  * that is done there is to send whoever has a 0 to code whose FDE says that it
