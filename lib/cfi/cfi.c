@@ -232,6 +232,23 @@ static int find_sections(struct seam_cfi *cfi, struct seam_errinfo *reterr)
 	return -ENOENT;
 }
 
+static int make_work(struct seam_cfi *cfi)
+{
+	struct seam_cfi_large *large = calloc(1, sizeof(*large));
+
+	if (!large)
+		return -ENOMEM;
+	large->work = (struct seam_cfi_work){
+		.machine.saved = large->saved,
+		.machine.max_depth = SEAM_CFI_MAX_REMEMBER,
+		.cies = large->cies,
+		.num_cies = SEAM_CFI_CIE_SLOTS,
+	};
+	cfi->own_work = large;
+	cfi->work = &large->work;
+	return 0;
+}
+
 int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
 		  struct seam_errinfo *reterr)
 {
@@ -253,8 +270,11 @@ int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
 	if (!cfi)
 		return -ENOMEM;
 	cfi->elf = elf;
+	cfi->elf_bias = seam_elf_bias(elf);
 	cfi->arch = arch;
-	rc = find_sections(cfi, reterr);
+	rc = make_work(cfi);
+	if (!rc)
+		rc = find_sections(cfi, reterr);
 	if (rc)
 		seam_cfi_close(cfi);
 	else
@@ -268,6 +288,7 @@ struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi)
 		return NULL;
 	free(cfi->ranges);
 	free(cfi->found);
+	free(cfi->own_work);
 	for (size_t i = 0; i < 2; i++)
 		seam_elf_content_fini(&cfi->contents[i]);
 	free(cfi);
@@ -278,7 +299,7 @@ int seam_cfi_keeps(struct seam_cfi *cfi, struct seam_elf_parts *ret_parts,
 		   size_t *ret_own)
 {
 	struct seam_elf_parts parts = {0};
-	size_t size, own = sizeof(*cfi);
+	size_t size, own = sizeof(*cfi) + sizeof(*cfi->own_work);
 	const uint8_t *bytes = seam_elf_bytes(cfi->elf, &size);
 	int rc = seam_cfi_index(cfi);
 

@@ -106,6 +106,25 @@ int seam_cfi_keeps(struct seam_cfi *cfi, struct seam_elf_parts *ret_parts,
 int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
 		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr);
 
+/*
+ * Lets go of the elf: what look-ups read is copied, and no call but these two
+ * and close is for it any more. Indirect pointers in CFI cannot be read then.
+ * Return: 0 or -ENOMEM, when all is as it was.
+ */
+int seam_cfi_detach(struct seam_cfi *cfi);
+
+/*
+ * The row in a detached cfi, for any number of threads and their signal
+ * handlers at a time, each with a work of its own: it allocates nothing and
+ * takes no lock. Expressions that the row points to last as long as cfi.
+ * Return: as seam_cfi_find; and -EINVAL where states are remembered within one
+ * another deeper than work has room for.
+ */
+struct seam_cfi_small;
+int seam_cfi_find_detached(const struct seam_cfi *cfi,
+			   struct seam_cfi_small *work, uint64_t svma,
+			   struct seam_cfi_row *ret_row);
+
 /* The lowest start of an FDE that is above svma. Return: false if none. */
 bool seam_cfi_next(struct seam_cfi *cfi, uint64_t svma, uint64_t *ret_start);
 

@@ -104,6 +104,8 @@ static bool load_pointer(const struct seam_cfi *cfi, uint64_t svma,
 	size_t size;
 	uint64_t off;
 
+	if (!cfi->elf)
+		return false;
 	bytes = seam_elf_bytes(cfi->elf, &size);
 	if (!seam_elf_svma_to_off(cfi->elf, svma, &off) ||
 	    !seam_elf_has(cfi->elf, off, 8))
@@ -111,7 +113,7 @@ static bool load_pointer(const struct seam_cfi *cfi, uint64_t svma,
 	b = (struct seam_bytes){bytes + off, bytes + size, cfi->arch->be};
 	if (!seam_bytes_uint(&b, 8, ret))
 		return false;
-	*ret -= seam_elf_bias(cfi->elf);
+	*ret -= cfi->elf_bias;
 	return true;
 }
 
@@ -129,7 +131,7 @@ bool seam_cfi_encoded(struct seam_bytes *b, uint8_t enc,
 	switch (enc & ENC_APPLY) {
 	case 0:
 		/* The loader made it an address in memory. */
-		base = -seam_elf_bias(cfi->elf);
+		base = -cfi->elf_bias;
 		break;
 	case ENC_PCREL:
 		base = field;
@@ -295,7 +297,8 @@ const struct seam_cie *seam_cie_get(struct seam_cfi *cfi,
 				    const struct seam_cfi_section *sec,
 				    uint64_t off, struct seam_cfi_fault *fault)
 {
-	struct seam_cie *cie = &cfi->cies[(off >> 3) % SEAM_CFI_CIE_SLOTS];
+	struct seam_cfi_work *work = cfi->work;
+	struct seam_cie *cie = &work->cies[(off >> 3) % work->num_cies];
 	struct seam_cfi_entry entry;
 
 	if (cie->used && cie->off == off && cie->sec == sec)

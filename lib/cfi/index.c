@@ -183,10 +183,10 @@ static int keep_row(void *ctx, const struct seam_cfi_row *row)
 	return s->stop;
 }
 
-/* Runs the FDE that answers for svma. The first time to its end, since an
- * FDE is believed as a whole or not at all. */
-static int search(struct seam_cfi *cfi, uint64_t svma,
-		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr)
+/* The first time the FDE is run to its end, since it is believed as a whole or
+ * not at all. */
+int seam_cfi_search(struct seam_cfi *cfi, uint64_t svma,
+		    struct seam_cfi_row *ret_row, struct seam_errinfo *reterr)
 {
 	struct seam_cfi_range *range = seam_cfi_range_find(cfi, svma);
 	struct row_search s = {.svma = svma, .row = ret_row};
@@ -197,15 +197,17 @@ static int search(struct seam_cfi *cfi, uint64_t svma,
 
 	if (!range)
 		return -ENOENT;
-	s.stop = range->is_good;
+	s.stop = __atomic_load_n(&range->is_good, __ATOMIC_RELAXED);
 	sec = &cfi->sections[range->section];
 	if (!seam_cfi_entry_read(sec, range->off, &entry, &fault) ||
 	    !seam_fde_parse(cfi, sec, &entry, &fde, &fault) ||
 	    seam_fde_run(cfi, &fde, false, keep_row, &s, &fault) < 0) {
-		seam_cfi_errinfo(reterr, sec, &fault);
+		if (reterr)
+			seam_cfi_errinfo(reterr, sec, &fault);
 		return -EINVAL;
 	}
-	range->is_good = true;
+	if (!s.stop)
+		__atomic_store_n(&range->is_good, true, __ATOMIC_RELAXED);
 	return s.found ? 0 : -ENOENT;
 }
 
@@ -227,7 +229,7 @@ int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
 	slot = &cfi->found[(svma * 0x9e3779b97f4a7c15) >> 54];
 	if (!slot->used || slot->svma != svma) {
 		slot->used = false;
-		rc = search(cfi, svma, &slot->row, reterr);
+		rc = seam_cfi_search(cfi, svma, &slot->row, reterr);
 		if (rc)
 			return rc;
 		slot->svma = svma;

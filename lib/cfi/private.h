@@ -2,7 +2,7 @@
 /*
  * Inside the CFI reader. entries.c takes CIEs and FDEs apart, program.c runs
  * their instructions, cfi.c walks, index.c looks up, expr.c evaluates
- * expressions and step.c executes a row.
+ * expressions, step.c executes a row and detach.c looks up in signal handlers.
  */
 #ifndef SEAM_LIB_CFI_PRIVATE_H
 #define SEAM_LIB_CFI_PRIVATE_H
@@ -15,6 +15,7 @@
 #define SEAM_CFI_NO_CFA 0xff /* row.cfa_reg before any def_cfa */
 #define SEAM_CFI_OTHER_REG 0xff /* a register beyond SEAM_CFI_REGS */
 #define SEAM_CFI_MAX_REMEMBER 64 /* compilers nest them once or twice */
+#define SEAM_CFI_SMALL_REMEMBER 8
 #define SEAM_CFI_REG_RA_STATE 34 /* aarch64's pseudo register */
 #define SEAM_CFI_CIE_SLOTS 16 /* files have one to five in use */
 /* Real CIEs are under 100 bytes. Without a limit a file of FDEs that take
@@ -73,8 +74,27 @@ struct seam_cfi_machine {
 	bool in_cie; /* running a CIE's initial instructions */
 	bool few; /* only rules of SP, FP and RA are followed */
 	uint64_t followed; /* bit n: so are rules of register n */
-	unsigned int depth;
+	unsigned int depth, max_depth;
+	struct seam_cfi_row *saved; /* max_depth of them */
+};
+
+/* What running FDEs writes to. */
+struct seam_cfi_work {
+	struct seam_cfi_machine machine;
+	unsigned int num_cies;
+	struct seam_cie *cies; /* by their offset */
+};
+
+struct seam_cfi_large {
+	struct seam_cfi_work work;
+	struct seam_cie cies[SEAM_CFI_CIE_SLOTS];
 	struct seam_cfi_row saved[SEAM_CFI_MAX_REMEMBER];
+};
+
+struct seam_cfi_small {
+	struct seam_cfi_work work;
+	struct seam_cie cie;
+	struct seam_cfi_row saved[SEAM_CFI_SMALL_REMEMBER];
 };
 
 /* Disjoint and sorted: which FDE answers for [start, end). */
@@ -94,7 +114,8 @@ struct seam_cfi_found { /* the answer to one address */
 };
 
 struct seam_cfi {
-	const struct seam_elf *elf;
+	const struct seam_elf *elf; /* NULL: detached */
+	uint64_t elf_bias;
 	const struct seam_cfi_arch *arch;
 	struct seam_cfi_section sections[2];
 	unsigned int num_sections;
@@ -103,8 +124,8 @@ struct seam_cfi {
 	struct seam_cfi_range *ranges;
 	size_t num_ranges;
 	struct seam_cfi_found *found; /* by a hash; allocated when first used */
-	struct seam_cie cies[SEAM_CFI_CIE_SLOTS];
-	struct seam_cfi_machine machine;
+	struct seam_cfi_work *work;
+	struct seam_cfi_large *own_work; /* NULL: detached */
 };
 
 /* One entry's frame: its length and the field that names its CIE. */
@@ -163,6 +184,11 @@ void seam_cfi_errinfo(struct seam_errinfo *reterr,
 int seam_cfi_index(struct seam_cfi *cfi);
 struct seam_cfi_range *seam_cfi_range_find(const struct seam_cfi *cfi,
 					   uint64_t svma);
+
+/* Runs the FDE that answers for svma in a cfi that has its index. As
+ * seam_cfi_find, but that nothing is allocated. */
+int seam_cfi_search(struct seam_cfi *cfi, uint64_t svma,
+		    struct seam_cfi_row *ret_row, struct seam_errinfo *reterr);
 
 static inline bool seam_cfi_fault_at(struct seam_cfi_fault *fault, int code,
 				     const uint8_t *at, const char *reason)

@@ -312,7 +312,7 @@ static bool remember(struct run *r)
 {
 	struct seam_cfi_machine *m = r->m;
 
-	if (m->depth == SEAM_CFI_MAX_REMEMBER)
+	if (m->depth == m->max_depth)
 		return seam_cfi_fault_at(r->fault, SEAM_CFI_STATE, r->op_at,
 					 "too many states are remembered");
 	copy_row(m, r->cfi->arch, &m->saved[m->depth++], &m->row);
@@ -468,7 +468,7 @@ static bool run(struct run *r)
 
 void seam_cie_run(struct seam_cfi *cfi, struct seam_cie *cie)
 {
-	struct seam_cfi_machine *m = &cfi->machine;
+	struct seam_cfi_machine *m = &cfi->work->machine;
 	struct run r = {
 		.cfi = cfi,
 		.m = m,
@@ -508,7 +508,7 @@ int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde, bool few,
 		 seam_cfi_row_fn *fn, void *ctx, struct seam_cfi_fault *fault)
 {
 	const struct seam_cfi_arch *arch = cfi->arch;
-	struct seam_cfi_machine *m = &cfi->machine;
+	struct seam_cfi_machine *m = &cfi->work->machine;
 	struct run r = {
 		.cfi = cfi,
 		.m = m,

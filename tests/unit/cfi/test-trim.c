@@ -2,7 +2,8 @@
 /*
  * Description: an ELF file opened in parts answers as the whole file does,
  * without its debugging information; trimmed to its CFI it holds only that
- * in memory, and every address still has the row that it had.
+ * in memory, and every address still has the row that it had; and so it has
+ * when the image is gone.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -19,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "cfi/cfi.h"
+#include "cfi/private.h"
 #include "elf/elf.h"
 #include "elf/entry.h"
 #include "table/table.h"
@@ -154,6 +155,39 @@ static void test_rows(void **state)
 	seam_elf_close(whole);
 }
 
+/* The image is gone altogether. */
+static void test_detached(void **state)
+{
+	static struct seam_cfi_small work;
+	struct seam_elf *whole = open_file(libc_path(), 0);
+	struct seam_elf *elf = open_file(libc_path(), SEAM_ELF_COPY);
+	struct seam_cfi *want, *got;
+	struct starts starts = {0};
+	struct seam_cfi_row a, b;
+
+	(void)state;
+	assert_int_equal(seam_cfi_open(whole, &want, NULL), 0);
+	assert_int_equal(seam_cfi_open(elf, &got, NULL), 0);
+	assert_int_equal(seam_cfi_each(want, collect, NULL, &starts), 0);
+	assert_int_equal(seam_cfi_find(got, starts.v[0], &b, NULL), 0);
+	assert_int_equal(seam_cfi_detach(got), 0);
+	seam_elf_close(elf);
+	for (size_t i = 0; i < starts.n; i++) {
+		int rc = seam_cfi_find(want, starts.v[i], &a, NULL);
+
+		assert_int_equal(
+			seam_cfi_find_detached(got, &work, starts.v[i], &b),
+			rc);
+		if (!rc)
+			same_row(a, b);
+	}
+	assert_int_equal(seam_cfi_find_detached(got, &work, 1, &b), -ENOENT);
+	free(starts.v);
+	seam_cfi_close(got);
+	seam_cfi_close(want);
+	seam_elf_close(whole);
+}
+
 static void test_table(void **state)
 {
 	static const int flags[] = {SEAM_ELF_COPY, SEAM_ELF_PARTS};
@@ -277,9 +311,9 @@ static void test_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_table), cmocka_unit_test(test_debug),
-		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_parts),	 cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_table),	 cmocka_unit_test(test_debug),
+		cmocka_unit_test(test_detached), cmocka_unit_test(test_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
