@@ -18,8 +18,7 @@
 
 #include "core/err.h"
 #include "core/signal-frame.h"
-#include "unwind/own-memory.h"
-#include "unwind/snapshot.h"
+#include "unwind/backtrace-full.h"
 
 #ifdef __x86_64__
 #include <ucontext.h>
@@ -30,19 +29,9 @@ struct seam_env {
 	uint64_t context; /* ucontext of the interrupted leaf; 0: none */
 };
 
-static bool in_stack(const struct seam_env *env, uint64_t addr)
-{
-	return addr >= env->stack.lo && addr < env->stack.hi &&
-	       env->stack.hi - addr >= 8;
-}
-
 static bool seam_env_word(struct seam_env *env, uint64_t addr, uint64_t *ret)
 {
-	if (!in_stack(env, addr) && !seam_own_extend(&env->stack, addr) &&
-	    (!seam_own_readable(addr) || !seam_own_readable(addr + 7)))
-		return false;
-	*ret = seam_own_word(addr);
-	return true;
+	return seam_own_read(&env->stack, addr, ret);
 }
 
 static bool seam_env_reg(struct seam_env *env, uint32_t regnum, uint64_t *ret)
@@ -228,7 +217,7 @@ static int step_slowly(struct seam_env *env, struct seam_cursor *c)
 	if (rule.flags & SEAM_RULE_SIGNAL &&
 	    seam_step_signal(c, sp, env, SEAM_ARCH_AMD64))
 		env->context = sp;
-	if (!in_stack(env, c->sp))
+	if (!seam_own_holds(&env->stack, c->sp))
 		env->stack = seam_own_stretch(c->sp);
 	return SEAM_OK;
 }
@@ -265,6 +254,7 @@ static int backtrace_from(struct seam_cursor *c, const void *context,
 	struct seam_reading reading = seam_snapshot_read();
 	struct seam_env env = {.context = (uintptr_t)context};
 	int n = 1;
+	const struct seam_cursor start = *c;
 
 	/* The first call may make the rules; it waits for nobody. */
 	if (__builtin_expect(!reading.snapshot, 0)) {
@@ -277,6 +267,15 @@ static int backtrace_from(struct seam_cursor *c, const void *context,
 	*ret_end = SEAM_NO_TABLE;
 	if (env.snapshot)
 		n = walk(&env, c, buffer, size, ret_end);
+	if (__builtin_expect(*ret_end == SEAM_NO_RULE, 0))
+		n = seam_backtrace_full(
+			&(struct seam_full_start){
+				.snapshot = env.snapshot,
+				.context = (uintptr_t)context,
+				.ip = start.ip,
+				.sp = start.sp,
+			},
+			buffer, n, size, ret_end);
 	seam_snapshot_done(&reading);
 	return n;
 }

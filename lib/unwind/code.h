@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cfi/cfi.h"
 #include "core/lookup.h"
 #include "core/sframe-read.h"
 
@@ -24,6 +25,9 @@ struct seam_code {
 	struct seam_lookup lookup;
 	const uint8_t *table;
 	uint64_t table_avma;
+	/* Detached; NULL: none. Its svma is avma - bias. */
+	const struct seam_cfi *cfi;
+	uint64_t bias;
 };
 
 /* The one of sorted, disjoint stretches that holds pc, or NULL. */

@@ -8,10 +8,9 @@
 #include "core/err.h"
 #include "elf/entry.h"
 #include "table/table.h"
+#include "unwind/row.h"
 
 #define REG_AX 0
-#define REG_FP 6
-#define REG_SP 7
 #define REG_IP 16
 
 struct reader {
@@ -54,13 +53,10 @@ static bool at_entry(const struct seam_mapping *map, uint64_t svma)
 	return seam_entry_next_symbol(map->elf) > svma;
 }
 
-/* A derived rule as CFI would say it. It tells nothing of the registers that
- * the code may have saved and changed. */
 static bool derived_row(const struct seam_mapping *map, uint64_t svma,
 			const struct seam_regs *regs, bool exact,
 			struct seam_cfi_row *row)
 {
-	static const uint8_t unknown[] = {3, 12, 13, 14, 15};
 	struct seam_rule rule;
 
 	if (exact && regs->valid & 1u << REG_AX &&
@@ -73,18 +69,7 @@ static bool derived_row(const struct seam_mapping *map, uint64_t svma,
 	} else if (!seam_derived_find(map->derived, svma, &rule)) {
 		return false;
 	}
-	*row = (struct seam_cfi_row){
-		.cfa_reg = REG_SP,
-		.cfa_off = rule.cfa.off,
-		.regs[REG_IP] = {.how = SEAM_CFI_OFFSET, .off = -8},
-	};
-	for (size_t i = 0; i < sizeof(unknown); i++)
-		row->regs[unknown[i]].how = SEAM_CFI_UNDEFINED;
-	if (rule.fp.kind == SEAM_CFA_DEREF) {
-		row->regs[REG_FP].how = SEAM_CFI_OFFSET;
-		row->regs[REG_FP].off = rule.fp.off;
-	}
-	return true;
+	return seam_row_from_rule(&rule, row);
 }
 
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */

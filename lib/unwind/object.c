@@ -160,31 +160,47 @@ static int open_program(struct seam_elf **ret)
 	return r;
 }
 
-/* The table of its CFI, as SFrame. */
-static int convert(const struct seam_loaded *l, uint8_t **ret_bytes,
-		   size_t *ret_size)
-{
-	struct seam_elf *elf = NULL;
-	int r = is_in_file_only(l) ? open_program(&elf) : open_memory(l, &elf);
-
-	if (!r)
-		r = seam_table_build_kernel(elf, ret_bytes, ret_size, NULL,
-					    NULL);
-	seam_elf_close(elf);
-	return r;
-}
-
-static int make_table(const struct seam_loaded *l, struct seam_lookup *ret,
+static int make_table(const struct seam_elf *elf, struct seam_lookup *ret,
 		      uint8_t **ret_table)
 {
 	struct seam_sframe sf;
 	uint8_t *bytes = NULL;
 	size_t size;
-	int r = convert(l, &bytes, &size);
+	int r = seam_table_build_kernel(elf, &bytes, &size, NULL, NULL);
 
 	if (!r && !seam_sframe_open(&sf, bytes, size) && sf.num_fdes)
 		r = seam_lookup_build(&sf, TABLE_MAX, ret, ret_table, NULL);
 	free(bytes);
+	return r;
+}
+
+static int copy_cfi(const struct seam_elf *elf, struct seam_cfi **ret)
+{
+	struct seam_cfi *cfi;
+	int r = seam_cfi_open(elf, &cfi, NULL);
+
+	if (r)
+		return r;
+	r = seam_cfi_detach(cfi);
+	if (r)
+		seam_cfi_close(cfi);
+	else
+		*ret = cfi;
+	return r;
+}
+
+/* The table of its CFI, and a copy of that. */
+static int convert(const struct seam_loaded *l, struct seam_object *object,
+		   struct seam_lookup *ret)
+{
+	struct seam_elf *elf = NULL;
+	int r = is_in_file_only(l) ? open_program(&elf) : open_memory(l, &elf);
+
+	if (!r)
+		r = make_table(elf, ret, &object->table);
+	if (!r)
+		r = copy_cfi(elf, &object->cfi);
+	seam_elf_close(elf);
 	return r;
 }
 
@@ -252,12 +268,14 @@ int seam_object_make(const struct seam_loaded *l, struct seam_object **ret)
 	object->identity = seam_loaded_identity(l);
 	r = copy_sframe(l, object, &rules);
 	if (!r)
-		r = make_table(l, &rules.lookup, &object->table);
+		r = convert(l, object, &rules.lookup);
 	if (r == -ENOMEM) {
 		seam_object_free(object);
 		return r;
 	}
 	rules.table = object->table;
+	rules.cfi = object->cfi;
+	rules.bias = l->bias;
 	if (rules.table || rules.sframe.base)
 		add_codes(l, &rules, object);
 	*ret = object;
@@ -270,5 +288,6 @@ void seam_object_free(struct seam_object *object)
 		return;
 	free(object->sframe);
 	free(object->table);
+	seam_cfi_close(object->cfi);
 	free(object);
 }

@@ -12,7 +12,9 @@ struct seam_object {
 	unsigned int refs; /* changed by the owner of them all */
 	uint64_t bias; /* avma - svma */
 	uint64_t identity; /* a hash: another object may come in its place */
-	uint8_t *sframe, *table; /* what codes point to; may be NULL */
+	/* What codes point to; may be NULL. */
+	uint8_t *sframe, *table;
+	struct seam_cfi *cfi;
 	size_t n_codes; /* 0: it has no rules */
 	struct seam_code codes[];
 };
@@ -33,10 +35,10 @@ bool seam_loaded_holds(const struct seam_loaded *loaded, uint64_t pc);
 
 /*
  * Makes the rules of an object: its .sframe if that is well-formed, and a
- * table of its .eh_frame. Where that lies memory does not say of static
- * programs, which are read from their file. The object must stay loaded during
- * the call, not longer: all is copied. An object without either, or
- * whose headers lie, has no rules, which is no error. Return: 0 or -ENOMEM.
+ * table of its .eh_frame, and that itself. Where that lies memory does not say
+ * of static programs, which are read from their file. The object must stay
+ * loaded during the call, not longer: all is copied. An object without either,
+ * or whose headers lie, has no rules, which is no error. Return: 0 or -ENOMEM.
  */
 int seam_object_make(const struct seam_loaded *loaded,
 		     struct seam_object **ret);

@@ -89,6 +89,15 @@ struct seam_stretch seam_own_stretch(uint64_t sp)
 	return s;
 }
 
+bool seam_own_read(struct seam_stretch *stack, uint64_t addr, uint64_t *ret)
+{
+	if (!seam_own_holds(stack, addr) && !seam_own_extend(stack, addr) &&
+	    (!seam_own_readable(addr) || !seam_own_readable(addr + 7)))
+		return false;
+	*ret = seam_own_word(addr);
+	return true;
+}
+
 bool seam_own_extend(struct seam_stretch *s, uint64_t addr)
 {
 	uint64_t hi;

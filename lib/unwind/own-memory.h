@@ -26,8 +26,20 @@ struct seam_stretch seam_own_stretch(uint64_t sp);
  * the way can be read; it is a stack, and may be remembered as one. */
 bool seam_own_extend(struct seam_stretch *s, uint64_t addr);
 
+/* Whether the word at addr lies in it. */
+static inline bool seam_own_holds(const struct seam_stretch *s, uint64_t addr)
+{
+	return addr >= s->lo && addr < s->hi && s->hi - addr >= 8;
+}
+
 /* Whether the 8 bytes at addr can be read. */
 bool seam_own_readable(uint64_t addr);
+
+/*
+ * A word, if it can be read: of the stack that is walked, or of anywhere else,
+ * for which the kernel is asked each time.
+ */
+bool seam_own_read(struct seam_stretch *stack, uint64_t addr, uint64_t *ret);
 
 /*
  * A word that can be read. AddressSanitizer would take parts of a stack for

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Description: stacks through frames whose CFA hangs on a register that those
+ * below have pushed, or on an expression that no rule has: lazy binding, a
+ * frame that was realigned by rbx, CFAs by r12 and by arithmetic. From a call,
+ * from a handler and from what a handler is given they are what glibc's
+ * backtrace finds; and so they are in steps of seam_unwind.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "seam/backtrace.h"
+#include "theirs.h"
+
+#define MAX 512
+
+extern void (*lazy_resolving)(void);
+int lazy_function(int x);
+
+/* Each calls what it is given. */
+void by_rbx(void (*fn)(void));
+void by_r12(void (*fn)(void));
+void by_sum(void (*fn)(void));
+
+__asm__(".text\n"
+	".type by_rbx, @function\n"
+	"by_rbx:\n"
+	"	.cfi_startproc\n"
+	"	push %rbx\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_offset %rbx, -16\n"
+	"	mov %rsp, %rbx\n"
+	"	.cfi_def_cfa_register %rbx\n"
+	"	sub $200, %rsp\n"
+	"	and $-256, %rsp\n"
+	"	call *%rdi\n"
+	"	mov %rbx, %rsp\n"
+	"	.cfi_def_cfa_register %rsp\n"
+	"	pop %rbx\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	.cfi_restore %rbx\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size by_rbx, . - by_rbx\n");
+
+/* The CFA is *(r12 + 8) + 24: an expression, and of a register that is lost. */
+__asm__(".type by_r12, @function\n"
+	"by_r12:\n"
+	"	.cfi_startproc\n"
+	"	push %r12\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_offset %r12, -16\n"
+	"	lea -8(%rsp), %rax\n"
+	"	sub $96, %rsp\n"
+	"	.cfi_adjust_cfa_offset 96\n"
+	"	mov %rax, 40(%rsp)\n"
+	"	lea 32(%rsp), %r12\n"
+	"	.cfi_escape 0x0f, 5, 0x7c, 8, 0x06, 0x23, 24\n"
+	"	call *%rdi\n"
+	"	.cfi_def_cfa %rsp, 112\n"
+	"	add $96, %rsp\n"
+	"	.cfi_adjust_cfa_offset -96\n"
+	"	pop %r12\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	.cfi_restore %r12\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size by_r12, . - by_r12\n");
+
+/* rsp + 8 + (rip != 0) * 8, of which no rule can be made. */
+__asm__(".type by_sum, @function\n"
+	"by_sum:\n"
+	"	.cfi_startproc\n"
+	"	sub $8, %rsp\n"
+	"	.cfi_escape 0x0f, 9, 0x77, 8, 0x80, 0, 0x30, 0x2e, 0x38, "
+	"0x1e, 0x22\n"
+	"	call *%rdi\n"
+	"	add $8, %rsp\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size by_sum, . - by_sum\n");
+
+static void *ours[MAX], *theirs[MAX];
+static int num_ours, num_theirs, end;
+static void *from_context[MAX];
+static int num_from_context, end_from_context;
+
+static void keep_context(int sig, siginfo_t *info, void *ucontext)
+{
+	(void)sig;
+	(void)info;
+	num_from_context = seam_backtrace_ex(from_context, MAX, ucontext, 0,
+					     &end_from_context);
+	num_ours = seam_backtrace(ours, MAX);
+	end = seam_backtrace_end();
+	num_theirs = take_theirs(theirs, MAX, __builtin_return_address(0));
+}
+
+/* Whatever a caller had in them is on the stack alone. */
+#define CLOBBER __asm__ volatile("" ::: "rbx", "r12", "r13", "r14", "r15")
+
+static volatile int takes;
+
+static __attribute__((noinline)) void take(void)
+{
+	CLOBBER;
+	num_ours = seam_backtrace(ours, MAX);
+	end = seam_backtrace_end();
+	num_theirs = take_theirs(theirs, MAX, __builtin_return_address(0));
+	takes++;
+}
+
+static __attribute__((noinline)) void take_in_handler(void)
+{
+	CLOBBER;
+	raise(SIGUSR1);
+	takes++;
+}
+
+static void check_same(int least)
+{
+	assert_int_equal(end, SEAM_END_OUTERMOST);
+	assert_int_equal(num_ours, num_theirs);
+	assert_true(num_ours >= least);
+	for (int i = 1; i < num_ours; i++)
+		assert_ptr_equal(ours[i], theirs[i]);
+}
+
+static void check_context(void)
+{
+	int skip = num_theirs - num_from_context;
+
+	assert_int_equal(end_from_context, SEAM_END_OUTERMOST);
+	assert_true(skip >= 2 && num_from_context > 3);
+	for (int i = 0; i < num_from_context; i++)
+		assert_ptr_equal(from_context[i], theirs[skip + i]);
+}
+
+typedef void through_fn(void (*fn)(void));
+static through_fn *const throughs[] = {by_rbx, by_r12, by_sum};
+#define THROUGHS (sizeof(throughs) / sizeof(throughs[0]))
+
+static void each(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < THROUGHS; i++) {
+		throughs[i](take);
+		check_same(6);
+		throughs[i](take_in_handler);
+		check_same(8);
+		check_context();
+	}
+}
+
+static volatile int depth;
+static void (*at_bottom)(void);
+
+static __attribute__((noinline)) void down(void)
+{
+	CLOBBER;
+	if (depth-- > 0)
+		throughs[(size_t)depth % THROUGHS](down);
+	else
+		at_bottom();
+	takes++;
+}
+
+static void deep(void **state)
+{
+	(void)state;
+	for (int n = 1; n < 100; n += 7) {
+		at_bottom = take;
+		depth = n;
+		down();
+		check_same(2 * n);
+		at_bottom = take_in_handler;
+		depth = n;
+		down();
+		check_same(2 * n + 4);
+		check_context();
+	}
+}
+
+/* However small the buffer is, it has the beginning of the stack. */
+static int sizes_wrong;
+
+static __attribute__((noinline)) void take_sizes(void)
+{
+	void *part[64], *whole[64];
+	int e, n = seam_backtrace_ex(whole, 64, NULL, 0, &e);
+
+	CLOBBER;
+	sizes_wrong += e != SEAM_END_OUTERMOST;
+	for (int size = 1; size <= n; size++) {
+		int m = seam_backtrace_ex(part, size, NULL, 0, &e);
+
+		sizes_wrong += m != size;
+		sizes_wrong += e != (size < n ? SEAM_END_MAX_STACK
+					      : SEAM_END_OUTERMOST);
+		sizes_wrong += !!memcmp(part + 1, whole + 1,
+					sizeof(*part) * (size_t)(m - 1));
+	}
+	takes++;
+}
+
+static void sizes(void **state)
+{
+	(void)state;
+	at_bottom = take_sizes;
+	depth = 5;
+	down();
+	assert_int_equal(sizes_wrong, 0);
+}
+
+static bool is_in_linker(const void *address)
+{
+	Dl_info info;
+
+	return dladdr(address, &info) && strstr(info.dli_fname, "ld-linux");
+}
+
+static int num_lazy;
+static void *lazy[MAX];
+
+static void on_resolving(void)
+{
+	take();
+	num_lazy = num_ours;
+	memcpy(lazy, ours, sizeof(lazy));
+	takes += end != SEAM_END_OUTERMOST || num_ours != num_theirs ||
+				 memcmp(ours + 1, theirs + 1,
+					sizeof(*ours) * (size_t)(num_ours - 1))
+			 ? 1000
+			 : 0;
+	take_in_handler();
+}
+
+static void lazy_binding(void **state)
+{
+	int in_linker = 0;
+
+	(void)state;
+	if (getenv("LD_BIND_NOW"))
+		skip();
+	takes = 0;
+	lazy_resolving = on_resolving;
+	assert_int_equal(lazy_function(4), 5);
+	assert_int_equal(takes, 2);
+	for (int i = 0; i < num_lazy; i++)
+		in_linker += is_in_linker(lazy[i]);
+	assert_true(in_linker >= 2); /* _dl_fixup, _dl_runtime_resolve */
+	check_same(8);
+	check_context();
+}
+
+#define THREADS 4
+static int thread_wrong[THREADS];
+
+static __thread int thread_depth, thread_found;
+static __thread int thread_end;
+
+static __attribute__((noinline)) void thread_down(void)
+{
+	void *v[MAX];
+
+	CLOBBER;
+	if (thread_depth-- > 0)
+		throughs[(size_t)thread_depth % THROUGHS](thread_down);
+	else
+		thread_found = seam_backtrace_ex(v, MAX, NULL, 0, &thread_end);
+	takes++;
+}
+
+static void *in_thread(void *arg)
+{
+	int first = 0;
+
+	for (int i = 0; i < 2000; i++) {
+		thread_depth = 12;
+		thread_down();
+		if (!i)
+			first = thread_found;
+		*(int *)arg += thread_found != first || first < 24 ||
+			       thread_end != SEAM_END_OUTERMOST;
+	}
+	return NULL;
+}
+
+/* Beside one another, none takes what another one works with. */
+static void in_threads(void **state)
+{
+	pthread_t ids[THREADS];
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&ids[i], NULL, in_thread,
+						&thread_wrong[i]),
+				 0);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(ids[i], NULL);
+		assert_int_equal(thread_wrong[i], 0);
+	}
+}
+
+static int set_up(void **state)
+{
+	struct sigaction action = {.sa_flags = SA_SIGINFO};
+
+	(void)state;
+	action.sa_sigaction = keep_context;
+	take(); /* glibc loads libgcc_s */
+	return seam_backtrace_init() || sigaction(SIGUSR1, &action, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each),	      cmocka_unit_test(deep),
+		cmocka_unit_test(sizes),      cmocka_unit_test(lazy_binding),
+		cmocka_unit_test(in_threads),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
