@@ -3,24 +3,36 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 
 #define PAGE UINT64_C(4096)
 #define PAGE_BITS 12
-#define STRETCHES 4 /* remembered by a thread */
-#define NEAR (64 * PAGE) /* below a known stretch: the stack has grown */
+#define NEAR (64 * PAGE) /* below the known stretch: the stack has grown */
+#define CLIMB_MAX (256 * PAGE) /* to the stack's end at once */
 #define EXTEND_MAX (UINT64_C(1) << 26) /* one frame's size, no more */
 
 /*
- * One word each, so that a signal between two stores finds no half of one:
- * the page behind the end in the upper 36 bits, how many pages in the lower
- * 28. Initial-exec: its memory is there before the thread runs, where that
+ * What is known of the thread's own stack, up to its end: one word, so that a
+ * signal between two stores finds no half of it, with the page behind the end
+ * in the upper 36 bits, how many pages in the lower 28. Other stacks may be
+ * unmapped at any time, or protected, and what was known of them would be
+ * wrong. Initial-exec: its memory is there before the thread runs, where that
  * of other models is allocated at the first use.
  */
-static __thread uint64_t known[STRETCHES]
-	__attribute__((tls_model("initial-exec")));
-static __thread unsigned int next_known
-	__attribute__((tls_model("initial-exec")));
+static __thread uint64_t known __attribute__((tls_model("initial-exec")));
+static __thread uint64_t end_page __attribute__((tls_model("initial-exec")));
+
+static long own_number(long call)
+{
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(call)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
 
 static struct seam_stretch unpack(uint64_t word)
 {
@@ -30,12 +42,40 @@ static struct seam_stretch unpack(uint64_t word)
 	return s;
 }
 
-static void remember(struct seam_stretch s, volatile uint64_t *to)
+/*
+ * The last page of the thread's own stack, above all frames, which is there as
+ * long as the thread is. The kernel puts random bytes behind the first one's;
+ * at the end of any other's, whoever allocated that, the C library has what
+ * the thread pointer leads to.
+ */
+static uint64_t own_end(void)
 {
-	uint64_t pages = (s.hi - s.lo) >> PAGE_BITS;
+	uint64_t end = end_page;
 
+	if (!end) {
+		bool is_first =
+			own_number(SYS_gettid) == own_number(SYS_getpid);
+
+		end = is_first ? getauxval(AT_RANDOM)
+			       : (uintptr_t)__builtin_thread_pointer();
+		end &= -PAGE;
+		end_page = end;
+	}
+	return end;
+}
+
+/* Does so if it is the thread's own stack; of what lies behind that nothing
+ * is kept. */
+static void remember(struct seam_stretch s)
+{
+	uint64_t end = own_end(), pages;
+
+	if (s.lo > end || s.hi <= end)
+		return;
+	s.hi = end + PAGE;
+	pages = (s.hi - s.lo) >> PAGE_BITS;
 	if (pages < 1 << 28)
-		*to = s.hi >> PAGE_BITS << 28 | pages;
+		known = s.hi >> PAGE_BITS << 28 | pages;
 }
 
 /*
@@ -65,27 +105,25 @@ static bool readable_pages(uint64_t lo, uint64_t hi)
 
 struct seam_stretch seam_own_stretch(uint64_t sp)
 {
-	struct seam_stretch s;
-	uint64_t page = sp & -PAGE;
+	struct seam_stretch s = unpack(known);
+	uint64_t page = sp & -PAGE, end;
 
-	for (int i = 0; i < STRETCHES; i++) {
-		s = unpack(known[i]);
-		if (sp >= s.lo && sp < s.hi)
-			return s;
-	}
-	for (int i = 0; i < STRETCHES; i++) {
-		s = unpack(known[i]);
-		if (sp < s.lo && s.lo - page <= NEAR &&
-		    readable_pages(page, s.lo)) {
-			s.lo = page;
-			remember(s, &known[i]);
-			return s;
-		}
+	if (sp >= s.lo && sp < s.hi)
+		return s;
+	if (sp < s.lo && s.lo - page <= NEAR && readable_pages(page, s.lo)) {
+		s.lo = page;
+		remember(s);
+		return s;
 	}
 	if (page < PAGE || !seam_own_readable(page))
 		return (struct seam_stretch){0};
 	s = (struct seam_stretch){page, page + PAGE};
-	remember(s, &known[next_known++ % STRETCHES]);
+	end = own_end();
+	if (page <= end && end - page <= CLIMB_MAX &&
+	    readable_pages(s.hi, end + PAGE)) {
+		s.hi = end + PAGE;
+		remember(s);
+	}
 	return s;
 }
 
@@ -110,15 +148,8 @@ bool seam_own_extend(struct seam_stretch *s, uint64_t addr)
 		return true;
 	if (!readable_pages(s->hi, hi))
 		return false;
-	for (int i = 0; i < STRETCHES; i++) {
-		struct seam_stretch k = unpack(known[i]);
-
-		if (k.lo == s->lo && k.hi == s->hi) {
-			s->hi = hi;
-			remember(*s, &known[i]);
-			return true;
-		}
-	}
 	s->hi = hi;
+	/* Grown to its end, it is the thread's own. */
+	remember(*s);
 	return true;
 }

@@ -2,8 +2,8 @@
 /*
  * Reads this process's own memory where a wrong address must not be a fault.
  * Whether a page can be read the kernel is asked, by a call that looks at
- * eight bytes and does nothing; a thread remembers the answers for its
- * stacks, of which it uses one or two.
+ * eight bytes and does nothing; a thread remembers the answers for its own
+ * stack, which stays as long as it runs, and for no other.
  */
 #ifndef SEAM_LIB_UNWIND_OWN_MEMORY_H
 #define SEAM_LIB_UNWIND_OWN_MEMORY_H
@@ -17,13 +17,14 @@ struct seam_stretch {
 };
 
 /*
- * The known stretch of this thread that holds sp, which is where it runs, or
- * was running when a signal came. Return: an empty one if sp is no good.
+ * The stretch that holds sp, which is where the thread runs, or was running
+ * when a signal came: of its own stack what is known, of another the page.
+ * Good for one walk. Return: an empty one if sp is no good.
  */
 struct seam_stretch seam_own_stretch(uint64_t sp);
 
 /* Makes the stretch reach to addr, which is not below it, where all pages on
- * the way can be read; it is a stack, and may be remembered as one. */
+ * the way can be read. */
 bool seam_own_extend(struct seam_stretch *s, uint64_t addr);
 
 /* Whether the word at addr lies in it. */
