@@ -43,6 +43,14 @@ enum seam_machine {
  * r0 to r15, 16 to 31 f0 to f15 in DWARF's order. */
 #define SEAM_UNWIND_REGS 32
 
+/* seam_unwind's own: the last frame whose registers are all followed. */
+struct seam_unwind_base {
+	uint64_t pc;
+	uint64_t regs[SEAM_UNWIND_REGS];
+	uint32_t valid;
+	uint32_t is_return;
+};
+
 /*
  * A frame. All that is 0 says: interrupted just before pc, as by a signal or
  * ptrace; every register that is valid is what it is there.
@@ -50,7 +58,8 @@ enum seam_machine {
 struct seam_unwind_state {
 	size_t sz; /* sizeof(struct seam_unwind_state) */
 	uint32_t machine; /* enum seam_machine */
-	uint8_t is_caller; /* of the registers only SP and FP are known */
+	/* Of the registers SP and FP are known, others where valid says so. */
+	uint8_t is_caller;
 	uint8_t is_return; /* pc is a return address */
 	uint16_t pad;
 	uint64_t pc;
@@ -60,6 +69,7 @@ struct seam_unwind_state {
 	/* aarch64: the bits of a return address that may be its signature, as
 	 * ptrace's NT_ARM_PAC_MASK has them; 0: bits 48 to 54 and 56 to 63. */
 	uint64_t pac_mask;
+	struct seam_unwind_base base; /* starts as zeros */
 };
 
 /* Reads size bytes at an address of the target. Return: 0 or -errno. */
@@ -105,7 +115,10 @@ int seam_tables_add_process(struct seam_tables *tables, pid_t pid,
 			    struct seam_errinfo *reterr);
 
 /*
- * Steps to the caller.
+ * Steps to the caller. Where a rule of amd64 needs a register that rules do
+ * not follow, or there is none, it begins anew by full CFI, from the last frame
+ * whose registers were all known; so the target must stand still, and one
+ * state serves for its whole stack.
  * Return: 0: *state is the caller's; an end code (enum seam_end): *state is as
  * it was; -EINVAL: it is not one that can be stepped; -ENOMEM.
  */

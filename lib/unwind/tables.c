@@ -9,12 +9,15 @@
 #include "base/grow.h"
 #include "sframe/verify.h"
 #include "table/table.h"
+#include "unwind/row.h"
 
 /* A file, whose table is made when it is first needed. */
 struct source {
 	dev_t dev;
 	ino_t ino;
-	struct seam_elf *elf; /* until then */
+	bool is_loaded;
+	struct seam_elf *elf; /* once loaded: what cfi reads */
+	struct seam_cfi *cfi; /* NULL: none */
 	uint8_t *bytes;
 	struct seam_sframe sf; /* base NULL: no rules */
 };
@@ -45,6 +48,7 @@ int seam_tables_new(struct seam_tables **ret)
 
 static void source_free(struct source *s)
 {
+	seam_cfi_close(s->cfi);
 	seam_elf_close(s->elf);
 	free(s->bytes);
 	free(s);
@@ -141,32 +145,64 @@ int seam_tables_add_file(struct seam_tables *t, uint64_t start, uint64_t end,
 	return 0;
 }
 
-/* Makes the table. Return: 0 or -ENOMEM. */
+/* Opens the CFI, and lets go of all else. Return: 0 or -ENOMEM. */
+static int keep_cfi(struct source *s)
+{
+	struct seam_elf_parts keep;
+	size_t own;
+	int r = seam_cfi_open(s->elf, &s->cfi, NULL);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r) {
+		s->elf = seam_elf_close(s->elf);
+		return 0;
+	}
+	r = seam_cfi_keeps(s->cfi, &keep, &own);
+	if (r)
+		s->cfi = seam_cfi_close(s->cfi);
+	else
+		seam_elf_trim(s->elf, &keep);
+	return r;
+}
+
+/* Makes the table. Return: 0; -ENOMEM: all is as it was. */
 static int load(struct source *s)
 {
 	size_t size;
 	int r;
 
-	if (!s->elf)
+	if (s->is_loaded)
 		return 0;
 	r = seam_table_build_kernel(s->elf, &s->bytes, &size, NULL, NULL);
 	if (r == -ENOMEM)
 		return r;
 	if (!r && seam_sframe_open(&s->sf, s->bytes, size))
 		s->sf = (struct seam_sframe){0};
-	s->elf = seam_elf_close(s->elf);
+	if (keep_cfi(s)) {
+		free(s->bytes);
+		s->bytes = NULL;
+		s->sf = (struct seam_sframe){0};
+		return -ENOMEM;
+	}
+	s->is_loaded = true;
 	return 0;
+}
+
+static struct stretch *stretch_at(const struct seam_tables *t, uint64_t pc)
+{
+	for (size_t i = t->n; i > 0; i--)
+		if (pc >= t->v[i - 1].start && pc < t->v[i - 1].end)
+			return &t->v[i - 1];
+	return NULL;
 }
 
 int seam_tables_rule(struct seam_tables *t, uint8_t abi, uint64_t pc,
 		     struct seam_rule *ret)
 {
 	const struct seam_sframe *sf;
-	struct stretch *s = NULL;
+	struct stretch *s = stretch_at(t, pc);
 
-	for (size_t i = t->n; i > 0 && !s; i--)
-		if (pc >= t->v[i - 1].start && pc < t->v[i - 1].end)
-			s = &t->v[i - 1];
 	if (!s)
 		return SEAM_NO_TABLE;
 	if (s->source && load(s->source))
@@ -176,4 +212,36 @@ int seam_tables_rule(struct seam_tables *t, uint8_t abi, uint64_t pc,
 		return SEAM_NO_TABLE;
 	return seam_sframe_find(sf, pc - s->space, ret) ? SEAM_NO_RULE
 							: SEAM_OK;
+}
+
+/* Return: as seam_cfi_find; -ENOENT: there is none. */
+static int source_row(const struct source *s, uint64_t off,
+		      struct seam_cfi_row *ret, uint64_t *ret_svma)
+{
+	if (!s->cfi || !seam_elf_off_to_svma(s->elf, off, ret_svma))
+		return -ENOENT;
+	return seam_cfi_find(s->cfi, *ret_svma, ret, NULL);
+}
+
+int seam_tables_row(struct seam_tables *t, uint64_t pc,
+		    struct seam_cfi_row *ret, uint64_t *ret_bias)
+{
+	struct stretch *s = stretch_at(t, pc);
+	struct seam_rule rule;
+	uint64_t svma = pc;
+	int r = -ENOENT;
+
+	if (s && s->source && load(s->source))
+		return -ENOMEM;
+	if (s && s->source)
+		r = source_row(s->source, pc - s->space, ret, &svma);
+	if (r == -ENOENT) {
+		r = seam_tables_rule(t, SEAM_SFRAME_ABI_AMD64, pc, &rule);
+		if (r)
+			return r;
+		if (!seam_row_from_rule(&rule, ret))
+			return SEAM_NO_RULE;
+	}
+	*ret_bias = pc - svma;
+	return r && r != -ENOMEM ? SEAM_NO_RULE : r;
 }

@@ -7,6 +7,7 @@
 #include "core/arch.h"
 #include "core/err.h"
 #include "unwind/tables.h"
+#include "unwind/unwind-full.h"
 
 struct seam_env {
 	const struct seam_unwind_state *state;
@@ -112,14 +113,16 @@ int seam_unwind(struct seam_unwind_state *state, struct seam_tables *tables,
 	};
 	struct seam_cursor c;
 	struct seam_rule rule;
+	uint64_t sp;
 	int err;
 
 	if (state->sz != sizeof(*state) || arch == SEAM_ARCH_NONE ||
 	    !(state->valid >> seam_arch_sp(arch) & 1))
 		return -EINVAL;
+	sp = state->regs[seam_arch_sp(arch)];
 	c = (struct seam_cursor){
 		.ip = state->pc,
-		.sp = state->regs[seam_arch_sp(arch)],
+		.sp = sp,
 		.fp = state->regs[seam_arch_fp(arch)],
 		.fp_lost = !(state->valid >> seam_arch_fp(arch) & 1),
 		.leaf = !state->is_caller,
@@ -131,11 +134,14 @@ int seam_unwind(struct seam_unwind_state *state, struct seam_tables *tables,
 			&c, &rule, &env, arch,
 			state->pac_mask ? state->pac_mask
 					: SEAM_AARCH64_PAC_MASK(PAC_VA_BITS));
+	if (err == SEAM_NO_RULE && arch == SEAM_ARCH_AMD64)
+		return seam_unwind_full(state, tables, read, ctx);
 	if (err)
 		return err;
 	if (rule.flags & SEAM_RULE_SIGNAL)
-		seam_step_signal(&c, state->regs[seam_arch_sp(arch)], &env,
-				 arch);
-	store(state, &env, &c, state->regs[seam_arch_sp(arch)]);
+		seam_step_signal(&c, sp, &env, arch);
+	if (!state->is_caller)
+		state->base = seam_unwind_base_of(state);
+	store(state, &env, &c, sp);
 	return 0;
 }
