@@ -28,7 +28,8 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
 /* Set before loading. */
 const volatile uint32_t seam_watch_mode = SEAM_WATCH_TGID;
-const volatile uint32_t seam_max_stack = 512;
+const volatile uint32_t seam_max_stack; /* the deepest of the events' */
+const volatile struct seam_event_ask seam_asks[SEAM_MAX_EVENTS];
 const volatile uint32_t seam_stack_copy = 65536;
 /* The high part of our events' BPF cookies; the low is the event's number. */
 const volatile uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;

@@ -43,6 +43,7 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 	t->self = bpf_get_current_task();
 	t->tid = task->pid;
 	t->tgid = task->tgid;
+	t->depth = seam_max_stack;
 	t->exiting = task->flags & PF_EXITING;
 	t->dead = task->exit_state;
 	t->env = env;
@@ -117,17 +118,18 @@ static __always_inline void seam_entry_env_count(struct seam_entry_task *t,
 	count(what);
 }
 
+/* The user's, as they were when the task entered the kernel. */
 static __always_inline struct pt_regs___kernel *
-entry_regs(struct seam_entry_task *t)
+task_regs(struct task_struct *task)
 {
-	return (struct pt_regs___kernel *)bpf_task_pt_regs(t->env->task);
+	return (struct pt_regs___kernel *)bpf_task_pt_regs(task);
 }
 
 static __always_inline void seam_entry_env_keep_regs(struct seam_entry_task *t,
 						     struct seam_element *el,
 						     bool in_user)
 {
-	struct pt_regs___kernel *regs = entry_regs(t);
+	struct pt_regs___kernel *regs = task_regs(t->env->task);
 
 	regs_save(el->state.regs, regs);
 	regs_judge(&el->state, regs, t->env->task, in_user);
@@ -153,7 +155,7 @@ static __always_inline void seam_entry_env_unwind(struct seam_entry_task *t,
 						  struct seam_element *el,
 						  uint64_t cookie)
 {
-	struct pt_regs___kernel *regs = entry_regs(t);
+	struct pt_regs___kernel *regs = task_regs(t->env->task);
 	struct task_state *state = &el->state;
 	uint64_t sp = regs->sp;
 	uint32_t flags = 0;

@@ -102,34 +102,88 @@ static __always_inline int sample_emit(void *ctx, struct sample_buffer *buf,
 	return 0;
 }
 
+/* Whether an event in this mode is none to whoever asks for :u or :k. */
+static __always_inline bool is_excluded(struct task_struct *task, uint32_t asks,
+					bool in_user)
+{
+	return ((asks & SEAM_ASK_KERNEL_MODE) && in_user) ||
+	       ((asks & SEAM_ASK_NO_KERNEL) && !has_user(task));
+}
+
+/* Inside seam's own unwind. */
+static __always_inline bool is_own(struct task_struct *task)
+{
+	uint32_t tid = task->pid;
+	const struct seam_element *el = bpf_map_lookup_elem(&elements, &tid);
+
+	return el && el->state.entry.self == bpf_get_current_task() &&
+	       (el->state.entry.flags & SEAM_ENTRY_RUNNING);
+}
+
+/* Asks for the user's half. Return: whether the event is a sample, and not
+ * seam's own doing. */
+static __always_inline bool take_user(struct seam_wire_sample *sample,
+				      struct task_struct *task, uint32_t depth,
+				      bool in_user)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_asked asked;
+
+	head_fill(&sample->head, SEAM_WIRE_SAMPLE, task, 0);
+	sample->end = SEAM_NO_USER;
+	sample->stack_tid = task->pid;
+	if (!has_user(task))
+		return true;
+	if (!depth)
+		return !is_own(task);
+	entry_task(&t, &env, task);
+	t.depth = depth;
+	seam_entry_request(&t, in_user, &asked);
+	if (asked.flags & SEAM_SAMPLE_OWN)
+		return false;
+	count(SEAM_COUNT_WANTED);
+	sample->head.cookie = asked.cookie;
+	sample->end = asked.end;
+	sample->stack_tid = asked.stack_tid;
+	sample->flags |= asked.flags;
+	return true;
+}
+
 /* What an event and a tracepoint have in common: one sample. */
 static __always_inline int take_sample(void *ctx, struct sample_buffer *buf,
 				       struct task_struct *task, uint32_t event,
 				       uint32_t flags)
 {
-	bool in_user = flags & SEAM_SAMPLE_USER;
-	struct seam_entry_env env;
-	struct seam_entry_task t;
-	struct seam_asked asked;
+	bool in_user = flags & SEAM_SAMPLE_USER, kernel_stack = !in_user;
+	uint64_t nr = event;
+	uint32_t asks;
 
-	count(SEAM_COUNT_SAMPLES);
-	head_fill(&buf->sample.head, SEAM_WIRE_SAMPLE, task, 0);
+	/* One register to the verifier. */
+	asm volatile("" : "+r"(nr));
+	if (nr >= SEAM_MAX_EVENTS)
+		return 0;
+	asks = seam_asks[nr].flags;
+	if (is_excluded(task, asks, in_user)) {
+		count(SEAM_COUNT_EXCLUDED);
+		return 0;
+	}
+	if (!in_user && (asks & SEAM_ASK_NO_KERNEL)) {
+		buf->sample.ip = task_regs(task)->ip;
+		flags = SEAM_SAMPLE_USER;
+		kernel_stack = false;
+	}
+	/* A tracepoint has its ip from the stack. */
+	if ((asks & SEAM_ASK_NO_KERNEL_STACK) && buf->sample.ip)
+		kernel_stack = false;
 	buf->sample.event = event;
 	buf->sample.flags = flags;
-	buf->sample.end = SEAM_NO_USER;
-	buf->sample.stack_tid = task->pid;
-	if (has_user(task)) {
-		count(SEAM_COUNT_WANTED);
-		entry_task(&t, &env, task);
-		seam_entry_request(&t, in_user, &asked);
-		buf->sample.head.cookie = asked.cookie;
-		buf->sample.end = asked.end;
-		buf->sample.stack_tid = asked.stack_tid;
-		buf->sample.flags |= asked.flags;
-		if (asked.flags & SEAM_SAMPLE_OWN)
-			count(SEAM_COUNT_OWN);
+	if (!take_user(&buf->sample, task, seam_asks[nr].depth, in_user)) {
+		count(SEAM_COUNT_OWN);
+		return 0;
 	}
-	return sample_emit(ctx, buf, !in_user);
+	count(SEAM_COUNT_SAMPLES);
+	return sample_emit(ctx, buf, kernel_stack);
 }
 
 SEC("perf_event")

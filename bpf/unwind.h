@@ -105,7 +105,7 @@ static __always_inline int unwind_once(struct seam_env *env)
 {
 	struct scratch *s = env->scratch;
 	const uint64_t *regs = env->state->regs;
-	uint32_t max = seam_max_stack;
+	uint32_t max = env->state->entry.depth;
 	int end = SEAM_MAX_STACK;
 
 	if (max > SEAM_MAX_FRAMES)

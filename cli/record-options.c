@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "capture/event-name.h"
+
 static const char usage_text[] =
 	"usage: seam record [OPTIONS] [-a | -p PID | -t TID | [--] COMMAND]\n"
 	"\n"
@@ -18,10 +20,17 @@ static const char usage_text[] =
 	"cache-misses,\n"
 	"                        page-faults, minor-faults, major-faults,\n"
 	"                        context-switches, cpu-migrations, or a\n"
-	"                        tracepoint, as sched:sched_switch; may be\n"
+	"                        tracepoint, as sched:sched_switch; a list, "
+	"or\n"
 	"                        repeated (default: cycles, or cpu-clock "
 	"where\n"
-	"                        there is no PMU)\n"
+	"                        there is no PMU). EVENT:u tells nothing of "
+	"the\n"
+	"                        kernel, EVENT:k is the kernel's alone; and\n"
+	"                        EVENT/TERM,TERM.../ with max-stack=N, "
+	"freq=HZ,\n"
+	"                        period=N, name=TEXT, kernel-callchains,\n"
+	"                        user-callchains or call-graph=no\n"
 	"  -F, --freq HZ         samples a second (default 999); a tracepoint "
 	"is\n"
 	"                        sampled at each hit, or by -c\n"
@@ -32,7 +41,8 @@ static const char usage_text[] =
 	"  -o, --output FILE     default perf.data; an old one is kept as "
 	".old\n"
 	"  -g                    stacks; always on, for perf's users\n"
-	"      --max-stack N     frames of a user stack, 1 to 4096 (4096)\n"
+	"      --max-stack N     frames of a user stack, to 4096; 0: no limit "
+	"(0)\n"
 	"      --stack-copy B    bytes of stack to copy where there is no "
 	"table\n"
 	"                        yet, at most 65536 (65536)\n"
@@ -146,8 +156,9 @@ static int on_number(struct record_options *o, int c, const char *value)
 		return err || v > 19 ? bad("-z", value, "want 0 to 19") : -1;
 	case OPT_MAX_STACK:
 		o->max_stack = (uint32_t)v;
-		return err || !v || v > SEAM_CLIENT_MAX_FRAMES
-			       ? bad("--max-stack", value, "want 1 to 4096")
+		return err || v > SEAM_CLIENT_MAX_FRAMES
+			       ? bad("--max-stack", value,
+				     "want 1 to 4096, or 0 for no limit")
 			       : -1;
 	case OPT_STACK_COPY:
 		o->stack_copy = (uint32_t)v;
@@ -182,12 +193,30 @@ static int on_target(struct record_options *o, int c, const char *value)
 	return -1;
 }
 
-static int on_event(struct record_options *o, const char *name)
+static int add_event(struct record_options *o, const char *name, size_t len)
 {
+	if (!len)
+		return bad("-e", name, "want an event, or several with commas");
 	if (o->n_events == sizeof(o->events) / sizeof(o->events[0]))
 		return bad("-e", name, "16 events are the most");
-	o->events[o->n_events++].name = name;
+	o->names[o->n_events] = strndup(name, len);
+	if (!o->names[o->n_events])
+		return bad("-e", name, "no memory");
+	o->events[o->n_events].name = o->names[o->n_events];
+	o->n_events++;
 	return -1;
+}
+
+static int on_event(struct record_options *o, const char *list)
+{
+	for (;;) {
+		size_t len = seam_event_name_end(list);
+		int status = add_event(o, list, len);
+
+		if (status >= 0 || !list[len])
+			return status;
+		list += len + 1;
+	}
 }
 
 static int on_duration(struct record_options *o, const char *value)
@@ -264,7 +293,9 @@ static int complete(struct record_options *o, int argc, char **argv)
 		return 2;
 	}
 	if (!o->n_events)
-		o->n_events = 1;
+		o->n_events = 1; /* without a name */
+	if (!o->max_stack)
+		o->max_stack = SEAM_CLIENT_MAX_FRAMES;
 	for (size_t i = 0; i < o->n_events; i++) {
 		o->events[i].period = o->period;
 		o->events[i].freq = o->period ? 0 : o->freq ? o->freq : 999;
@@ -279,7 +310,6 @@ int record_options_parse(struct record_options *o, int argc, char **argv)
 	*o = (struct record_options){
 		.tasks = SEAM_TASKS_PROCESSES,
 		.output = "perf.data",
-		.max_stack = SEAM_CLIENT_MAX_FRAMES,
 		.stack_copy = 65536,
 		.table_memory = 512ULL << 20,
 		.zstd_level = 1,
@@ -299,6 +329,10 @@ int record_options_parse(struct record_options *o, int argc, char **argv)
 
 void record_options_fini(struct record_options *o)
 {
+	for (size_t i = 0; i < o->n_events; i++) {
+		free(o->names[i]);
+		o->names[i] = NULL;
+	}
 	free(o->ids);
 	o->ids = NULL;
 }

@@ -11,6 +11,7 @@
 
 struct record_options {
 	struct seam_client_event events[16];
+	char *names[16]; /* of events */
 	size_t n_events;
 	uint64_t freq, period;
 	enum seam_tasks tasks;

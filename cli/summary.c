@@ -98,6 +98,9 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 	if (c->withheld)
 		fprintf(to, ", of which the kernel withheld %" PRIu64,
 			c->withheld);
+	if (c->excluded)
+		fprintf(to, "; %" PRIu64 " in the mode that it excludes",
+			c->excluded);
 	fputc('\n', to);
 	print_ends(to, sum);
 	fprintf(to,
@@ -159,6 +162,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(blocked),
 		COUNT(moved),
 		COUNT(own),
+		COUNT(excluded),
 		COUNT(refused),
 		COUNT(closed),
 		COUNT(stale),

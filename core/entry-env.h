@@ -24,6 +24,8 @@ struct seam_entry {
 			* leader takes over the leader's tid and start */
 	uint64_t cookie; /* of the open entry; 0: none */
 	uint64_t closed; /* the last cookie whose stack was written */
+	uint32_t depth; /* frames that the deepest of its requests wants */
+	uint32_t closed_depth; /* the same of closed */
 	uint32_t flags; /* enum seam_entry_flags */
 	uint32_t tid; /* that the element is under */
 };
@@ -41,6 +43,7 @@ struct seam_moving {
 struct seam_entry_task {
 	uint64_t start, self; /* as in seam_entry */
 	uint32_t tid, tgid;
+	uint32_t depth; /* frames that are wanted of its stack */
 	bool exiting; /* PF_EXITING */
 	bool dead; /* exit_state: no task work is done any more */
 	struct seam_entry_env *env;

@@ -136,6 +136,24 @@ SEAM_INLINE struct seam_element *seam_entry_element(struct seam_entry_task *t)
 	return err ? el : seam_entry_own(t, el);
 }
 
+/* Contexts in which events come: the task, soft and hard interrupts, NMIs. */
+#define SEAM_ENTRY_CONTEXTS 4
+
+/* Sees to it that the stack is taken as deep as is wanted: by all that ask in
+ * an entry together. */
+SEAM_INLINE void seam_entry_deepen(struct seam_entry_task *t,
+				   struct seam_entry *e)
+{
+	uint32_t had = SEAM_ENTRY_GET(e->depth), now, i;
+
+	for (i = 0; i < SEAM_ENTRY_CONTEXTS && had < t->depth; i++) {
+		now = SEAM_ENTRY_SWAP(e->depth, had, t->depth);
+		if (now == had)
+			break;
+		had = now;
+	}
+}
+
 /* Opens an entry, or finds that another request of it was first. */
 SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 				     struct seam_element *el, bool in_user,
@@ -145,6 +163,7 @@ SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 	uint64_t cookie = seam_entry_cookie(t), had;
 
 	*ret_first = false;
+	seam_entry_deepen(t, e);
 	had = SEAM_ENTRY_SWAP(e->cookie, 0, cookie);
 	if (had)
 		return had;
@@ -153,12 +172,22 @@ SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 	return cookie;
 }
 
-SEAM_INLINE void seam_entry_close(struct seam_entry *e, uint64_t cookie)
+/* No stack comes under the entry's cookie any more. */
+SEAM_INLINE void seam_entry_forget(struct seam_entry *e)
 {
-	SEAM_ENTRY_SET(e->closed, cookie);
+	SEAM_ENTRY_SET(e->depth, 0);
 	SEAM_ENTRY_SET(e->cookie, 0);
 }
 
+SEAM_INLINE void seam_entry_close(struct seam_entry *e, uint64_t cookie)
+{
+	SEAM_ENTRY_SET(e->closed, cookie);
+	SEAM_ENTRY_SET(e->closed_depth, SEAM_ENTRY_GET(e->depth));
+	seam_entry_forget(e);
+}
+
+/* RUNNING until the caller has noted that the stack is out, since then it is
+ * too late to ask for more of it. */
 SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
 				       struct seam_element *el, uint64_t cookie,
 				       uint32_t flags)
@@ -167,7 +196,6 @@ SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
 
 	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
 	seam_entry_env_unwind_now(t, el, cookie, SEAM_STACK_EAGER | flags);
-	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 }
 
 /* The first request of an entry: sees to it that its stack is taken. */
@@ -183,7 +211,7 @@ SEAM_INLINE uint64_t seam_entry_arm(struct seam_entry_task *t,
 		/* sched_process_exit is yet to come and takes the stack. */
 		if (!t->dead && !(SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_EXIT))
 			return cookie;
-		SEAM_ENTRY_SET(e->cookie, 0);
+		seam_entry_forget(e);
 		*ret_end = SEAM_EXITED;
 		return 0;
 	}
@@ -191,10 +219,11 @@ SEAM_INLINE uint64_t seam_entry_arm(struct seam_entry_task *t,
 	if (!err)
 		return cookie;
 	closed = SEAM_ENTRY_GET(e->closed);
-	if (err == -SEAM_ENTRY_EBUSY && closed) {
+	if (err == -SEAM_ENTRY_EBUSY && closed &&
+	    SEAM_ENTRY_GET(e->closed_depth) >= t->depth) {
 		/* Between the callback's end and the kernel's own release:
 		 * the stack just written is this entry's. */
-		SEAM_ENTRY_SET(e->cookie, 0);
+		seam_entry_forget(e);
 		seam_entry_env_count(t, SEAM_COUNT_CLOSED);
 		return closed;
 	}
@@ -203,6 +232,7 @@ SEAM_INLINE uint64_t seam_entry_arm(struct seam_entry_task *t,
 	 * between joins it. */
 	seam_entry_unwind_now(t, el, cookie, 0);
 	seam_entry_close(e, cookie);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 	return cookie;
 }
 
@@ -218,7 +248,7 @@ SEAM_INLINE uint64_t seam_entry_ask(struct seam_entry_task *t,
 		/* User code runs: the exec whose stack was taken is over. */
 		SEAM_ENTRY_SET(e->closed, SEAM_ENTRY_GET(e->cookie));
 		seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN);
-		SEAM_ENTRY_SET(e->cookie, 0);
+		seam_entry_forget(e);
 	}
 	cookie = seam_entry_open(t, el, in_user, &first);
 	return first ? seam_entry_arm(t, el, cookie, ret_end) : cookie;
@@ -230,7 +260,6 @@ SEAM_INLINE void seam_entry_request(struct seam_entry_task *t, bool in_user,
 {
 	struct seam_element *el = seam_entry_element(t);
 	const struct seam_entry *e;
-	uint32_t flags;
 
 	ret->cookie = 0;
 	ret->end = t->dead ? SEAM_EXITED : SEAM_LOST;
@@ -238,13 +267,15 @@ SEAM_INLINE void seam_entry_request(struct seam_entry_task *t, bool in_user,
 	ret->flags = 0;
 	if (!el)
 		return;
-	ret->cookie = seam_entry_ask(t, el, in_user, &ret->end);
 	e = seam_entry_env_entry(el);
 	ret->stack_tid = SEAM_ENTRY_GET(e->tid);
-	flags = SEAM_ENTRY_GET(e->flags);
-	if (flags & SEAM_ENTRY_RUNNING)
+	/* What happens inside an unwind asks for no other. */
+	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_RUNNING) {
 		ret->flags = SEAM_SAMPLE_OWN;
-	else if (flags & SEAM_ENTRY_TAKEN)
+		return;
+	}
+	ret->cookie = seam_entry_ask(t, el, in_user, &ret->end);
+	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
 		ret->flags = SEAM_SAMPLE_TAIL;
 }
 
@@ -281,9 +312,9 @@ SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 	} else if (cookie) {
 		seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
 		seam_entry_env_unwind(t, el, cookie);
-		seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 	}
 	seam_entry_close(e, cookie);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 	if (tid != t->tid)
 		seam_entry_moving_end(t, t->tgid, tid, e->self);
 }
@@ -293,7 +324,7 @@ SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 						 uint32_t stack_flags)
 {
-	struct seam_element *el = seam_entry_element(t);
+	struct seam_element *el = t->depth ? seam_entry_element(t) : NULL;
 	struct seam_entry *e;
 	uint64_t cookie;
 	bool first;
@@ -306,6 +337,7 @@ SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 	cookie = seam_entry_open(t, el, false, &first);
 	seam_entry_unwind_now(t, el, cookie, stack_flags);
 	seam_entry_set_flag(e, SEAM_ENTRY_TAKEN);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 	return el;
 }
 
@@ -328,7 +360,7 @@ SEAM_INLINE void seam_entry_exit(struct seam_entry_task *t)
 {
 	struct seam_element *el = seam_entry_take(t, SEAM_STACK_EXIT);
 
-	if (!el) /* killed inside an exec, whose stack serves the exit too */
+	if (!el && t->depth) /* killed inside an exec, whose stack serves */
 		el = seam_entry_element(t);
 	if (el)
 		seam_entry_set_flag(seam_entry_env_entry(el), SEAM_ENTRY_EXIT);

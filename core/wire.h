@@ -132,6 +132,7 @@ enum seam_count {
 	SEAM_COUNT_WATCHED_WITHHELD, /* likewise */
 	SEAM_COUNT_BLOCKED, /* events whose program was kept from running */
 	SEAM_COUNT_FILTERED, /* not a watched task */
+	SEAM_COUNT_EXCLUDED, /* of watched ones, what :u and :k leave out */
 	SEAM_COUNT_SAMPLES, /* of watched tasks */
 	SEAM_COUNT_WANTED, /* of those, that want a user half */
 	SEAM_COUNT_OWN, /* inside seam's own unwind */
@@ -162,6 +163,19 @@ enum seam_count {
 };
 
 #define SEAM_MAX_EVENTS 16
+
+/* What an event asks for, beside the depth of its user stacks. */
+enum seam_ask {
+	SEAM_ASK_NO_KERNEL = 1, /* :u: no address of the kernel; what happens
+				 * there is the user's at the ip of entry */
+	SEAM_ASK_KERNEL_MODE = 2, /* :k: only what happens in the kernel */
+	SEAM_ASK_NO_KERNEL_STACK = 4, /* of the kernel the ip at most */
+};
+
+struct seam_event_ask {
+	uint32_t depth; /* frames of a user stack; 0: none is wanted */
+	uint32_t flags; /* of enum seam_ask */
+};
 #define SEAM_EVENT_TAG_MASK (~(uint64_t)(SEAM_MAX_EVENTS - 1))
 
 /* A clock's timer at work. */

@@ -33,6 +33,7 @@
 #include "seam/error.h"
 
 #define SEAM_CLIENT_MAX_FRAMES 4096 /* of a user stack */
+#define SEAM_CLIENT_MAX_EVENTS 16
 
 struct seam_session;
 struct perf_event_header;
@@ -51,7 +52,9 @@ struct seam_session_opts {
 };
 
 struct seam_client_event {
-	const char *name; /* as perf names it; NULL: cycles or cpu-clock */
+	/* As perf's -e has it, with modifiers and terms (see seam-record(1)),
+	 * which go before what is said here; NULL: cycles or cpu-clock. */
+	const char *name;
 	uint64_t freq; /* samples a second; or, if 0: */
 	uint64_t period; /* events a sample */
 };
@@ -65,6 +68,7 @@ struct seam_sample {
 	 * process's first makes these two swap tids. */
 	uint32_t stack_tid;
 	uint32_t event; /* its place in the client's events */
+	uint32_t max_frames; /* that its event wants of the user stack */
 	bool tail; /* in an exec or exit whose stack was taken before */
 	bool user; /* taken in user mode: ip is the user's */
 	int end; /* with cookie 0: an end code */
@@ -89,7 +93,7 @@ struct seam_client_opts {
 	size_t sz; /* sizeof(struct seam_client_opts) */
 	const char *name;
 	const struct seam_client_event *events;
-	size_t n_events; /* 1 to 16 */
+	size_t n_events; /* 1 to SEAM_CLIENT_MAX_EVENTS */
 	enum seam_tasks tasks;
 	const uint32_t *ids;
 	size_t n_ids;
@@ -98,7 +102,9 @@ struct seam_client_opts {
 	 * have its tables ready; may be NULL. */
 	uint32_t child;
 	const char *path;
-	uint32_t max_frames; /* 1 to SEAM_CLIENT_MAX_FRAMES */
+	/* 1 to SEAM_CLIENT_MAX_FRAMES; of an event whose name says nothing
+	 * else. A stack comes as deep as one of its events wants it. */
+	uint32_t max_frames;
 	void (*on_sample)(void *ctx, const struct seam_sample *sample);
 	void (*on_stack)(void *ctx, const struct seam_user_stack *stack);
 	/* What followed processes do, as perf records it (mmap, comm, fork,
@@ -124,7 +130,8 @@ struct seam_counts {
 	uint64_t blocked;
 	uint64_t samples; /* of the client's tasks */
 	uint64_t wanted; /* of those, that want a user half */
-	uint64_t own; /* taken inside seam's own unwind: not given */
+	uint64_t own; /* events inside seam's own unwind: no samples */
+	uint64_t excluded; /* in the mode that :u or :k leaves out, likewise */
 	uint64_t unwinds; /* user stacks taken */
 	uint64_t moved; /* registers changed between event and unwind */
 	uint64_t copies, copy_bytes; /* stacks unwound by the library */

@@ -10,35 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/event-name.h"
 #include "capture/fail.h"
 #include "core/uapi.h"
+#include "core/wire.h"
 #include "perfdata/writer.h"
-
-/* The names perf uses, aliases included. */
-static const struct known_event {
-	const char *name;
-	uint32_t type;
-	uint64_t config;
-} known_events[] = {
-	{"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
-	{"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
-	{"faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
-	{"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN},
-	{"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
-	{"context-switches", PERF_TYPE_SOFTWARE,
-	 PERF_COUNT_SW_CONTEXT_SWITCHES},
-	{"cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
-	{"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
-	{"migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
-	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-	{"cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-	{"cache-references", PERF_TYPE_HARDWARE,
-	 PERF_COUNT_HW_CACHE_REFERENCES},
-	{"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
-	{"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
-	{"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
-};
 
 int seam_perf_event_open(struct perf_event_attr *attr, int pid, int cpu)
 {
@@ -106,58 +82,117 @@ static bool has_pmu(void)
 	return true;
 }
 
-static const struct known_event *find_known(const char *name, size_t len)
+/* The text without its terms, as perf has it, or what name= says. */
+static char *display_name(const char *text, const struct seam_event_name *n)
 {
-	for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]);
-	     i++)
-		if (strlen(known_events[i].name) == len &&
-		    !strncmp(known_events[i].name, name, len))
-			return &known_events[i];
-	return NULL;
+	char *s;
+	int len = n->user && n->kernel
+			  ? asprintf(&s, "%.*s:uk", (int)n->base_len, text)
+		  : n->user || n->kernel
+			  ? asprintf(&s, "%.*s:%c", (int)n->base_len, text,
+				     n->user ? 'u' : 'k')
+			  : -2;
+
+	if (n->label)
+		return strndup(n->label, n->label_len);
+	if (len == -2)
+		return strndup(text, n->base_len);
+	return len < 0 ? NULL : s;
+}
+/* What the modifiers and callchain terms ask for. The kernel itself is told
+ * only of a hardware counter's modes: of a software event it would make
+ * nothing at all when the interrupt lands where the event excludes. */
+static int set_halves(const struct seam_event_name *name, struct seam_event *ev,
+		      struct seam_errinfo *reterr)
+{
+	bool user_only = name->user && !name->kernel;
+	bool kernel_only = name->kernel && !name->user;
+
+	if (user_only && name->halves == SEAM_HALVES_KERNEL)
+		return seam_fail(reterr, -EINVAL,
+				 "%s: ':u' and kernel-callchains exclude each "
+				 "other",
+				 ev->name);
+	ev->attr.exclude_kernel = user_only;
+	ev->attr.exclude_user = kernel_only;
+	ev->attr.exclude_hv = name->user || name->kernel;
+	ev->attr.exclude_callchain_user = name->halves & SEAM_HALVES_KERNEL;
+	ev->attr.exclude_callchain_kernel =
+		(name->halves & SEAM_HALVES_USER) != 0;
+	if (user_only)
+		ev->asks |= SEAM_ASK_NO_KERNEL;
+	if (kernel_only)
+		ev->asks |= SEAM_ASK_KERNEL_MODE;
+	if (name->halves & SEAM_HALVES_USER)
+		ev->asks |= SEAM_ASK_NO_KERNEL_STACK;
+	if (name->halves & SEAM_HALVES_KERNEL)
+		ev->max_frames = 0;
+	return 0;
 }
 
-static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
+static void set_depth(const struct seam_event_spec *spec,
+		      const struct seam_event_name *name, struct seam_event *ev)
+{
+	ev->max_frames = spec->max_frames;
+	if (name->has_max_stack)
+		ev->max_frames =
+			name->max_stack ? name->max_stack : SEAM_MAX_FRAMES;
+	if (ev->max_frames < SEAM_MAX_FRAMES)
+		ev->attr.sample_max_stack = (uint16_t)ev->max_frames;
+}
+
+static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 		    struct seam_errinfo *reterr)
 {
-	const struct known_event *known;
-	const char *name = spec->name;
-	size_t len;
-
-	if (!name)
-		name = has_pmu() ? "cycles" : "cpu-clock";
-	len = strcspn(name, ":");
-	known = find_known(name, len);
-	if (known && name[len])
-		return seam_fail(reterr, -EINVAL,
-				 "'%.40s': seam has no modifiers yet; -e %s "
-				 "samples user and kernel code",
-				 name, known->name);
-	if (known) {
-		snprintf(ev->name, sizeof(ev->name), "%s", name);
-		ev->attr.type = known->type;
-		ev->attr.config = known->config;
+	if (name->known) {
+		ev->attr.type = name->known->type;
+		ev->attr.config = name->known->config;
 		ev->is_clock = ev->attr.type == PERF_TYPE_SOFTWARE &&
 			       ev->attr.config == PERF_COUNT_SW_CPU_CLOCK;
 		return 0;
 	}
+	if (!strchr(ev->base, ':'))
+		return seam_fail(reterr, -EINVAL,
+				 "'%.40s' is no event that seam knows; 'seam "
+				 "record --help' lists them",
+				 ev->base);
 	/* SUBSYSTEM:NAME. An event that counts nothing lends it its ids. */
-	if (name[len] && strlen(name) < sizeof(ev->name)) {
-		strcpy(ev->name, name);
-		ev->is_tracepoint = true;
-		ev->attr.type = PERF_TYPE_SOFTWARE;
-		ev->attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-		return 0;
-	}
-	return seam_fail(reterr, -EINVAL,
-			 "'%.40s' is no event that seam knows; 'seam record "
-			 "--help' lists them",
-			 name);
+	ev->is_tracepoint = true;
+	ev->attr.type = PERF_TYPE_SOFTWARE;
+	ev->attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+	return 0;
+}
+
+static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
+		    struct seam_event_name *name, struct seam_errinfo *reterr)
+{
+	const char *text = spec->name;
+	int err;
+
+	if (!text)
+		text = has_pmu() ? "cycles" : "cpu-clock";
+	err = seam_event_name_parse(text, name, reterr);
+	if (err)
+		return err;
+	ev->name = display_name(text, name);
+	ev->base = strndup(text, name->base_len);
+	if (!ev->name || !ev->base)
+		return -ENOMEM;
+	err = set_kind(name, ev, reterr);
+	if (err)
+		return err;
+	set_depth(spec, name, ev);
+	return set_halves(name, ev, reterr);
 }
 
 static void set_period(const struct seam_event_spec *spec,
+		       const struct seam_event_name *name,
 		       struct seam_event *ev)
 {
 	struct perf_event_attr *attr = &ev->attr;
+	bool own = name->freq || name->period;
+	uint64_t period = own ? name->period : spec->period;
+	uint64_t freq = period ? 0 : own ? name->freq : spec->freq;
 
 	attr->size = SEAM_ATTR_SIZE;
 	attr->disabled = 1;
@@ -174,16 +209,15 @@ static void set_period(const struct seam_event_spec *spec,
 	if (ev->is_clock) {
 		/* The kernel turns a clock's frequency into a period too,
 		 * but by jiffies of its own; this one we know. */
-		ev->period_ns =
-			spec->freq ? 1000000000 / spec->freq : spec->period;
+		ev->period_ns = freq ? 1000000000 / freq : period;
 		attr->sample_period = ev->period_ns;
 	} else if (ev->is_tracepoint) {
-		attr->sample_period = spec->period ? spec->period : 1;
-	} else if (spec->freq) {
+		attr->sample_period = period ? period : 1;
+	} else if (freq) {
 		attr->freq = 1;
-		attr->sample_freq = spec->freq;
+		attr->sample_freq = freq;
 	} else {
-		attr->sample_period = spec->period;
+		attr->sample_period = period;
 	}
 }
 
@@ -212,9 +246,22 @@ static int fail_rights(const struct seam_event *ev, int err,
 			 ev->name);
 }
 
+/* What the kernel is to know of it. */
+static struct perf_event_attr attr_to_open(const struct seam_event *ev)
+{
+	struct perf_event_attr attr = ev->attr;
+
+	attr.sample_max_stack = 0;
+	attr.exclude_callchain_kernel = attr.exclude_callchain_user = 0;
+	if (attr.type == PERF_TYPE_SOFTWARE)
+		attr.exclude_kernel = attr.exclude_user = attr.exclude_hv = 0;
+	return attr;
+}
+
 static int open_one(struct seam_event *ev, int cpu, struct seam_errinfo *reterr)
 {
-	int fd = seam_perf_event_open(&ev->attr, -1, cpu);
+	struct perf_event_attr attr = attr_to_open(ev);
+	int fd = seam_perf_event_open(&attr, -1, cpu);
 	uint64_t id;
 
 	if (fd == -EACCES || fd == -EPERM)
@@ -243,16 +290,17 @@ static int open_one(struct seam_event *ev, int cpu, struct seam_errinfo *reterr)
 int seam_event_open(const struct seam_event_spec *spec, struct seam_event *ret,
 		    struct seam_errinfo *reterr)
 {
+	struct seam_event_name name;
 	struct seam_event ev = {0};
-	int *cpus, n, err;
+	int *cpus = NULL, n, err;
 
-	err = set_name(spec, &ev, reterr);
-	if (err)
-		return err;
-	set_period(spec, &ev);
-	n = seam_online_cpus(&cpus);
-	if (n < 0)
+	err = set_name(spec, &ev, &name, reterr);
+	n = err ? err : seam_online_cpus(&cpus);
+	if (n < 0) {
+		seam_event_close(&ev);
 		return n;
+	}
+	set_period(spec, &name, &ev);
 	ev.fds = calloc((size_t)n, sizeof(*ev.fds));
 	ev.ids = calloc((size_t)n, sizeof(*ev.ids));
 	ev.cpus = calloc((size_t)n, sizeof(*ev.cpus));
@@ -272,6 +320,8 @@ void seam_event_close(struct seam_event *ev)
 {
 	for (size_t i = 0; i < ev->n; i++)
 		close(ev->fds[i]);
+	free(ev->name);
+	free(ev->base);
 	free(ev->fds);
 	free(ev->ids);
 	free(ev->cpus);

@@ -17,14 +17,21 @@
 #include "seam/tracer.h"
 
 struct seam_event_spec { /* what the user asked for */
-	const char *name; /* NULL: cycles if there is a PMU, else cpu-clock */
+	/* With terms and modifiers (capture/event-name.h). NULL: cycles if
+	 * there is a PMU, else cpu-clock. */
+	const char *name;
+	/* Where its terms do not say: */
 	uint64_t freq; /* Hz; or */
 	uint64_t period; /* events */
+	uint32_t max_frames; /* of a user stack */
 };
 
 struct seam_event {
-	char name[64];
-	struct perf_event_attr attr;
+	char *name; /* as output and the file have it */
+	char *base; /* without terms and modifiers */
+	struct perf_event_attr attr; /* as the file has it */
+	uint32_t max_frames; /* of a user stack; 0: none is wanted */
+	uint32_t asks; /* of enum seam_ask */
 	bool is_tracepoint; /* SUBSYSTEM:NAME */
 	bool is_clock; /* counts ns */
 	uint64_t period_ns; /* of a clock */

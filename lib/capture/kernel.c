@@ -87,11 +87,18 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	bool tracepoints = false;
 
 	skel->rodata->seam_watch_mode = opts->watch;
-	skel->rodata->seam_max_stack = opts->max_stack;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
-	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
+	skel->rodata->seam_max_stack = 0;
+	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++) {
+		uint32_t depth = opts->asks[i].depth;
+
 		skel->rodata->seam_tracepoint_period[i] =
 			opts->tracepoint_period[i];
+		skel->rodata->seam_asks[i].depth = depth;
+		skel->rodata->seam_asks[i].flags = opts->asks[i].flags;
+		if (depth > skel->rodata->seam_max_stack)
+			skel->rodata->seam_max_stack = depth;
+	}
 	/* Verifying takes time that a short recording would feel. */
 	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
 		tracepoints |= opts->tracepoint_period[i] != 0;

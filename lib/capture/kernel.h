@@ -17,8 +17,9 @@ struct seam_kernel;
 
 struct seam_kernel_opts {
 	enum seam_watch watch;
-	uint32_t max_stack; /* frames, 1 to SEAM_MAX_FRAMES */
 	uint32_t stack_copy; /* bytes, at most SEAM_MAX_COPY */
+	/* Of each event; a depth is at most SEAM_MAX_FRAMES. */
+	struct seam_event_ask asks[SEAM_MAX_EVENTS];
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS];
 };
 

@@ -198,7 +198,7 @@ static void gather_load(struct seam_probe_facts *f)
 {
 	const struct seam_kernel_opts opts = {
 		.watch = SEAM_WATCH_TGID,
-		.max_stack = 512,
+		.asks = {{.depth = 512}},
 		.stack_copy = 65536,
 	};
 	struct seam_errinfo err = {0};

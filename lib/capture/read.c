@@ -162,16 +162,15 @@ static void give_sample(struct seam_session *s,
 	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < rec->nr ||
 	    rec->event >= s->n_events)
 		return;
-	if (rec->flags & SEAM_SAMPLE_OWN) {
-		s->own++;
-		return;
-	}
+	sample.max_frames = s->events[rec->event].max_frames;
 	sample.n_kernel = rec->nr;
 	sample.kernel_ips = rec->ips;
-	if (s->events[rec->event].is_tracepoint)
+	if (s->events[rec->event].is_tracepoint && rec->nr)
 		strip_tracepoint(s, &sample);
 	if (rec->flags & SEAM_SAMPLE_BLOCKED)
 		strip_tick(&sample, rec);
+	if (s->events[rec->event].asks & SEAM_ASK_NO_KERNEL_STACK)
+		sample.n_kernel = 0;
 	if (!sample.n_kernel)
 		sample.kernel_ips = NULL;
 	s->client.on_sample(s->client.ctx, &sample);
@@ -288,7 +287,8 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->blocked = k.count[SEAM_COUNT_BLOCKED];
 	ret->samples = k.count[SEAM_COUNT_SAMPLES];
 	ret->wanted = k.count[SEAM_COUNT_WANTED];
-	ret->own = s->own;
+	ret->own = k.count[SEAM_COUNT_OWN];
+	ret->excluded = k.count[SEAM_COUNT_EXCLUDED];
 	ret->unwinds = k.count[SEAM_COUNT_UNWINDS];
 	ret->moved = k.count[SEAM_COUNT_MOVED];
 	ret->copies = k.count[SEAM_COUNT_COPIES];

@@ -31,7 +31,7 @@ struct seam_session {
 	struct seam_batch samples, copies;
 	struct seam_held held; /* files of the requests in copies */
 	struct seam_worker *worker; /* has images, processes, tables */
-	uint64_t lost_sideband, lost_waiting, own;
+	uint64_t lost_sideband, lost_waiting;
 	uint64_t lost_requests; /* for tables, likewise */
 };
 

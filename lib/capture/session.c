@@ -14,7 +14,9 @@
 #include "capture/synth.h"
 #include "capture/target.h"
 
-_Static_assert(SEAM_CLIENT_MAX_FRAMES == SEAM_MAX_FRAMES, "one limit");
+_Static_assert(SEAM_CLIENT_MAX_FRAMES == SEAM_MAX_FRAMES &&
+		       SEAM_CLIENT_MAX_EVENTS == SEAM_MAX_EVENTS,
+	       "one limit each");
 
 int seam_session_open(const struct seam_session_opts *opts,
 		      struct seam_session **ret, struct seam_errinfo *reterr)
@@ -62,7 +64,8 @@ static int open_events(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	for (size_t i = 0; i < s->client.n_events; i++) {
 		const struct seam_client_event *ev = &s->client.events[i];
-		struct seam_event_spec spec = {ev->name, ev->freq, ev->period};
+		struct seam_event_spec spec = {ev->name, ev->freq, ev->period,
+					       s->client.max_frames};
 		int err = seam_event_open(&spec, &s->events[i], reterr);
 
 		if (err)
@@ -81,16 +84,18 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	};
 	struct seam_kernel_opts opts = {
 		.watch = watch[s->client.tasks],
-		.max_stack = s->client.max_frames,
 		.stack_copy = s->opts.stack_copy,
 	};
 	int err;
 
-	for (size_t i = 0; i < s->n_events; i++)
-		if (s->events[i].is_tracepoint)
-			opts.tracepoint_period[i] =
-				s->events[i].attr.sample_period;
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct seam_event *ev = &s->events[i];
 
+		opts.asks[i] =
+			(struct seam_event_ask){ev->max_frames, ev->asks};
+		if (ev->is_tracepoint)
+			opts.tracepoint_period[i] = ev->attr.sample_period;
+	}
 	err = seam_kernel_open(&opts, &s->kernel, reterr);
 	if (err)
 		return err;
@@ -102,7 +107,7 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 static int try_tracepoints(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	for (size_t i = 0; i < s->n_events; i++) {
-		const char *name = s->events[i].name;
+		const char *name = s->events[i].base;
 
 		if (s->events[i].is_tracepoint &&
 		    seam_kernel_try_tracepoint(s->kernel, strchr(name, ':') +
@@ -149,7 +154,7 @@ static int attach_tracepoint(struct seam_session *s, size_t i)
 	if (err)
 		return err;
 	return seam_kernel_attach_tracepoint(
-		s->kernel, strchr(s->events[i].name, ':') + 1, (uint32_t)i);
+		s->kernel, strchr(s->events[i].base, ':') + 1, (uint32_t)i);
 }
 
 static int attach_events(struct seam_session *s, struct seam_errinfo *reterr)
@@ -196,6 +201,15 @@ static void synth_followed(void *ctx, uint64_t pid, void *value)
 		c->err = err;
 }
 
+/* Whether any event may tell addresses of the kernel. */
+static bool wants_kernel(const struct seam_session *s)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		if (!(s->events[i].asks & SEAM_ASK_NO_KERNEL))
+			return true;
+	return false;
+}
+
 /* What ran before the recording began. */
 static int synthesize(struct seam_session *s)
 {
@@ -206,7 +220,8 @@ static int synthesize(struct seam_session *s)
 		.ctx = s,
 	};
 	struct synth_ctx ctx = {.sy = &sy};
-	int err = seam_synth_kernel(&sy);
+	/* Its own address is one of the kernel's. */
+	int err = wants_kernel(s) ? seam_synth_kernel(&sy) : 0;
 
 	if (err)
 		return err;
@@ -230,6 +245,17 @@ static int watch_targets(struct seam_session *s)
 	return err;
 }
 
+/* Copies are unwound for whoever wants most of them. */
+static uint32_t deepest(const struct seam_session *s)
+{
+	uint32_t depth = 1;
+
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].max_frames > depth)
+			depth = s->events[i].max_frames;
+	return depth;
+}
+
 int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	int err = seam_sideband_enable(s->sideband);
@@ -241,8 +267,8 @@ int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 		seam_tables_preload(s->tables, s->client.path);
 	/* From here on processes, images and tables are the worker's. */
 	if (!err)
-		err = seam_worker_start(&s->processes, s->tables,
-					s->client.max_frames, &s->worker);
+		err = seam_worker_start(&s->processes, s->tables, deepest(s),
+					&s->worker);
 	if (!err)
 		err = attach_events(s, reterr);
 	if (!err)

@@ -92,13 +92,14 @@ int seam_sideband_open(struct seam_sideband **ret, struct seam_errinfo *reterr)
 		return n < 0 ? n : -ENOMEM;
 	}
 	sb->ring_size = RING_PAGES * (size_t)sysconf(_SC_PAGESIZE);
-	strcpy(sb->event.name, "dummy:u");
+	sb->event.name = strdup("dummy:u");
 	set_attr(&sb->event.attr);
 	sb->event.fds = calloc((size_t)n, sizeof(int));
 	sb->event.cpus = calloc((size_t)n, sizeof(int));
 	sb->event.ids = calloc((size_t)n, sizeof(uint64_t));
 	sb->rings = calloc((size_t)n, sizeof(void *));
-	err = sb->event.fds && sb->event.cpus && sb->event.ids && sb->rings
+	err = sb->event.name && sb->event.fds && sb->event.cpus &&
+			      sb->event.ids && sb->rings
 		      ? 0
 		      : -ENOMEM;
 	for (int i = 0; !err && i < n; i++)

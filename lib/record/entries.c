@@ -27,9 +27,16 @@ struct names {
 	uint64_t own_ns; /* of the last sample under the own; 0: none */
 };
 
+/* Samples, all and of each event: each event shows as much of their stack as
+ * it wants. */
+struct tally {
+	uint64_t n;
+	uint32_t by_event[SEAM_CLIENT_MAX_EVENTS];
+};
+
 /* The samples of an entry that is over, whose stack did not come. */
 struct orphan {
-	uint64_t waiting;
+	struct tally waiting;
 	uint64_t last_ns; /* of the last sample */
 	struct names names;
 };
@@ -49,8 +56,8 @@ struct tail {
 struct entry {
 	uint64_t cookie;
 	uint64_t last_ns; /* of the last sample, or stack */
-	uint64_t waiting; /* samples without a stack yet */
-	uint64_t served; /* samples that have one */
+	struct tally waiting; /* samples without a stack yet */
+	struct tally served; /* samples that have one */
 	struct names names;
 	struct tail *tails; /* the last max_tails of n_tails */
 	uint32_t n_tails, max_tails;
@@ -59,6 +66,20 @@ struct entry {
 	struct seam_pd_stack stack;
 	uint64_t *ips;
 };
+
+static void tally_sample(struct tally *t, const struct seam_sample *sample)
+{
+	t->n++;
+	t->by_event[sample->event]++;
+}
+
+static void tally_move(struct tally *to, struct tally *from)
+{
+	to->n += from->n;
+	for (size_t i = 0; i < SEAM_CLIENT_MAX_EVENTS; i++)
+		to->by_event[i] += from->by_event[i];
+	*from = (struct tally){0};
+}
 
 static void note(struct seam_entries *es, int err)
 {
@@ -119,12 +140,16 @@ static void write_behind(struct seam_entries *es,
 }
 
 /* Counts a stack and what it served. */
-static void count_stack(struct seam_entries *es, int end, uint64_t served)
+static void count_stack(struct seam_entries *es, int end, size_t n_ips,
+			const struct tally *served)
 {
 	es->sum->stacks++;
-	es->sum->end[end] += served;
-	if (served > es->sum->max_served)
-		es->sum->max_served = served;
+	for (size_t i = 0; i < SEAM_CLIENT_MAX_EVENTS; i++)
+		es->sum->end[n_ips > es->max_frames[i] ? SEAM_MAX_STACK
+						       : end] +=
+			served->by_event[i];
+	if (served->n > es->sum->max_served)
+		es->sum->max_served = served->n;
 }
 
 static void orphan_add(struct seam_entries *es, const struct entry *e)
@@ -137,7 +162,7 @@ static void orphan_add(struct seam_entries *es, const struct entry *e)
 			return;
 		free(o);
 	}
-	es->sum->end[SEAM_LOST] += e->waiting;
+	es->sum->end[SEAM_LOST] += e->waiting.n;
 }
 
 /* Return: true if the stack was one that samples had been waiting for. */
@@ -150,7 +175,7 @@ static bool orphan_claim(struct seam_entries *es,
 	if (!o)
 		return false;
 	write_behind(es, &record, o->last_ns, &o->names);
-	count_stack(es, stack->end, o->waiting);
+	count_stack(es, stack->end, stack->n_ips, &o->waiting);
 	free(o);
 	return true;
 }
@@ -164,7 +189,7 @@ static bool orphan_expired(void *ctx, uint64_t cookie, void *value)
 	(void)cookie;
 	if (o->last_ns + ORPHAN_NS >= es->now_ns)
 		return false;
-	es->sum->end[SEAM_LOST] += o->waiting;
+	es->sum->end[SEAM_LOST] += o->waiting.n;
 	free(o);
 	return true;
 }
@@ -180,17 +205,17 @@ static void entry_end(struct seam_entries *es, struct entry *e)
 {
 	if (!e->cookie)
 		return;
-	if (e->has_stack && e->served && !e->written)
+	if (e->has_stack && e->served.n && !e->written)
 		write_held(es, e);
-	if (e->has_stack && e->served)
-		count_stack(es, e->stack.end, e->served);
-	if (e->has_stack && !e->served)
+	if (e->has_stack && e->served.n)
+		count_stack(es, e->stack.end, e->stack.n_ips, &e->served);
+	if (e->has_stack && !e->served.n)
 		es->sum->unused++;
-	if (e->waiting)
+	if (e->waiting.n)
 		orphan_add(es, e);
 	e->cookie = 0;
-	e->waiting = 0;
-	e->served = 0;
+	e->waiting = (struct tally){0};
+	e->served = (struct tally){0};
 	e->names = (struct names){0};
 	e->has_stack = false;
 	e->written = false;
@@ -285,10 +310,8 @@ int seam_entries_sample(struct seam_entries *es,
 	}
 	e->last_ns = sample->time_ns;
 	e->written = false; /* a late one: the stack comes again */
-	if (e->has_stack)
-		e->served++;
-	else
-		e->waiting++;
+	es->max_frames[sample->event] = sample->max_frames;
+	tally_sample(e->has_stack ? &e->served : &e->waiting, sample);
 	return 0;
 }
 
@@ -335,13 +358,12 @@ void seam_entries_stack(struct seam_entries *es,
 		note(es, -ENOMEM);
 		return;
 	}
-	e->served += e->waiting;
-	e->waiting = 0;
+	tally_move(&e->served, &e->waiting);
 	/* Not so at exec and exit: what the kernel says of them may have
 	 * come before the stack was written. */
 	if (stack->time_ns > e->last_ns && !e->tail)
 		e->last_ns = stack->time_ns;
-	if (!e->served)
+	if (!e->served.n)
 		e->last_ns = stack->time_ns;
 }
 
@@ -388,7 +410,7 @@ static void settle(void *ctx, uint64_t tid, void *value)
 	struct entry *e = value;
 
 	(void)tid;
-	if (e->has_stack && e->served && !e->written &&
+	if (e->has_stack && e->served.n && !e->written &&
 	    e->last_ns + SETTLED_NS < es->now_ns)
 		write_held(es, e);
 }
@@ -402,7 +424,7 @@ static bool stale(void *ctx, uint64_t tid, void *value)
 	if (e->last_ns + FORGET_NS >= es->now_ns)
 		return false;
 	/* A task may sleep for long in the entry whose stack is awaited. */
-	if (e->waiting && !seam_task_gone((uint32_t)tid))
+	if (e->waiting.n && !seam_task_gone((uint32_t)tid))
 		return false;
 	entry_end(es, e);
 	entry_free(e);
@@ -425,8 +447,8 @@ static void end(void *ctx, uint64_t tid, void *value)
 	 * that is gone, the stack it left was dropped. */
 	es->sum->end[seam_task_gone((uint32_t)tid) ? SEAM_LOST
 						   : SEAM_PENDING] +=
-		e->waiting;
-	e->waiting = 0;
+		e->waiting.n;
+	e->waiting = (struct tally){0};
 	entry_end(es, e);
 }
 

@@ -24,6 +24,8 @@ struct seam_entries {
 	int (*write)(void *ctx, const struct seam_pd_stack *stack);
 	void *ctx;
 
+	/* Of each event, as its samples say: frames of a user stack. */
+	uint32_t max_frames[SEAM_CLIENT_MAX_EVENTS];
 	struct seam_idmap tasks; /* the last entry of each, by tid */
 	struct seam_idmap orphans; /* by cookie */
 	uint64_t now_ns;

@@ -2,6 +2,7 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,7 +129,7 @@ static int open_writer(struct seam_recorder *r,
 		pd[i] = (struct seam_pd_event){events[i]->attr, events[i]->name,
 					       events[i]->ids, events[i]->n};
 	r->entries.id = events[n - 1]->ids[0];
-	strcpy(r->sum.event, events[0]->name);
+	snprintf(r->sum.event, sizeof(r->sum.event), "%s", events[0]->name);
 	return seam_pd_writer_open(opts->output, &pd_opts, &r->writer, reterr);
 }
 

@@ -145,19 +145,40 @@ static const struct space *space_of(const struct walk *w,
 								     : now;
 }
 
+static const struct seam_pd_attr *event_of(const struct seam_stitch *s)
+{
+	return seam_pd_event(s->r, (size_t)s->rec.event);
+}
+
+/* Events share a stack, each with a depth of its own; perf's kernel cuts
+ * before it writes, and says no end. Return: how many frames the sample
+ * shows. */
+static size_t cut(const struct seam_stitch *s,
+		  const struct seam_pd_rec_stack *stack, int *ret_end)
+{
+	size_t max = event_of(s)->attr.sample_max_stack;
+
+	*ret_end = stack->end;
+	if (!stack->end || !max || stack->ips.n <= max)
+		return stack->ips.n;
+	*ret_end = SEAM_MAX_STACK;
+	return max;
+}
+
 static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 		struct cookie_entry *e)
 {
 	struct seam_pd_rec stack;
 	const struct space *space;
+	size_t n;
 
 	seam_pd_record(s->r, e->record, &stack);
 	space = space_of(w, p, e, &stack.stack);
-	if (reserve(s, stack.stack.ips.n))
+	n = cut(s, &stack.stack, &w->out->end);
+	if (reserve(s, n))
 		return -ENOMEM;
-	for (size_t i = 0; i < stack.stack.ips.n; i++)
+	for (size_t i = 0; i < n; i++)
 		add_frame(s, seam_pd_word(stack.stack.ips, i), false, space);
-	w->out->end = stack.stack.end;
 	w->out->half =
 		e->time_ns < s->rec.time_ns ? SEAM_HALF_LATE : SEAM_HALF_JOINED;
 	e->used = true;
@@ -197,7 +218,7 @@ static int user_half(struct seam_stitch *s, struct walk *w,
 		out->half = SEAM_HALF_MISSING;
 		out->end =
 			seam_cookie_missing(&s->cookies, out->cookie, &s->rec);
-	} else if (w->user) {
+	} else if (w->user && !event_of(s)->attr.exclude_callchain_user) {
 		out->half = SEAM_HALF_WITH;
 	} else {
 		out->half = SEAM_HALF_NONE;
@@ -243,7 +264,7 @@ static int deliver(struct seam_stitch *s, struct seam_stitched *ret)
 	if (rc)
 		return rc;
 	out.comm = t->comm ? t->comm : t->fallback;
-	out.event = seam_pd_event(s->r, (size_t)s->rec.event)->name;
+	out.event = event_of(s)->name;
 	out.frames = s->frames;
 	out.n_frames = s->n;
 	count(s, &out);

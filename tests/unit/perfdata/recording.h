@@ -43,7 +43,9 @@ static inline void folder_remove(struct folder *f)
 	rmdir(f->path);
 }
 
-static inline struct seam_pd_writer *open_writer(const char *path, int zstd)
+/* max_stack: frames of a user stack that the event shows; 0: all. */
+static inline struct seam_pd_writer *
+open_writer_limited(const char *path, int zstd, uint16_t max_stack)
 {
 	static const uint64_t ids[] = {EVENT_ID, EVENT_ID + 1};
 	static const uint64_t dummy[] = {DUMMY_ID, DUMMY_ID + 1};
@@ -66,10 +68,16 @@ static inline struct seam_pd_writer *open_writer(const char *path, int zstd)
 	events[0].attr.type = PERF_TYPE_SOFTWARE;
 	events[0].attr.config = PERF_COUNT_SW_CPU_CLOCK;
 	events[0].attr.sample_period = 1000;
+	events[0].attr.sample_max_stack = max_stack;
 	events[1].attr.type = PERF_TYPE_SOFTWARE;
 	events[1].attr.config = PERF_COUNT_SW_DUMMY;
 	assert_int_equal(seam_pd_writer_open(path, &opts, &w, &err), 0);
 	return w;
+}
+
+static inline struct seam_pd_writer *open_writer(const char *path, int zstd)
+{
+	return open_writer_limited(path, zstd, 0);
 }
 
 static inline struct seam_pd_id id_of(uint32_t tid, uint64_t time_ns)

@@ -68,6 +68,7 @@ static void sample_under(uint32_t tid, uint32_t stack_tid, uint64_t cookie,
 				.stack_tid = stack_tid,
 				.cookie = cookie,
 				.time_ns = time_ns,
+				.max_frames = SEAM_CLIENT_MAX_FRAMES,
 				.tail = tail};
 
 	assert_int_equal(seam_entries_sample(&t.es, &s), 0);
@@ -354,11 +355,36 @@ static void failing(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* Events that share a stack each show as much of it as they want. */
+static void depths(void **state)
+{
+	struct seam_sample s = {.tid = TID,
+				.stack_tid = TID,
+				.cookie = 1,
+				.time_ns = 100,
+				.max_frames = 2};
+
+	(void)state;
+	seam_entries_sample(&t.es, &s);
+	s.event = 15;
+	s.max_frames = 3;
+	s.time_ns++;
+	seam_entries_sample(&t.es, &s);
+	stack(1, 110, 3, PLAIN);
+	s.time_ns = 120;
+	seam_entries_sample(&t.es, &s);
+	seam_entries_end(&t.es);
+	assert_int_equal(t.sum.end[SEAM_MAX_STACK], 1);
+	assert_int_equal(t.sum.max_served, 3);
+	check_counts(2, 0, 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(one_stack_for_all),
 		CASE(unwanted),
+		CASE(depths),
 		CASE(orphans),
 		CASE(orphans_expire),
 		CASE(settled),

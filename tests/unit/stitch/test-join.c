@@ -63,6 +63,32 @@ static void end(struct session *t)
 	folder_remove(&t->folder);
 }
 
+/* An event shows as much of a shared stack as it wants; a record that says no
+ * end is another tool's, which was cut when it was written. */
+static void test_cut(void **state)
+{
+	const struct seam_stitch_stats *st;
+	struct seam_stitched out;
+	struct session t;
+
+	(void)state;
+	folder_make(&t.folder);
+	t.w = open_writer_limited(t.folder.file, 0, 2);
+	put_sample(t.w, 5, 100, 0x1001);
+	put_stack(t.w, 5, 120, 0x1001, 0xa000, SEAM_OUTERMOST, 0);
+	put_sample(t.w, 5, 200, 0x2001);
+	put_stack(t.w, 5, 220, 0x2001, 0xb000, 0, 0);
+	stitch(&t);
+	assert_int_equal(seam_stitch_next(t.s, &out), 1);
+	assert_int_equal(out.n_frames, 2 + 2);
+	assert_int_equal(out.frames[3].ip, 0xa100);
+	assert_int_equal(out.end, SEAM_MAX_STACK);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xb000, 0);
+	st = finish(&t);
+	assert_int_equal(st->end[SEAM_MAX_STACK], 1);
+	end(&t);
+}
+
 static void test_before_and_after(void **state)
 {
 	const struct seam_stitch_stats *st;
@@ -385,6 +411,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_before_and_after),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_order_in_file),
 		cmocka_unit_test(test_equal_cookies),
 		cmocka_unit_test(test_other_tid),

@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: events of one recording share each entry's unwind, and each
+shows what it asked for: so many frames, the kernel's half, the user's, or
+both.
+
+A program calls itself 20 times, then asks the kernel for its folder, again
+and again: its paths are known. With :u no address of the kernel is anywhere
+in the file, though most interrupts land there.
+"""
+
+import collections
+import os
+import re
+import struct
+import subprocess
+import sys
+
+import livetest
+
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+""" + livetest.CPU_MS + r"""
+static volatile unsigned long sink;
+void spin(void) { for (int i = 0; i < 20000; i++) sink += i; }
+void ask(void)
+{
+	char buf[4096];
+	for (int i = 0; i < 200; i++)
+		syscall(SYS_getcwd, buf, sizeof(buf));
+	__asm__ volatile("");
+}
+void again(int n)
+{
+	if (n) {
+		again(n - 1);
+	} else {
+		spin();
+		ask();
+	}
+	__asm__ volatile("");
+}
+int main(void)
+{
+	while (cpu_ms() < %d)
+		again(20);
+}
+"""
+DEPTH = 21  # calls of again
+WHOLE = re.compile(
+    r"_start __libc_start_main(_impl)? __libc_start_call_main main")
+KERNEL = 0xffff800000000000
+# Of 64 bits: perf's markers in chains, and what a process has mapped there.
+MARKERS = 2 ** 64 - 4095
+VSYSCALL = range(0xffffffffff600000, 0xffffffffff601000)
+
+
+def program(bench, ms=400):
+    return bench.compile(SOURCE % ms, "again-%d" % ms,
+                         "-fno-optimize-sibling-calls")
+
+
+def by_event(samples):
+    found = collections.defaultdict(list)
+    for sample in samples:
+        found[sample["event"]].append(sample)
+    return found
+
+
+def ips(frames):
+    return [f["ip"] for f in frames]
+
+
+def adds_up(bench, what, recording, samples):
+    """Each end code as often in the summary as in the file."""
+    ends = {c: n for c, n in recording.summary["end"].items() if n}
+    found = collections.Counter(s["end"] for s in samples)
+    bench.test(what + ": each end code as often in the file",
+               dict(found) == ends, "%s, summary %s\n%s" % (
+                   dict(found), ends, recording.log))
+    bench.test(what + ": nothing is lost",
+               not any(recording.summary["lost"].values()), recording.log)
+
+
+def depths(bench):
+    """The entry's first event wants less of the stack than its second."""
+    recording = bench.record(
+        "-e", "raw_syscalls:sys_enter/max-stack=3/,"
+        "raw_syscalls:sys_exit,cpu-clock/max-stack=9,name=nine/", "-F", "4999",
+        "--max-stack", "30", "--", program(bench, 150))
+    samples = recording.samples()
+    adds_up(bench, "depths", recording, samples)
+    events = by_event(samples)
+    inside = [s for s in events["raw_syscalls:sys_enter"]
+              if "again" in livetest.user_path(s)]
+    bench.test("max-stack=3: so many frames, and no more are wanted",
+               len(inside) > 1000 and all(
+                   len(livetest.user_frames(s)) == 3 and
+                   s["end"] == "max-stack" for s in inside),
+               "\n".join(map(livetest.show, inside[:3])))
+    deep = [s for s in events["raw_syscalls:sys_exit"]
+            if "again" in livetest.user_path(s)]
+    short = [s for s in deep if s["end"] != "outermost" or
+             livetest.user_path(s).count("again") != DEPTH or
+             not WHOLE.match(" ".join(livetest.user_path(s)))]
+    bench.test("the entry's second event, which wants more, has it all",
+               len(deep) > 1000 and not short,
+               "%d of %d\n" % (len(short), len(deep)) +
+               "\n".join(map(livetest.show, short[:3])))
+    whole = {s["cookie"]: ips(s["frames"][-len(livetest.user_frames(s)):])
+             for s in deep}
+    shared = [s for s in inside if s["cookie"] in whole]
+    bench.test("and shares the unwind with the first, frame by frame",
+               len(shared) > 0.95 * len(inside) and all(
+                   ips(livetest.user_frames(s)[::-1]) ==
+                   whole[s["cookie"]][:3] for s in shared),
+               "%d of %d" % (len(shared), len(inside)))
+    nine = events["nine"]
+    bench.test("name= names an event, and its limit is its own",
+               nine and max(len(livetest.user_frames(s)) for s in nine) == 9,
+               collections.Counter(len(livetest.user_frames(s))
+                                   for s in nine))
+
+
+def kernel_words(path):
+    """Words of a recording that are addresses of the kernel."""
+    with open(path, "rb") as f:
+        data = f.read()
+    words = struct.unpack("<%dQ" % (len(data) // 8), data[:len(data) // 8 * 8])
+    return [w for w in words if KERNEL <= w < MARKERS and w not in VSYSCALL]
+
+
+def user(bench):
+    exe = program(bench)
+    both = bench.record("-e", "cpu-clock", "-F", "4999", "-z", "0", "--", exe)
+    bench.test("without :u the search finds addresses of the kernel",
+               kernel_words(both.data))
+    recording = bench.record("-e", "cpu-clock:u,raw_syscalls:sys_enter/period="
+                             "1000/u,page-faults/period=1/u", "-F", "4999", "-z", "0",
+                             "--", exe)
+    samples = recording.samples()
+    adds_up(bench, ":u", recording, samples)
+    found = kernel_words(recording.data)
+    bench.test(":u: no address of the kernel is in the file", not found,
+               "\n".join(map(hex, found[:20])))
+    bench.test(":u: nor in any sample",
+               not any(livetest.kernel_frames(s) for s in samples))
+    events = by_event(samples)
+    bench.test("each event has samples", len(events) == 3, list(events))
+    clock = events["cpu-clock:u"]
+    # All that is neither in user code's own loop is the kernel's time.
+    inside = [s for s in clock if s["frames"][0].get("sym") == "syscall"]
+    bench.test(":u: a tick in the kernel has the user's ip there as its leaf",
+               len(inside) > len(clock) / 5 and all(
+                   s["end"] == "outermost" and
+                   livetest.user_path(s)[-2:] == ["ask", "syscall"]
+                   for s in inside),
+               "%d of %d\n" % (len(inside), len(clock)) +
+               "\n".join(map(livetest.show, inside[:3])))
+
+
+def together(bench):
+    """Of two events alike one has :u."""
+    recording = bench.record("-e", "cpu-clock,cpu-clock:u", "-F", "1999",
+                             "--", program(bench))
+    adds_up(bench, "two clocks", recording, recording.samples())
+    summary = recording.summary
+    bench.test("two clocks: as many samples as ticks, to the last one",
+               summary["watched"] == summary["samples"] + summary["own"] +
+               summary["excluded"] and abs(
+                   summary["expected_watched"] - summary["withheld_watched"] -
+                   summary["watched"]) <= 2,
+               summary)
+    recording = bench.record("-e", "raw_syscalls:sys_enter,raw_syscalls:"
+                             "sys_enter:u", "--", program(bench, 150))
+    events = by_event(recording.samples())
+    plain = {s["cookie"]: s for s in events["raw_syscalls:sys_enter"]}
+    both = [s for s in events["raw_syscalls:sys_enter:u"]
+            if s["cookie"] in plain]
+    bench.test("one stack for both, of which :u has the user's half",
+               len(both) > 1000 and all(
+                   ips(livetest.user_frames(plain[s["cookie"]])) ==
+                   ips(livetest.user_frames(s)) and
+                   livetest.kernel_frames(plain[s["cookie"]]) and
+                   not livetest.kernel_frames(s) for s in both),
+               "%d of %d" % (len(both), len(plain)))
+
+
+def halves(bench):
+    recording = bench.record(
+        "-e", "cpu-clock:k,cpu-clock/kernel-callchains,name=half/,"
+        "cpu-clock/user-callchains,name=other/,cpu-clock/call-graph=no,"
+        "name=none/,sched:sched_switch/user-callchains/", "-F", "1999", "--",
+        program(bench))
+    samples = recording.samples()
+    adds_up(bench, "halves", recording, samples)
+    events = by_event(samples)
+    kernel = events["cpu-clock:k"]
+    bench.test(":k: what happens in the kernel, with both halves",
+               kernel and all(livetest.kernel_frames(s) and
+                              livetest.user_frames(s) for s in kernel),
+               "\n".join(map(livetest.show, kernel[:3])))
+    half = events["half"]
+    bench.test("kernel-callchains: the kernel's half, or the ip alone",
+               half and all(s["end"] == "no-user" and "cookie" not in s and
+                            (livetest.kernel_frames(s) or
+                             len(s["frames"]) == 1) for s in half) and
+               any(livetest.kernel_frames(s) for s in half),
+               "\n".join(map(livetest.show, half[:3])))
+    other = events["other"]
+    bench.test("user-callchains: the user's half",
+               other and all(s["end"] == "outermost" and
+                             not livetest.kernel_frames(s) for s in other),
+               "\n".join(map(livetest.show, other[:3])))
+    bench.test("call-graph=no: one address",
+               events["none"] and all(len(s["frames"]) == 1 and
+                                      s["end"] == "no-user"
+                                      for s in events["none"]),
+               "\n".join(map(livetest.show, events["none"][:3])))
+    bench.test("a mode that :k excludes is counted",
+               recording.summary["excluded"] > 0 and
+               " in the mode that it excludes" in recording.log,
+               recording.log)
+
+
+def perf_reads(bench):
+    """Of each event, perf says what its own recording would."""
+    if not os.path.exists("/usr/bin/perf"):
+        bench.skip("perf reads the same of the events", "no perf")
+        return
+    recording = bench.record(
+        "-e", "cpu-clock:u,page-faults/max-stack=5/k,"
+        "cs/kernel-callchains/,faults/user-callchains/", "--", "true")
+    told = subprocess.run(["perf", "evlist", "-v", "-i", recording.data],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          encoding="utf-8").stdout
+    lines = [line for line in told.splitlines() if ": type: 1," in line]
+    wanted = [
+        {"exclude_kernel: 1", "exclude_hv: 1"},
+        {"exclude_user: 1", "exclude_hv: 1", "sample_max_stack: 5"},
+        {"exclude_callchain_user: 1"},
+        {"exclude_callchain_kernel: 1"},
+    ]
+    terms = "exclude_|sample_max_stack"
+    got = [{t.strip() for t in line.split(",") if re.search(terms, t)}
+           for line in lines[:len(wanted)]]
+    bench.test("perf reads the same of the events", got == wanted, told)
+
+
+def bad(bench):
+    for event, status, reason in [
+            ("cpu-clock:p", 1, "no modifier"),
+            ("cpu-clock/max-stack=5000/", 1, "up to 4096"),
+            ("cpu-clock/call-graph=dwarf/", 1, "its own way"),
+            ("cpu-clock/kernel-callchains/u", 1, "exclude each other"),
+            ("cpu-clock,,page-faults", 2, "want an event"),
+            (",".join(["cs"] * 17), 2, "16 events are the most"),
+            ("clock", 1, "no event that seam knows")]:
+        recording = bench.record("-e", event, "--", "true", name="bad.data")
+        bench.test("-e %s is refused, and why" % event[:40],
+                   recording.status == status and reason in recording.log and
+                   not os.path.exists(recording.data), recording.log)
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(depths, user, together, halves, perf_reads,
+                           bad))
