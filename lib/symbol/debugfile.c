@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,22 +82,23 @@ static int name_fetched(char path[static PATH_MAX], const char *hex)
 }
 
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
-			       size_t id_len, struct seam_elf **ret)
+			       size_t id_len, struct seam_elf **ret,
+			       char ret_path[static PATH_MAX])
 {
-	char path[PATH_MAX], hex[2 * SEAM_BUILD_ID_MAX + 1];
+	char hex[2 * SEAM_BUILD_ID_MAX + 1];
 	int rc;
 
 	if (id_len < 2 || id_len > SEAM_BUILD_ID_MAX)
 		return -ENOENT;
 	for (size_t i = 0; i < id_len; i++)
 		sprintf(hex + 2 * i, "%02x", id[i]);
-	rc = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root,
+	rc = snprintf(ret_path, PATH_MAX, "%s/.build-id/%.2s/%s.debug", root,
 		      hex, hex + 2);
-	if (rc > 0 && (size_t)rc < sizeof(path) &&
-	    !open_by_build_id(path, id, id_len, ret))
+	if (rc > 0 && rc < PATH_MAX &&
+	    !open_by_build_id(ret_path, id, id_len, ret))
 		return 0;
-	rc = name_fetched(path, hex);
-	return rc ? rc : open_by_build_id(path, id, id_len, ret);
+	rc = name_fetched(ret_path, hex);
+	return rc ? rc : open_by_build_id(ret_path, id, id_len, ret);
 }
 
 struct link {
@@ -150,11 +150,11 @@ static int try_link(const char *path, const struct link *link,
 }
 
 int seam_debugfile_by_link(const char *root, const char *path,
-			   const struct seam_elf *elf, struct seam_elf **ret)
+			   const struct seam_elf *elf, struct seam_elf **ret,
+			   char ret_path[static PATH_MAX])
 {
 	const char *slash = strrchr(path, '/');
 	int dir_len = slash ? (int)(slash - path) : 0;
-	char candidate[PATH_MAX];
 	struct link link;
 	int rc, n;
 
@@ -164,16 +164,74 @@ int seam_debugfile_by_link(const char *root, const char *path,
 	if (rc)
 		return rc;
 	for (int i = 0; i < 3; i++) {
-		n = snprintf(candidate, sizeof(candidate), "%s%.*s/%s%s",
+		n = snprintf(ret_path, PATH_MAX, "%s%.*s/%s%s",
 			     i == 2 ? root : "", dir_len, path,
 			     i == 1 ? ".debug/" : "", link.name);
-		if (n < 0 || (size_t)n >= sizeof(candidate))
+		if (n < 0 || n >= PATH_MAX)
 			continue;
-		rc = try_link(candidate, &link, elf, ret);
+		rc = try_link(ret_path, &link, elf, ret);
 		if (!rc)
 			return 0;
 	}
 	return rc;
+}
+
+/* A name, a zero, and the build-id of the file it names. */
+struct alt_link {
+	char name[PATH_MAX];
+	const uint8_t *id;
+	size_t id_len;
+};
+
+static int read_alt(const struct seam_elf *elf, struct alt_link *ret)
+{
+	struct seam_elf_section sec;
+	size_t len;
+
+	if (seam_elf_section(elf, ".gnu_debugaltlink", &sec))
+		return -ENODATA;
+	len = strnlen((const char *)sec.data, sec.size);
+	if (!len || len == sec.size || len >= PATH_MAX)
+		return -EINVAL;
+	memcpy(ret->name, sec.data, len + 1);
+	ret->id = sec.data + len + 1;
+	ret->id_len = sec.size - len - 1;
+	return ret->id_len && ret->id_len <= SEAM_BUILD_ID_MAX ? 0 : -EINVAL;
+}
+
+/* A relative name starts where the file really is: what is found by build-id
+ * may be a symbolic link. */
+static int name_alt(const char *path, const struct alt_link *link,
+		    char ret[static PATH_MAX])
+{
+	char real[PATH_MAX], *slash;
+	int n;
+
+	if (link->name[0] == '/') {
+		strcpy(ret, link->name);
+		return 0;
+	}
+	if (!realpath(path, real))
+		return -errno;
+	slash = strrchr(real, '/');
+	n = snprintf(ret, PATH_MAX, "%.*s/%s", (int)(slash - real), real,
+		     link->name);
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int seam_debugfile_alt(const char *root, const char *path,
+		       const struct seam_elf *elf, struct seam_elf **ret)
+{
+	char found[PATH_MAX];
+	struct alt_link link;
+	int rc = read_alt(elf, &link);
+
+	if (rc)
+		return rc;
+	if (!seam_debugfile_by_build_id(root, link.id, link.id_len, ret, found))
+		return 0;
+	rc = name_alt(path, &link, found);
+	return rc ? rc : open_by_build_id(found, link.id, link.id_len, ret);
 }
 
 static int unpack(const struct seam_elf_section *packed, uint8_t **ret,

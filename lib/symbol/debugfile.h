@@ -3,19 +3,28 @@
 #ifndef SEAM_LIB_SYMBOL_DEBUGFILE_H
 #define SEAM_LIB_SYMBOL_DEBUGFILE_H
 
+#include <limits.h>
+
 #include "elf/elf.h"
 
 /* Opens any file; never waits for a FIFO, never follows to a device. */
 int seam_symbol_open_elf(const char *path, struct seam_elf **ret);
 
 /* ROOT/.build-id/xx/yyyy.debug, or what a debuginfod client has fetched, if
- * it carries that build-id. */
+ * it carries that build-id. ret_path: where it was found. */
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
-			       size_t id_len, struct seam_elf **ret);
+			       size_t id_len, struct seam_elf **ret,
+			       char ret_path[static PATH_MAX]);
 /* .gnu_debuglink of the file at path: beside it, in .debug there, or in the
  * same folder below root; its checksum has to be right. */
 int seam_debugfile_by_link(const char *root, const char *path,
-			   const struct seam_elf *elf, struct seam_elf **ret);
+			   const struct seam_elf *elf, struct seam_elf **ret,
+			   char ret_path[static PATH_MAX]);
+/* .gnu_debugaltlink of the file at path, as dwz leaves it: what several debug
+ * files have in common; found by its build-id below root, or by its name, and
+ * then it has to have that build-id. -ENODATA: none is named. */
+int seam_debugfile_alt(const char *root, const char *path,
+		       const struct seam_elf *elf, struct seam_elf **ret);
 /* .gnu_debugdata, unpacked. *ret_bytes is freed by the caller after *ret is
  * closed. */
 int seam_debugfile_mini(const struct seam_elf *elf, struct seam_elf **ret,

@@ -80,6 +80,16 @@ static void open_file(struct load *l)
 	free(path);
 }
 
+int seam_symbol_file_open(struct seam_symbol_file *f, struct seam_elf **ret)
+{
+	struct load l = {.f = f};
+
+	open_file(&l);
+	if (!l.rc)
+		*ret = l.elf;
+	return l.rc;
+}
+
 static int copy_segments(struct seam_symbol_file *f, const struct seam_elf *elf)
 {
 	size_t n;
@@ -118,15 +128,16 @@ static bool load_debug_file(struct load *l)
 {
 	struct seam_symbol_file *f = l->f;
 	struct seam_elf *debug;
+	char path[PATH_MAX];
 
 	if (f->build_id_len &&
 	    !seam_debugfile_by_build_id(l->debug_root, f->build_id,
-					f->build_id_len, &debug) &&
+					f->build_id_len, &debug, path) &&
 	    read_debug_file(l, debug))
 		return true;
 	return l->elf &&
-	       !seam_debugfile_by_link(l->debug_root, f->path, l->elf,
-				       &debug) &&
+	       !seam_debugfile_by_link(l->debug_root, f->path, l->elf, &debug,
+				       path) &&
 	       read_debug_file(l, debug);
 }
 
@@ -212,6 +223,7 @@ bool seam_symbol_file_svma(const struct seam_symbol_file *f, uint64_t off,
 void seam_symbol_file_fini(struct seam_symbol_file *f)
 {
 	seam_symtab_fini(&f->tab);
+	seam_source_close(f->source);
 	free(f->segments);
 	free(f->path);
 }

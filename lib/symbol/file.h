@@ -3,6 +3,7 @@
 #ifndef SEAM_LIB_SYMBOL_FILE_H
 #define SEAM_LIB_SYMBOL_FILE_H
 
+#include "symbol/source.h"
 #include "symbol/symtab.h"
 
 struct seam_symbol_file {
@@ -15,10 +16,19 @@ struct seam_symbol_file {
 	struct seam_elf_segment *segments;
 	size_t num_segments;
 	char problem[200]; /* empty: none */
+	bool source_loaded;
+	struct seam_source *source; /* NULL: there is none */
+	const char *source_problem; /* why not, where it is there; or NULL */
 };
 
 /* Reads everything once; what went wrong is in problem. */
 void seam_symbol_file_load(struct seam_symbol_file *f, const char *debug_root);
+/* The same for its debugging information; see source_problem. */
+void seam_symbol_file_load_source(struct seam_symbol_file *f,
+				  const char *debug_root);
+/* The file itself, if it still is the one that was recorded; it learns its
+ * build-id. */
+int seam_symbol_file_open(struct seam_symbol_file *f, struct seam_elf **ret);
 /* Return: false if no segment of the file holds off. */
 bool seam_symbol_file_svma(const struct seam_symbol_file *f, uint64_t off,
 			   uint64_t *ret_svma);

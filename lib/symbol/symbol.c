@@ -208,6 +208,36 @@ bool seam_symbolize_user(struct seam_symbolizer *s, int file, uint64_t off,
 	       find(&f->tab, svma, ret);
 }
 
+int seam_symbolize_source(struct seam_symbolizer *s, int file, uint64_t off,
+			  const struct seam_source_frame **ret)
+{
+	struct seam_symbol_file *f = get_file(s, file);
+	uint64_t svma;
+
+	if (!f || !seam_symbol_file_svma(f, off, &svma))
+		return 0;
+	seam_symbol_file_load_source(f, s->debug_root);
+	return f->source ? seam_source_find(f->source, svma, ret) : 0;
+}
+
+const char *seam_symbolizer_source_problem(const struct seam_symbolizer *s,
+					   size_t *at, const char **ret_path)
+{
+	for (; *at < s->num_files; ++*at) {
+		const struct seam_symbol_file *f = s->files[*at];
+		const char *why = f->source_problem;
+
+		if (!why && f->source)
+			why = seam_source_problem(f->source);
+		if (why) {
+			*ret_path = f->path;
+			++*at;
+			return why;
+		}
+	}
+	return NULL;
+}
+
 static void load_kernel(struct seam_symbolizer *s)
 {
 	int rc;

@@ -4,9 +4,11 @@
  * build-id's debug file (/usr/lib/debug/.build-id, then what a debuginfod
  * client has fetched), .gnu_debuglink's, .gnu_debugdata (MiniDebugInfo)
  * together with .dynsym; PLT stubs are named after their target
- * ("write@plt"). For the kernel /proc/kallsyms; for the vDSO its own image.
- * Files are opened once and kept; one symbolizer is used by one thread. An
- * address without a name is no error: the caller shows it with its file.
+ * ("write@plt"). Lines and inlined functions come from the file itself, then
+ * from the same debug files. For the kernel /proc/kallsyms; for the vDSO its
+ * own image. Files are opened once and kept; one symbolizer is used by one
+ * thread. An address without a name is no error: the caller shows it with its
+ * file.
  */
 #ifndef SEAM_LIB_SYMBOL_H
 #define SEAM_LIB_SYMBOL_H
@@ -16,6 +18,7 @@
 #include <stdint.h>
 
 #include "seam/error.h"
+#include "symbol/source.h"
 
 struct seam_symbolizer;
 
@@ -60,5 +63,17 @@ bool seam_symbolize_user(struct seam_symbolizer *s, int file, uint64_t off,
 			 struct seam_symbol *ret);
 bool seam_symbolize_kernel(struct seam_symbolizer *s, uint64_t addr,
 			   struct seam_symbol *ret);
+
+/* The functions at that place, innermost first, as seam_source_find says.
+ * Return: how many; 0: there is no debugging information; -ENOMEM. The frames
+ * are valid until the next call, strings until it is freed. */
+int seam_symbolize_source(struct seam_symbolizer *s, int file, uint64_t off,
+			  const struct seam_source_frame **ret);
+
+/* Debugging information that is there, but of no use or not of full use. The
+ * next such file from *at on, which begins as 0.
+ * Return: why; NULL: no more. */
+const char *seam_symbolizer_source_problem(const struct seam_symbolizer *s,
+					   size_t *at, const char **ret_path);
 
 #endif
