@@ -25,6 +25,9 @@ static const char help[] =
 	"      --max-stack N     at most N frames of a stack, from the leaf\n"
 	"      --no-demangle     C++ and Rust names as they are in the file\n"
 	"      --kallsyms FILE   kernel symbols (default: this kernel's)\n"
+	"      --inline, --no-inline\n"
+	"                        functions that were inlined have frames of\n"
+	"                        their own (default), or have none\n"
 	"  -h, --help            this text\n";
 
 enum { OPT_STDIO = 256, OPT_JSON, OPT_PERCENT };
@@ -191,8 +194,11 @@ static int run(struct report *r)
 int cmd_report(int argc, char **argv)
 {
 	struct report r = {.in = INPUT_INIT, .style.min_percent = 0.5};
-	const struct input_command command = {"report", help, options,
-					      take_option, &r};
+	const struct input_command command = {.name = "report",
+					      .help = help,
+					      .options = options,
+					      .take = take_option,
+					      .ctx = &r};
 	int status = input_parse(&r.in, &command, argc, argv);
 
 	if (status)

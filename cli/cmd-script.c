@@ -17,6 +17,13 @@ static const char help[] =
 	"                      folded: one line a stack, root first, with how\n"
 	"                      many samples have it\n"
 	"                      json: one object a line and sample\n"
+	"  -F, --fields +srcline\n"
+	"                      perf: file and line below each frame\n"
+	"      --full-source-path\n"
+	"                      with the file's whole path\n"
+	"      --inline, --no-inline\n"
+	"                      with functions that were inlined (default), or\n"
+	"                      without; json has files and lines only with\n"
 	"      --comm NAME     only samples of commands of this name\n"
 	"      --event NAME    only samples of this event\n"
 	"      --max-stack N   at most N frames of a stack, from the leaf\n"
@@ -25,14 +32,21 @@ static const char help[] =
 	"  -h, --help          this text\n\n"
 	"A stack that is not whole says why: see seam-script(1).\n";
 
-enum { OPT_FORMAT = 256 };
+enum { OPT_FORMAT = 256, OPT_FULL_PATH };
 
 static const struct option options[] = {
 	{"format", required_argument, NULL, OPT_FORMAT},
+	{"fields", required_argument, NULL, 'F'},
+	{"full-source-path", no_argument, NULL, OPT_FULL_PATH},
 	INPUT_OPTIONS,
 };
 
 enum format { FORMAT_PERF, FORMAT_FOLDED, FORMAT_JSON };
+
+struct script {
+	struct input in;
+	enum format format;
+};
 
 static int parse_format(const char *s, enum format *ret)
 {
@@ -50,10 +64,32 @@ static int parse_format(const char *s, enum format *ret)
 	return -1;
 }
 
+/* perf's other fields are not chosen among: the layout has what they name. */
+static int parse_fields(const char *s, bool *ret_srcline)
+{
+	if (strcmp(s, "+srcline") != 0) {
+		fprintf(stderr,
+			"seam script: '%s' are no fields; +srcline is the one "
+			"that can be added\n",
+			s);
+		return -1;
+	}
+	*ret_srcline = true;
+	return 0;
+}
+
 static int take_option(void *ctx, int option)
 {
-	(void)option; /* the only one */
-	return parse_format(optarg, ctx);
+	struct script *script = ctx;
+
+	switch (option) {
+	case 'F':
+		return parse_fields(optarg, &script->in.srcline);
+	case OPT_FULL_PATH:
+		script->in.full_path = true;
+		return 0;
+	}
+	return parse_format(optarg, &script->format);
 }
 
 static int print_all(struct input *in, enum format format)
@@ -123,26 +159,34 @@ static int print_folded(struct input *in)
 	return rc;
 }
 
+static int run(struct script *script)
+{
+	struct input *in = &script->in;
+	int rc, status;
+
+	if (input_open(in))
+		return 1;
+	rc = script->format == FORMAT_FOLDED ? print_folded(in)
+					     : print_all(in, script->format);
+	status = input_finish();
+	input_warn(in);
+	return rc ? 1 : status;
+}
+
 int cmd_script(int argc, char **argv)
 {
-	struct input in = INPUT_INIT;
-	enum format format = FORMAT_PERF;
-	const struct input_command command = {"script", help, options,
-					      take_option, &format};
-	int status = input_parse(&in, &command, argc, argv);
+	struct script script = {.in = INPUT_INIT};
+	const struct input_command command = {.name = "script",
+					      .help = help,
+					      .options = options,
+					      .letters = INPUT_LETTERS "F:",
+					      .take = take_option,
+					      .ctx = &script};
+	int status = input_parse(&script.in, &command, argc, argv);
 
 	if (status)
 		return status < 0 ? 0 : status;
-	status = 1;
-	if (!input_open(&in)) {
-		int rc = format == FORMAT_FOLDED ? print_folded(&in)
-						 : print_all(&in, format);
-
-		status = input_finish();
-		if (rc)
-			status = 1;
-		input_warn(&in);
-	}
-	input_close(&in);
+	status = run(&script);
+	input_close(&script.in);
 	return status;
 }

@@ -70,6 +70,8 @@ int input_open(struct input *in)
 	struct seam_symbol_opts opts = {.sz = sizeof(opts),
 					.no_demangle = in->no_demangle,
 					.kallsyms = in->kallsyms};
+	const struct seam_resolve_opts source = {.inlined = !in->no_inline,
+						 .lines = in->srcline};
 	struct seam_errinfo err = {0};
 	int rc;
 
@@ -92,6 +94,7 @@ int input_open(struct input *in)
 	if (rc)
 		return no_memory(in, rc);
 	fit_kernel(in);
+	seam_resolver_source(in->resolver, &source);
 	return 0;
 }
 
@@ -130,6 +133,8 @@ int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
 	ret->attr = seam_pd_event(in->reader, (size_t)s->rec->event);
 	ret->opts.max_stack = in->max_stack;
 	ret->opts.event_width = in->event_width;
+	ret->opts.srcline = in->srcline;
+	ret->opts.full_path = in->full_path;
 	return 1;
 }
 
@@ -139,6 +144,20 @@ void input_close(struct input *in)
 	seam_stitch_free(in->stitch);
 	seam_pd_close(in->reader);
 	free(in->names);
+}
+
+static void warn_of_sources(const struct input *in)
+{
+	const struct seam_symbolizer *syms =
+		seam_resolver_symbolizer(in->resolver);
+	const char *why, *path;
+
+	for (size_t at = 0;
+	     (why = seam_symbolizer_source_problem(syms, &at, &path)) != NULL;)
+		fprintf(stderr,
+			"seam: %s: %s; lines and inlined functions may be "
+			"missing\n",
+			path, why);
 }
 
 void input_warn(const struct input *in)
@@ -155,6 +174,7 @@ void input_warn(const struct input *in)
 		fprintf(stderr,
 			"seam: %s: %llu malformed records were left out\n",
 			in->path, (unsigned long long)d->n_malformed);
+	warn_of_sources(in);
 }
 
 static int bad_option(const char *command, char **argv)
@@ -206,6 +226,10 @@ static int take(struct input *in, const struct input_command *cmd, int option)
 	case INPUT_OPT_RAW:
 		in->no_demangle = true;
 		return 0;
+	case INPUT_OPT_INLINE:
+	case INPUT_OPT_NO_INLINE:
+		in->no_inline = option == INPUT_OPT_NO_INLINE;
+		return 0;
 	case INPUT_OPT_KSYMS:
 		in->kallsyms = optarg;
 		return 0;
@@ -216,11 +240,13 @@ static int take(struct input *in, const struct input_command *cmd, int option)
 int input_parse(struct input *in, const struct input_command *cmd, int argc,
 		char **argv)
 {
+	const char *letters = cmd->letters ? cmd->letters : INPUT_LETTERS;
 	int c;
 
 	optind = 1;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "i:h", cmd->options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, letters, cmd->options, NULL)) !=
+	       -1) {
 		if (c == 'h') {
 			fputs(cmd->help, stdout);
 			return -1;

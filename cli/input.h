@@ -13,6 +13,8 @@ struct input {
 	const char *kallsyms; /* NULL: this kernel's */
 	const char *comm, *event; /* NULL: all */
 	bool no_demangle;
+	bool no_inline;
+	bool srcline, full_path; /* as in struct seam_text_opts */
 	size_t max_stack;
 
 	struct seam_pd_reader *reader;
@@ -23,6 +25,7 @@ struct input {
 	unsigned event_width;
 };
 
+#define INPUT_LETTERS "i:h"
 #define INPUT_INIT                                                             \
 	{                                                                      \
 		.max_stack = (size_t)-1                                        \
@@ -36,6 +39,8 @@ enum {
 	INPUT_OPT_DEPTH,
 	INPUT_OPT_RAW,
 	INPUT_OPT_KSYMS,
+	INPUT_OPT_INLINE,
+	INPUT_OPT_NO_INLINE,
 };
 
 /* clang-format off */
@@ -46,6 +51,8 @@ enum {
 	{"max-stack", required_argument, NULL, INPUT_OPT_DEPTH},               \
 	{"no-demangle", no_argument, NULL, INPUT_OPT_RAW},                     \
 	{"kallsyms", required_argument, NULL, INPUT_OPT_KSYMS},                \
+	{"inline", no_argument, NULL, INPUT_OPT_INLINE},                       \
+	{"no-inline", no_argument, NULL, INPUT_OPT_NO_INLINE},                 \
 	{"help", no_argument, NULL, 'h'},                                      \
 	{0}
 /* clang-format on */
@@ -53,6 +60,7 @@ enum {
 struct input_command {
 	const char *name, *help;
 	const struct option *options;
+	const char *letters; /* short ones, for getopt; NULL: those of all */
 	/* Takes one of its own, with optarg. Return: 0, or -1, said on stderr.
 	 */
 	int (*take)(void *ctx, int option);
@@ -68,7 +76,8 @@ int input_open(struct input *in);
 int input_next(struct input *in, struct seam_stitched *ret_sample,
 	       struct seam_text *ret);
 void input_close(struct input *in);
-/* A cut-off recording is used as far as it goes, and that is said. */
+/* A cut-off recording is used as far as it goes, and so is debugging
+ * information that cannot be used whole; that is said. */
 void input_warn(const struct input *in);
 /* Writes and empties b. Return: 0 or -1. */
 int input_emit(struct seam_strbuf *b);

@@ -11,39 +11,46 @@
 /* The file of commands and end codes, which no path can be. */
 static const char no_file[] = "";
 
-static uint64_t hash_row(const char *name, const char *dso, bool kernel)
-{
-	uint64_t h =
-		seam_hash(SEAM_HASH_START + kernel, name, strlen(name) + 1);
+/* What tells one row from another. */
+struct what {
+	const char *name, *dso;
+	bool kernel, inlined;
+};
 
-	return dso ? seam_hash(h, dso, strlen(dso)) : ~h;
+static uint64_t hash_row(const struct what *w)
+{
+	uint64_t h = seam_hash(SEAM_HASH_START + w->kernel + 2 * w->inlined,
+			       w->name, strlen(w->name) + 1);
+
+	return w->dso ? seam_hash(h, w->dso, strlen(w->dso)) : ~h;
 }
 
-static bool is_row(const struct seam_symbol_row *r, const char *name,
-		   const char *dso, bool kernel)
+static bool is_row(const struct seam_symbol_row *r, const struct what *w)
 {
-	if (r->kernel != kernel || strcmp(r->name, name) != 0)
+	if (r->kernel != w->kernel || r->inlined != w->inlined ||
+	    strcmp(r->name, w->name) != 0)
 		return false;
-	return r->dso == dso || (r->dso && dso && !strcmp(r->dso, dso));
+	return r->dso == w->dso ||
+	       (r->dso && w->dso && !strcmp(r->dso, w->dso));
 }
 
 /* Return: the row's number, or -errno. */
-static int64_t row_of(struct seam_profile *p, const char *name, const char *dso,
-		      bool kernel)
+static int64_t row_of(struct seam_profile *p, const struct what *w)
 {
-	uint64_t hash = hash_row(name, dso, kernel);
+	uint64_t hash = hash_row(w);
 	struct seam_symbol_row *r;
 	uint32_t i;
 	int err;
 
 	for (size_t at = 0; seam_index_next(&p->row_index, hash, &at, &i);)
-		if (is_row(&p->rows[i], name, dso, kernel))
+		if (is_row(&p->rows[i], w))
 			return i;
 	if (seam_grow(&p->rows, p->n_rows + 1, &p->cap_rows, sizeof(*r)))
 		return -ENOMEM;
 	r = &p->rows[p->n_rows];
-	*r = (struct seam_symbol_row){.dso = dso, .kernel = kernel};
-	r->name = strdup(name);
+	*r = (struct seam_symbol_row){
+		.dso = w->dso, .kernel = w->kernel, .inlined = w->inlined};
+	r->name = strdup(w->name);
 	if (!r->name)
 		return -ENOMEM;
 	err = seam_index_add(&p->row_index, hash, p->n_rows);
@@ -85,10 +92,11 @@ static int64_t node_of(struct seam_profile *p, uint32_t parent, uint32_t row)
 
 int seam_profile_init(struct seam_profile *p, const char *event)
 {
+	const struct what top = {.name = "", .dso = no_file};
 	int64_t row;
 
 	*p = (struct seam_profile){.event = event};
-	row = row_of(p, "", no_file, false);
+	row = row_of(p, &top);
 	if (row < 0)
 		return (int)row;
 	row = node_of(p, SEAM_NO_NODE, (uint32_t)row);
@@ -112,9 +120,9 @@ struct climb {
 	uint64_t weight;
 };
 
-static int step(struct climb *c, const char *name, const char *dso, bool kernel)
+static int step(struct climb *c, const struct what *what)
 {
-	int64_t row = row_of(c->p, name, dso, kernel), node;
+	int64_t row = row_of(c->p, what), node;
 	struct seam_symbol_row *r;
 
 	if (row < 0)
@@ -132,14 +140,36 @@ static int step(struct climb *c, const char *name, const char *dso, bool kernel)
 	return 0;
 }
 
-static int step_frame(struct climb *c, const struct seam_name *name)
+/* A command or an end code. */
+static int step_mark(struct climb *c, const char *name)
 {
+	const struct what what = {.name = name, .dso = no_file};
+
+	return step(c, &what);
+}
+
+static int step_level(struct climb *c, const struct seam_name *name)
+{
+	struct what what = {name->sym, name->dso, name->kernel, name->inlined};
 	char text[512];
 
-	if (name->sym)
-		return step(c, name->sym, name->dso, name->kernel);
-	seam_name_format(name, text, sizeof(text));
-	return step(c, text, name->dso, name->kernel);
+	if (!what.name) {
+		seam_name_format(name, text, sizeof(text));
+		what.name = text;
+	}
+	return step(c, &what);
+}
+
+static int step_frame(struct climb *c, const struct seam_name *name)
+{
+	int rc = 0;
+
+	for (size_t i = seam_name_levels(name); !rc && i-- > 0;) {
+		struct seam_name one = seam_name_level(name, i);
+
+		rc = step_level(c, &one);
+	}
+	return rc;
 }
 
 int seam_profile_add(struct seam_profile *p, const struct seam_text *t)
@@ -158,10 +188,10 @@ int seam_profile_add(struct seam_profile *p, const struct seam_text *t)
 	p->samples++;
 	p->weight += c.weight;
 	p->nodes[0].total += c.weight;
-	rc = step(&c, s->comm, no_file, false);
+	rc = step_mark(&c, s->comm);
 	if (!rc && missing) {
 		snprintf(end, sizeof(end), "[%s]", missing);
-		rc = step(&c, end, no_file, false);
+		rc = step_mark(&c, end);
 	}
 	while (!rc && n-- > 0)
 		rc = step_frame(&c, &t->names[n]);

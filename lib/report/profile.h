@@ -17,6 +17,7 @@ struct seam_symbol_row {
 	char *name;
 	const char *dso; /* NULL: not known */
 	bool kernel;
+	bool inlined; /* into its caller: a function of its own all the same */
 	uint64_t self, total; /* weight */
 	uint64_t samples; /* with it as the leaf */
 	uint64_t last; /* the last sample that had it */

@@ -45,6 +45,8 @@ static void row_names(struct seam_strbuf *b, const struct seam_symbol_row *row)
 		seam_json_string(b, row->dso);
 	}
 	seam_strbuf_printf(b, ",\"kernel\":%s", row->kernel ? "true" : "false");
+	if (row->inlined)
+		seam_strbuf_puts(b, ",\"inlined\":true");
 }
 
 static void node(struct seam_strbuf *b, const struct seam_profile *p, size_t i)

@@ -91,6 +91,11 @@ static uint32_t only_child(const struct tree *t, uint32_t node)
 	return child;
 }
 
+static const char *mark(const struct seam_symbol_row *row)
+{
+	return row->kernel ? " [k]" : row->inlined ? " (inlined)" : "";
+}
+
 /* One line for a function, and for its calls of itself right below it.
  * Return: the last node that the line stands for. */
 static uint32_t tree_line(struct tree *t, uint32_t node, const char *joint)
@@ -110,8 +115,7 @@ static uint32_t tree_line(struct tree *t, uint32_t node, const char *joint)
 	add_percent(t->b, t->style, total, t->p->weight);
 	add_percent(t->b, t->style, self, t->p->weight);
 	seam_strbuf_add(t->b, t->prefix.s ? t->prefix.s : "", t->prefix.len);
-	seam_strbuf_printf(t->b, "%s%s%s", joint, row->name,
-			   row->kernel ? " [k]" : "");
+	seam_strbuf_printf(t->b, "%s%s%s", joint, row->name, mark(row));
 	if (times > 1)
 		seam_strbuf_printf(t->b, " (%u times)", times);
 	seam_strbuf_puts(t->b, "\n");
@@ -223,9 +227,10 @@ int seam_render_table(struct seam_strbuf *b, const struct seam_profile *p,
 	for (size_t i = 0; i < shown_rows; i++) {
 		add_percent(b, style, v[i]->self, p->weight);
 		add_percent(b, style, v[i]->total, p->weight);
-		seam_strbuf_printf(b, "%9llu  %-*s  %s\n",
+		seam_strbuf_printf(b, "%9llu  %-*s  %s%s\n",
 				   (unsigned long long)v[i]->samples, width,
-				   object(v[i]), v[i]->name);
+				   object(v[i]), v[i]->name,
+				   v[i]->inlined ? " (inlined)" : "");
 	}
 	free(v);
 	return 0;

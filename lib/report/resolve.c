@@ -23,11 +23,13 @@ struct key {
 struct entry {
 	struct key key;
 	struct seam_name name;
+	bool has_source; /* it was looked for */
 };
 
 struct seam_resolver {
 	struct seam_symbolizer *syms;
 	struct seam_kernel_fit fit;
+	struct seam_resolve_opts opts;
 	struct entry *v;
 	size_t n, cap;
 	struct seam_index index; /* of v */
@@ -56,6 +58,8 @@ struct seam_resolver *seam_resolver_free(struct seam_resolver *r)
 	if (!r)
 		return NULL;
 	seam_symbolizer_free(r->syms);
+	for (size_t i = 0; i < r->n; i++)
+		free((void *)r->v[i].name.source);
 	free(r->v);
 	seam_index_fini(&r->index);
 	free(r->files);
@@ -72,6 +76,12 @@ void seam_resolver_kernel(struct seam_resolver *r,
 			  const struct seam_kernel_fit *fit)
 {
 	r->fit = *fit;
+}
+
+void seam_resolver_source(struct seam_resolver *r,
+			  const struct seam_resolve_opts *opts)
+{
+	r->opts = *opts;
 }
 
 /* Return: the symbolizer's handle for the mapping's file. */
@@ -129,30 +139,54 @@ static bool is_trampoline(const struct seam_name *name)
 			     !strcmp(name->sym, "__kernel_rt_sigreturn"));
 }
 
-static int cached(struct seam_resolver *r, struct key key,
-		  struct seam_name *ret)
+/* Return: the entry, or NULL: no memory. */
+static struct entry *cached(struct seam_resolver *r, struct key key)
 {
 	uint64_t hash = seam_hash(SEAM_HASH_START, &key, sizeof(key));
 	struct entry *e;
 	uint32_t i;
-	int err;
 
 	for (size_t at = 0; seam_index_next(&r->index, hash, &at, &i);) {
 		e = &r->v[i];
-		if (!memcmp(&e->key, &key, sizeof(key))) {
-			*ret = e->name;
-			return 0;
-		}
+		if (!memcmp(&e->key, &key, sizeof(key)))
+			return e;
 	}
-	if (seam_grow(&r->v, r->n + 1, &r->cap, sizeof(*r->v)))
-		return -ENOMEM;
-	err = seam_index_add(&r->index, hash, r->n);
-	if (err)
-		return err;
+	if (seam_grow(&r->v, r->n + 1, &r->cap, sizeof(*r->v)) ||
+	    seam_index_add(&r->index, hash, r->n))
+		return NULL;
 	e = &r->v[r->n++];
 	*e = (struct entry){.key = key};
 	look_up(r, &key, &e->name);
-	*ret = e->name;
+	return e;
+}
+
+/* Once for each entry that is shown. The innermost line is also that of a
+ * frame that is shown without what is inlined in it. */
+static int add_source(struct seam_resolver *r, struct entry *e)
+{
+	const struct seam_source_frame *frames;
+	struct seam_source_frame *copy;
+	int n;
+
+	if (e->has_source || (!r->opts.inlined && !r->opts.lines) ||
+	    e->key.file == KERNEL_FILE || e->key.file == NO_FILE)
+		return 0;
+	e->has_source = true;
+	n = seam_symbolize_source(r->syms, e->key.file,
+				  e->key.off - (e->key.exact ? 0 : 1), &frames);
+	if (n <= 0)
+		return n;
+	if (!r->opts.inlined) {
+		e->name.file = frames[0].file;
+		e->name.line = frames[0].line;
+		return 0;
+	}
+	copy = malloc((size_t)n * sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, frames, (size_t)n * sizeof(*copy));
+	e->name.source = copy;
+	e->name.n_source = (size_t)n;
 	return 0;
 }
 
@@ -218,12 +252,35 @@ static bool is_padding(const struct seam_name *name)
 	return name->sym && !strncmp(name->sym, "__pfx_", 6);
 }
 
+/* What is at a frame's address, or just before it. Return: NULL: no memory. */
+static struct entry *choose_entry(struct seam_resolver *r,
+				  const struct seam_frame *f, bool exact,
+				  struct key key, bool *ret_running)
+{
+	struct entry *at, *before;
+	size_t i;
+
+	key.exact = 1;
+	at = cached(r, key);
+	if (!at)
+		return NULL;
+	*ret_running = !f->kernel && is_trampoline(&at->name);
+	if (exact || (*ret_running && !at->name.off))
+		return at;
+	i = (size_t)(at - r->v); /* they move when there is one more */
+	key.exact = 0;
+	before = cached(r, key);
+	if (before && f->kernel && is_padding(&before->name))
+		return &r->v[i];
+	return before;
+}
+
 /* ret_running: the next frame was not called by this one but was running
  * when this one came upon it. */
 static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
 		       bool exact, struct seam_name *ret, bool *ret_running)
 {
-	struct seam_name before;
+	struct entry *e;
 	struct key key;
 	int rc = key_of(r, f, &key);
 
@@ -240,19 +297,11 @@ static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
 		};
 		return 0;
 	}
-	key.exact = 1;
-	rc = cached(r, key, ret);
+	e = choose_entry(r, f, exact, key, ret_running);
+	rc = e ? add_source(r, e) : -ENOMEM;
 	if (rc)
 		return rc;
-	*ret_running = !f->kernel && is_trampoline(ret);
-	if (!exact && (!*ret_running || ret->off)) {
-		key.exact = 0;
-		rc = cached(r, key, &before);
-		if (rc)
-			return rc;
-		if (!f->kernel || !is_padding(&before))
-			*ret = before;
-	}
+	*ret = e->name;
 	if (f->kernel)
 		*ret_running = is_entry(ret);
 	name_dso(f, &key, ret);
@@ -276,6 +325,27 @@ int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 			return rc;
 	}
 	return 0;
+}
+
+size_t seam_name_levels(const struct seam_name *name)
+{
+	return name->n_source ? name->n_source : 1;
+}
+
+struct seam_name seam_name_level(const struct seam_name *name, size_t level)
+{
+	struct seam_name one = *name;
+
+	if (level >= name->n_source)
+		return one;
+	one.source = NULL;
+	one.n_source = 0;
+	one.file = name->source[level].file;
+	one.line = name->source[level].line;
+	one.inlined = name->source[level].inlined;
+	if (one.inlined)
+		one.sym = name->source[level].name ?: "[unknown]";
+	return one;
 }
 
 static const char *base_of(const char *path)

@@ -3,6 +3,8 @@
  * Names for the frames of stitched stacks. A return address is looked up
  * one byte earlier, since a call may be the last instruction of its
  * function; the leaf, and what a signal interrupted, are looked up exactly.
+ * Where there is debugging information, a frame is also the functions that
+ * are inlined at its address, and each has its file and line.
  */
 #ifndef SEAM_LIB_REPORT_RESOLVE_H
 #define SEAM_LIB_REPORT_RESOLVE_H
@@ -19,6 +21,20 @@ struct seam_name {
 	const char *dso; /* the file, "[kernel.kallsyms]", "[module]"; NULL */
 	uint64_t dso_off; /* of ip in the file; kernel, no file: ip */
 	bool kernel;
+	/* Functions at the address, innermost first, this one the last, whose
+	 * name is sym; none: nothing is known but sym. See seam_name_level. */
+	const struct seam_source_frame *source;
+	size_t n_source;
+	/* Of one level. */
+	bool inlined;
+	const char *file; /* NULL: not known */
+	uint32_t line; /* 0: not known */
+};
+
+/* Which of what debugging information tells is looked up. */
+struct seam_resolve_opts {
+	bool inlined; /* frames of inlined functions, and all lines */
+	bool lines; /* without those: where in the code the address is */
 };
 
 int seam_resolver_new(const struct seam_symbol_opts *opts,
@@ -28,10 +44,18 @@ struct seam_resolver *seam_resolver_free(struct seam_resolver *r);
  * stitcher. Return: 0 or -ENOMEM. */
 int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 		 size_t n, struct seam_name *ret);
+/* To be called before names are asked for; nothing is looked up else. */
+void seam_resolver_source(struct seam_resolver *r,
+			  const struct seam_resolve_opts *opts);
 /* No names for the kernel and the vDSO (other), or at shifted addresses. */
 void seam_resolver_kernel(struct seam_resolver *r,
 			  const struct seam_kernel_fit *fit);
 struct seam_symbolizer *seam_resolver_symbolizer(struct seam_resolver *r);
+
+/* How many functions a frame is shown as: 1, and those inlined there. */
+size_t seam_name_levels(const struct seam_name *name);
+/* One of them, from 0, the innermost. Its strings are name's. */
+struct seam_name seam_name_level(const struct seam_name *name, size_t level);
 
 /* A name for people and for folded stacks, which is never empty: the
  * symbol, else [file+0xoff], else [0xip]. snprintf's return. */

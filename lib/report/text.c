@@ -43,17 +43,60 @@ static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 		(int)t->opts.event_width, t->sample->event);
 }
 
-static void perf_frame(struct seam_strbuf *b, uint64_t ip,
-		       const struct seam_name *name)
+/* As perf says it: "??:0" where it is not known. */
+static void perf_srcline(struct seam_strbuf *b, const struct seam_text *t,
+			 const struct seam_name *name)
 {
-	const char *dso = name->dso ? name->dso : "[unknown]";
+	const char *file = name->file, *slash;
 
+	if (name->kernel || !name->dso)
+		return;
+	if (!file)
+		file = "??";
+	slash = t->opts.full_path ? NULL : strrchr(file, '/');
+	seam_strbuf_printf(b, "\n  %s:%u", slash ? slash + 1 : file,
+			   name->line);
+}
+
+static void perf_level(struct seam_strbuf *b, const struct seam_text *t,
+		       uint64_t ip, const struct seam_name *name)
+{
 	seam_strbuf_printf(b, "%16llx ", (unsigned long long)ip);
 	if (name->sym)
-		seam_strbuf_printf(b, "%s+0x%llx (%s)\n", name->sym,
-				   (unsigned long long)name->off, dso);
+		seam_strbuf_printf(b, "%s+0x%llx", name->sym,
+				   (unsigned long long)name->off);
 	else
-		seam_strbuf_printf(b, "[unknown] (%s)\n", dso);
+		seam_strbuf_puts(b, "[unknown]");
+	if (!name->inlined)
+		seam_strbuf_printf(b, " (%s)",
+				   name->dso ? name->dso : "[unknown]");
+	if (t->opts.srcline)
+		perf_srcline(b, t, name);
+	seam_strbuf_puts(b, name->inlined ? " (inlined)\n" : "\n");
+}
+
+static void perf_frame(struct seam_strbuf *b, const struct seam_text *t,
+		       size_t i)
+{
+	const struct seam_name *name = &t->names[i];
+
+	for (size_t j = 0; j < seam_name_levels(name); j++) {
+		struct seam_name one = seam_name_level(name, j);
+
+		if (has_chain(t))
+			seam_strbuf_puts(b, "\t");
+		perf_level(b, t, t->sample->frames[i].ip, &one);
+	}
+}
+
+/* Of a sample without call chain the function alone is shown. */
+static void perf_single(struct seam_strbuf *b, const struct seam_text *t)
+{
+	const struct seam_name *name = &t->names[0];
+	struct seam_name one =
+		seam_name_level(name, seam_name_levels(name) - 1);
+
+	perf_level(b, t, t->sample->frames[0].ip, &one);
 }
 
 void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t)
@@ -64,14 +107,12 @@ void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t)
 	perf_head(b, t);
 	if (!has_chain(t) && n == 1) {
 		seam_strbuf_puts(b, " ");
-		perf_frame(b, t->sample->frames[0].ip, &t->names[0]);
+		perf_single(b, t);
 		return;
 	}
 	seam_strbuf_puts(b, "\n");
-	for (size_t i = 0; i < n; i++) {
-		seam_strbuf_puts(b, "\t");
-		perf_frame(b, t->sample->frames[i].ip, &t->names[i]);
-	}
+	for (size_t i = 0; i < n; i++)
+		perf_frame(b, t, i);
 	if (missing)
 		seam_strbuf_printf(b, "\t%16x [%s] ([seam])\n", 0, missing);
 	seam_strbuf_puts(b, "\n");
@@ -124,24 +165,42 @@ void seam_json_string(struct seam_strbuf *b, const char *s)
 	seam_strbuf_puts(b, "\"");
 }
 
-static void json_frame(struct seam_strbuf *b, const struct seam_frame *f,
+static void json_level(struct seam_strbuf *b, const struct seam_frame *f,
 		       const struct seam_name *name)
 {
 	seam_strbuf_printf(b, "{\"ip\":\"0x%llx\"", (unsigned long long)f->ip);
 	if (name->sym) {
 		seam_strbuf_puts(b, ",\"sym\":");
 		seam_json_string(b, name->sym);
+	}
+	if (name->sym && !name->inlined)
 		seam_strbuf_printf(b, ",\"off\":%llu",
 				   (unsigned long long)name->off);
-	}
 	if (name->dso) {
 		seam_strbuf_puts(b, ",\"dso\":");
 		seam_json_string(b, name->dso);
 	}
-	seam_strbuf_printf(b,
-			   ",\"kernel\":%s,\"inlined\":false,"
-			   "\"reliable\":true}",
-			   f->kernel ? "true" : "false");
+	if (name->file) {
+		seam_strbuf_puts(b, ",\"file\":");
+		seam_json_string(b, name->file);
+	}
+	if (name->file && name->line)
+		seam_strbuf_printf(b, ",\"line\":%u", name->line);
+	seam_strbuf_printf(
+		b, ",\"kernel\":%s,\"inlined\":%s,\"reliable\":true}",
+		f->kernel ? "true" : "false", name->inlined ? "true" : "false");
+}
+
+static void json_frame(struct seam_strbuf *b, const struct seam_frame *f,
+		       const struct seam_name *name)
+{
+	for (size_t i = 0; i < seam_name_levels(name); i++) {
+		struct seam_name one = seam_name_level(name, i);
+
+		if (i)
+			seam_strbuf_puts(b, ",");
+		json_level(b, f, &one);
+	}
 }
 
 static void json_head(struct seam_strbuf *b, const struct seam_text *t)
@@ -195,19 +254,30 @@ static void folded_part(struct seam_strbuf *b, const char *s)
 	}
 }
 
+static void folded_level(struct seam_strbuf *b, const struct seam_name *name)
+{
+	char text[1024];
+
+	seam_strbuf_puts(b, ";");
+	seam_name_format(name, text, sizeof(text));
+	folded_part(b, name->sym ? name->sym : text);
+	if (name->kernel)
+		seam_strbuf_puts(b, "_[k]");
+	if (name->inlined)
+		seam_strbuf_puts(b, "_[i]");
+}
+
 void seam_text_folded(struct seam_strbuf *b, const struct seam_text *t)
 {
 	const char *missing = seam_text_missing(t->sample);
-	char name[1024];
 
 	folded_part(b, t->sample->comm);
 	if (missing)
 		seam_strbuf_printf(b, ";[%s]", missing);
-	for (size_t i = shown(t); i-- > 0;) {
-		seam_strbuf_puts(b, ";");
-		seam_name_format(&t->names[i], name, sizeof(name));
-		folded_part(b, t->names[i].sym ? t->names[i].sym : name);
-		if (t->names[i].kernel)
-			seam_strbuf_puts(b, "_[k]");
-	}
+	for (size_t i = shown(t); i-- > 0;)
+		for (size_t j = seam_name_levels(&t->names[i]); j-- > 0;) {
+			struct seam_name one = seam_name_level(&t->names[i], j);
+
+			folded_level(b, &one);
+		}
 }

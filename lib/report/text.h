@@ -12,8 +12,11 @@
 #include "report/strbuf.h"
 
 struct seam_text_opts {
-	size_t max_stack; /* frames shown, from the leaf */
+	/* Frames shown, from the leaf; inlined ones go with theirs. */
+	size_t max_stack;
 	unsigned event_width; /* longest event name */
+	bool srcline; /* perf: a line with file and line below each frame */
+	bool full_path; /* of the file; else its last part */
 };
 
 struct seam_text {
@@ -25,7 +28,8 @@ struct seam_text {
 
 void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t);
 void seam_text_json(struct seam_strbuf *b, const struct seam_text *t);
-/* Without the count: "comm;_start;main;f;do_syscall_64_[k]". */
+/* Without the count: "comm;_start;main;f;do_syscall_64_[k]"; inlined
+ * functions end in "_[i]". */
 void seam_text_folded(struct seam_strbuf *b, const struct seam_text *t);
 
 /* A string in quotes; bytes that are no UTF-8 become U+FFFD. */

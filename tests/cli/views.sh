@@ -15,6 +15,8 @@ bad_usage() {
 		fails 2 'named with -i' "$seam" script perf.data &&
 		fails 2 'is not a format' "$seam" script --format xml &&
 		fails 2 'max-stack' "$seam" script --max-stack 0 &&
+		fails 2 'are no fields' "$seam" script -F ip &&
+		fails 2 "'-F'" "$seam" script -F &&
 		fails 2 'percent-limit' "$seam" report --percent-limit x
 }
 

@@ -69,7 +69,8 @@ def record(args, folder, exe, extra, arguments):
     else:
         command = [args.seam, "record", "-o", data, "-F", str(args.freq),
                    "-e", "cpu-clock"] + extra
-        script = [args.seam, "script", "-i", data, "--format", "json"]
+        script = [args.seam, "script", "-i", data, "--format", "json",
+                  "--no-inline"]
     log = os.path.join(folder, "log")
     with open(log, "w") as err:
         status = subprocess.run(command + ["--", exe] + arguments, stderr=err,

@@ -107,10 +107,11 @@ class Recording:
         self.summary = summary
 
     def samples(self, *options):
-        """Every sample as `seam script` gives it. Raises if it fails."""
+        """Every sample as `seam script` gives it, without inlined functions
+        if the options do not say else. Raises if it fails."""
         done = subprocess.run(
             [self.bench.seam, "script", "-i", self.data, "--format", "json",
-             *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+             "--no-inline", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             encoding="utf-8", errors="replace", env=self.bench.env)
         self.complaint = done.stderr
         if done.returncode:

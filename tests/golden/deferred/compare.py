@@ -75,7 +75,7 @@ def compare(name, perf, seam, problems):
 
 def check(seam_exe, folder, name, problems):
     data = os.path.join(folder, name + ".data")
-    run = subprocess.run([seam_exe, "script", "-i", data], check=True,
+    run = subprocess.run([seam_exe, "script", "--no-inline", "-i", data], check=True,
                          capture_output=True, text=True)
     with gzip.open(os.path.join(folder, name + ".script.gz"), "rt") as f:
         perf = sorted(parse(f.read()), key=order)
