@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Description: every overflow of a counter comes as a signal, at the very
+ * instruction where that can be told, with the exact count: of page faults, of
+ * writes that a hardware breakpoint sees, of a clock that mostly finds the
+ * kernel at work. The rights and the errors of opening one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "seam/overflow.h"
+
+#define SIGNUM (SIGRTMIN + 3)
+#define EVENTS 2000 /* more than a ring has room for */
+#define PAGE 4096
+
+static struct seam_overflow *overflow;
+static volatile sig_atomic_t signals, other, not_exact;
+static volatile uint64_t events, every; /* that the test made so far */
+static volatile long written;
+static volatile int told; /* the thread that had the signal */
+
+static void on_overflow(int signum, siginfo_t *info, void *ucontext)
+{
+	uint64_t count = 0;
+
+	(void)signum;
+	(void)ucontext;
+	told = (int)syscall(SYS_gettid);
+	if (!seam_overflow_is(overflow, info)) {
+		other++;
+		return;
+	}
+	signals++;
+	/* It came before the next one could. */
+	if (seam_overflow_count(overflow, &count) ||
+	    (every && (count != events + 1 || count % every)))
+		not_exact++;
+}
+
+/* More signals than may wait come as this. */
+static void on_sigio(int signum)
+{
+	(void)signum;
+	other++;
+}
+
+static int setup(void **state)
+{
+	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
+
+	(void)state;
+	action.sa_sigaction = on_overflow;
+	signals = other = not_exact = 0;
+	every = 0;
+	return sigaction(SIGNUM, &action, NULL) ||
+	       signal(SIGIO, on_sigio) == SIG_ERR;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	overflow = seam_overflow_close(overflow);
+	return 0;
+}
+
+static struct seam_overflow_opts faults(uint32_t flags)
+{
+	return (struct seam_overflow_opts){
+		.sz = sizeof(struct seam_overflow_opts),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.signum = SIGNUM,
+		.flags = flags,
+	};
+}
+
+static void open_it(const struct seam_overflow_opts *opts)
+{
+	struct seam_errinfo err = {0};
+	int ret = seam_overflow_open(opts, &overflow, &err);
+
+	if (ret)
+		print_message("# %s\n", err.reason);
+	assert_int_equal(ret, 0);
+}
+
+static uint64_t count_now(void)
+{
+	uint64_t count = 0;
+
+	assert_int_equal(seam_overflow_count(overflow, &count), 0);
+	return count;
+}
+
+/* Memory each of whose pages is a fault when it is written to. */
+static char *fresh_pages(size_t n)
+{
+	char *at = mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(madvise(at, n * PAGE, MADV_NOHUGEPAGE), 0);
+	return at;
+}
+
+/* Nothing but the faults of these pages, from user code. */
+static void touch(char *at, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		((volatile char *)at)[i * PAGE] = 1;
+		events++;
+	}
+}
+
+/* What the handler touches is no event of the test. */
+static void warm(void)
+{
+	char *pages = fresh_pages(2);
+
+	assert_int_equal(seam_overflow_arm(overflow, 1), 0);
+	touch(pages, 2);
+	assert_int_equal(seam_overflow_disarm(overflow), 0);
+	assert_true(signals >= 2);
+	munmap(pages, 2 * PAGE);
+	signals = other = 0;
+	events = 0;
+}
+
+static void fault_by_fault(uint64_t period)
+{
+	struct seam_overflow_opts opts = faults(0);
+	char *pages = fresh_pages(EVENTS);
+
+	open_it(&opts);
+	warm();
+	every = period;
+	assert_int_equal(seam_overflow_arm(overflow, period), 0);
+	touch(pages, EVENTS);
+	assert_int_equal(seam_overflow_disarm(overflow), 0);
+	assert_int_equal(count_now(), EVENTS);
+	assert_int_equal(signals, EVENTS / period);
+	assert_int_equal(other, 0);
+	assert_int_equal(not_exact, 0);
+	munmap(pages, EVENTS * PAGE);
+}
+
+static void each_fault(void **state)
+{
+	(void)state;
+	fault_by_fault(1);
+}
+
+static void each_seventh_fault(void **state)
+{
+	(void)state;
+	fault_by_fault(7);
+}
+
+/* From 0 again, with another period, whatever was left of the last. */
+static void armed_again(void **state)
+{
+	struct seam_overflow_opts opts = faults(0);
+	char *pages = fresh_pages(64);
+
+	(void)state;
+	open_it(&opts);
+	warm();
+	assert_int_equal(seam_overflow_arm(overflow, 10), 0);
+	touch(pages, 9);
+	assert_int_equal(signals, 0);
+	assert_int_equal(seam_overflow_arm(overflow, 10), 0);
+	touch(pages + 9 * PAGE, 9);
+	assert_int_equal(signals, 0);
+	assert_int_equal(count_now(), 9);
+	touch(pages + 18 * PAGE, 1);
+	assert_int_equal(signals, 1);
+	assert_int_equal(seam_overflow_arm(overflow, 3), 0);
+	touch(pages + 19 * PAGE, 4);
+	assert_int_equal(signals, 2);
+	assert_int_equal(seam_overflow_disarm(overflow), 0);
+	touch(pages + 23 * PAGE, 20);
+	assert_int_equal(signals, 2);
+	assert_int_equal(count_now(), 4);
+	munmap(pages, 64 * PAGE);
+}
+
+static void each_write(void **state)
+{
+	struct seam_overflow_opts opts = {
+		.sz = sizeof(opts),
+		.type = PERF_TYPE_BREAKPOINT,
+		.bp_type = HW_BREAKPOINT_W,
+		.config1 = (uintptr_t)&written,
+		.config2 = sizeof(written),
+		.signum = SIGNUM,
+	};
+	struct seam_errinfo err;
+	int ret = seam_overflow_open(&opts, &overflow, &err);
+
+	(void)state;
+	if (ret == -ENOENT || ret == -ENODEV || ret == -EOPNOTSUPP) {
+		print_message("# no hardware breakpoints: %s\n", err.reason);
+		skip();
+	}
+	assert_int_equal(ret, 0);
+	events = 0;
+	every = 1;
+	assert_int_equal(seam_overflow_arm(overflow, 1), 0);
+	for (long i = 0; i < EVENTS; i++) {
+		written = i;
+		events++;
+	}
+	assert_int_equal(seam_overflow_disarm(overflow), 0);
+	assert_int_equal(count_now(), EVENTS);
+	assert_int_equal(signals, EVENTS);
+	assert_int_equal(not_exact, 0);
+}
+
+struct seen {
+	uint64_t n, last, in_order, user, same_ip, first_ip;
+};
+
+static void on_sample(void *ctx, const struct seam_overflow_sample *sample)
+{
+	struct seen *seen = ctx;
+
+	if (!seen->n)
+		seen->first_ip = sample->ip;
+	seen->n++;
+	seen->in_order += sample->count > seen->last;
+	seen->last = sample->count;
+	seen->user += sample->ip && sample->ip >> 47 == 0 &&
+		      sample->sp >> 47 == 0 &&
+		      sample->tid == (uint32_t)syscall(SYS_gettid);
+	seen->same_ip += sample->ip == seen->first_ip;
+}
+
+/* No sample without room; all signals nevertheless. */
+static void ring_full(void **state)
+{
+	struct seam_overflow_opts opts = faults(SEAM_OVERFLOW_SAMPLES);
+	char *pages = fresh_pages(EVENTS + 1);
+	struct seen seen = {0};
+	uint64_t lost = 0;
+	long n;
+
+	(void)state;
+	open_it(&opts);
+	warm();
+	seam_overflow_read(overflow, on_sample, &seen, NULL);
+	seen = (struct seen){0};
+	every = 1;
+	assert_int_equal(seam_overflow_arm(overflow, 1), 0);
+	touch(pages, EVENTS);
+	n = seam_overflow_read(overflow, on_sample, &seen, NULL);
+	assert_true(n > 100 && n < EVENTS);
+	assert_int_equal(seen.n, n);
+	assert_int_equal(seen.in_order, n);
+	assert_int_equal(seen.user, n);
+	assert_int_equal(seen.last, n);
+	/* The kernel tells of the loss when there is room again. */
+	touch(pages + EVENTS * (size_t)PAGE, 1);
+	assert_int_equal(seam_overflow_disarm(overflow), 0);
+	n += seam_overflow_read(overflow, on_sample, &seen, &lost);
+	assert_int_equal((uint64_t)n + lost, count_now());
+	assert_int_equal(signals, EVENTS + 1);
+	assert_int_equal(not_exact, 0);
+	munmap(pages, (EVENTS + 1) * PAGE);
+}
+
+/*
+ * A clock finds the thread in the kernel nearly always: the overflows come,
+ * and where user code is, not the kernel's address.
+ */
+static void in_the_kernel(void **state)
+{
+	struct seam_overflow_opts opts = {
+		.sz = sizeof(opts),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.signum = SIGNUM,
+		.flags = SEAM_OVERFLOW_KERNEL | SEAM_OVERFLOW_SAMPLES,
+	};
+	static char buffer[1 << 20];
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	struct seen seen = {0};
+	uint64_t lost = 0;
+
+	(void)state;
+	assert_true(zero >= 0);
+	open_it(&opts);
+	assert_int_equal(seam_overflow_arm(overflow, 500000), 0);
+	while (signals < 200)
+		assert_true(read(zero, buffer, sizeof(buffer)) > 0);
+	assert_int_equal(seam_overflow_disarm(overflow), 0);
+	seam_overflow_read(overflow, on_sample, &seen, &lost);
+	assert_int_equal(lost, 0);
+	assert_int_equal(seen.n, signals);
+	assert_int_equal(seen.user, seen.n);
+	assert_int_equal(seen.in_order, seen.n);
+	print_message("# %d of %d overflows behind one system call\n",
+		      (int)seen.same_ip, (int)seen.n);
+	assert_true(seen.same_ip > seen.n / 2);
+	close(zero);
+}
+
+/* The counted thread, and who is told. */
+static volatile int counted_tid, go, done;
+
+static void *counted(void *arg)
+{
+	counted_tid = (int)syscall(SYS_gettid);
+	while (!go)
+		;
+	touch(arg, 10);
+	done = 1;
+	while (go == 1) /* its end has faults of its own */
+		;
+	return NULL;
+}
+
+static void another_is_told(void **state)
+{
+	struct seam_overflow_opts opts = faults(0);
+	char *pages = fresh_pages(10);
+	pthread_t thread;
+	struct pollfd fd;
+
+	(void)state;
+	counted_tid = go = done = 0;
+	events = 0;
+	assert_int_equal(pthread_create(&thread, NULL, counted, pages), 0);
+	while (!counted_tid)
+		;
+	opts.tid = counted_tid;
+	opts.notify_tid = (int)syscall(SYS_gettid);
+	open_it(&opts);
+	assert_int_equal(seam_overflow_arm(overflow, 10), 0);
+	told = 0;
+	go = 1;
+	while (!done)
+		;
+	assert_int_equal(count_now(), 10);
+	assert_int_equal(seam_overflow_disarm(overflow), 0);
+	go = 2;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(signals, 1);
+	assert_int_equal(told, opts.notify_tid);
+	/* A thread that is gone is told of too. */
+	fd = (struct pollfd){.fd = seam_overflow_fd(overflow)};
+	assert_int_equal(poll(&fd, 1, -1), 1);
+	assert_true(fd.revents & POLLHUP);
+	munmap(pages, 10 * PAGE);
+}
+
+static void refused(const struct seam_overflow_opts *opts, int want)
+{
+	struct seam_errinfo err = {0};
+
+	assert_int_equal(seam_overflow_open(opts, &overflow, &err), want);
+	assert_null(overflow);
+	assert_true(err.reason[0]);
+}
+
+static void bad_input(void **state)
+{
+	struct seam_overflow_opts opts = faults(0);
+
+	(void)state;
+	opts.sz--;
+	refused(&opts, -EINVAL);
+	opts = faults(1 << 7);
+	refused(&opts, -EINVAL);
+	opts = faults(0);
+	opts.tid = -1;
+	refused(&opts, -EINVAL);
+	opts = faults(0);
+	opts.tid = 0x3fffffff; /* above any pid_max */
+	refused(&opts, -ESRCH);
+	opts = faults(0);
+	opts.signum = 4000;
+	refused(&opts, -EINVAL);
+	opts = faults(0);
+	opts.type = 0x7ffffff0;
+	refused(&opts, -ENOENT);
+	opts = faults(0);
+	open_it(&opts);
+	assert_int_equal(seam_overflow_arm(overflow, 0), -EINVAL);
+	assert_int_equal(seam_overflow_arm(overflow, 1ULL << 63), -EINVAL);
+	assert_int_equal(seam_overflow_read(overflow, on_sample, NULL, NULL),
+			 -EINVAL);
+	assert_null(seam_overflow_close(NULL));
+}
+
+/* Skid: a PMU notices late, when the thread may be in the kernel. */
+static void with_skid(void **state)
+{
+	struct seam_overflow_opts opts = {
+		.sz = sizeof(opts),
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+		.signum = SIGNUM,
+	};
+	struct seam_errinfo err;
+	int ret = seam_overflow_open(&opts, &overflow, &err);
+
+	(void)state;
+	if (ret) {
+		print_message("# no PMU: %s\n", err.reason);
+		skip();
+	}
+	assert_int_equal(seam_overflow_arm(overflow, 10000), 0);
+	for (int i = 0; i < 100000; i++)
+		syscall(SYS_getppid);
+	assert_int_equal(seam_overflow_disarm(overflow), 0);
+	assert_int_equal(signals, count_now() / 10000);
+	assert_int_equal(other, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_fault),      TEST(each_seventh_fault),
+		TEST(armed_again),     TEST(each_write),
+		TEST(ring_full),       TEST(in_the_kernel),
+		TEST(another_is_told), TEST(bad_input),
+		TEST(with_skid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
