@@ -109,7 +109,7 @@ int seam_tables_add_file(struct seam_tables *tables, uint64_t start,
 /*
  * All code that a process has mapped now: of its files, which are opened
  * through the process, and of the vDSO. What cannot be opened has no rules.
- * Return: how many stretches, or -errno.
+ * Return: how many stretches, or -errno, when some may have been added.
  */
 int seam_tables_add_process(struct seam_tables *tables, pid_t pid,
 			    struct seam_errinfo *reterr);

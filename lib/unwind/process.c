@@ -125,8 +125,12 @@ static int add_lines(struct seam_tables *t, pid_t pid, FILE *maps)
 		r = add_line(t, pid, &l);
 		n += !r;
 	}
+	if (r == -ENOMEM)
+		n = r;
+	else if (!feof(maps))
+		n = ferror(maps) ? -EIO : -ENOMEM;
 	free(text);
-	return r == -ENOMEM ? r : n;
+	return n;
 }
 
 int seam_tables_add_process(struct seam_tables *t, pid_t pid,

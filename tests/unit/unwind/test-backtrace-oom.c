@@ -18,37 +18,7 @@
 #include <stdlib.h>
 
 #include "seam/backtrace.h"
-#include "tests/unit/oom.h"
-
-/* The linker puts these between the library and the C library. */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t num, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t num, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t num, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_reallocarray(void *p, size_t num, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t num, size_t size)
-{
-	return may_allocate() ? __real_calloc(num, size) : NULL;
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return may_allocate() ? __real_realloc(p, size) : NULL;
-}
-
-void *__wrap_reallocarray(void *p, size_t num, size_t size)
-{
-	return may_allocate() ? __real_reallocarray(p, num, size) : NULL;
-}
+#include "tests/unit/oom-wrap.h"
 
 /* Tries with one allocation more each time. Return: how often it failed. */
 static long try_until(int (*fn)(void), int done, int end_before)
