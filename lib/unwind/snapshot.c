@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 
 #include "base/grow.h"
+#include "unwind/backtrace-full.h"
 
 /*
  * Readers are counted in stripes, so that threads do not share a line. A
@@ -16,9 +17,11 @@
  * empty after the pointer was replaced holds nobody who has the old one.
  */
 #define STRIPES 64
-static struct {
+#define PROCESSES 8 /* one forked by the other while readers were counted */
+static struct stripe {
 	_Alignas(64) unsigned int readers;
-} stripes[STRIPES];
+} all_stripes[PROCESSES][STRIPES];
+static struct stripe *stripes = all_stripes[0];
 
 static struct seam_snapshot *current;
 
@@ -35,6 +38,34 @@ static void lock_all(void)
 static void unlock_all(void)
 {
 	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t busy_stripes(void)
+{
+	uint64_t busy = 0;
+
+	for (unsigned int i = 0; i < STRIPES; i++)
+		if (__atomic_load_n(&stripes[i].readers, __ATOMIC_SEQ_CST))
+			busy |= 1ULL << i;
+	return busy;
+}
+
+/*
+ * In a child after fork. Readers that are counted were other threads, and are
+ * no more; or it was this one, where a handler forks, and it goes on with any
+ * snapshot that there is. So all of these stay, and counting begins anew.
+ */
+static void forked(void)
+{
+	if (busy_stripes() && stripes != all_stripes[PROCESSES - 1]) {
+		stripes += STRIPES;
+		for (struct seam_snapshot *s = retired; s; s = s->next)
+			s->is_kept = true;
+		if (current)
+			current->is_kept = true;
+	}
+	seam_backtrace_full_forked();
+	unlock_all();
 }
 
 struct seam_reading seam_snapshot_read(void)
@@ -73,14 +104,11 @@ static struct seam_snapshot *snapshot_free(struct seam_snapshot *s)
 /* Frees those that nobody can be reading any more. */
 static void free_retired(void)
 {
-	uint64_t busy = 0;
+	const uint64_t busy = busy_stripes();
 
-	for (unsigned int i = 0; i < STRIPES; i++)
-		if (__atomic_load_n(&stripes[i].readers, __ATOMIC_SEQ_CST))
-			busy |= 1ULL << i;
 	for (struct seam_snapshot **at = &retired; *at;) {
 		(*at)->busy &= busy;
-		if ((*at)->busy)
+		if ((*at)->busy || (*at)->is_kept)
 			at = &(*at)->next;
 		else
 			*at = snapshot_free(*at);
@@ -248,17 +276,22 @@ static int refresh(void)
 
 int seam_snapshot_refresh(bool wait)
 {
-	int r;
+	int r, cancel_state;
 
-	if (wait)
+	/* Files are opened; a thread that ends there would keep the lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (wait) {
 		pthread_mutex_lock(&lock);
-	else if (pthread_mutex_trylock(&lock))
+	} else if (pthread_mutex_trylock(&lock)) {
+		pthread_setcancelstate(cancel_state, NULL);
 		return -EBUSY;
+	}
 	/* A child must not begin with a lock that nobody in it holds. */
 	if (!at_fork)
-		at_fork = !pthread_atfork(lock_all, unlock_all, unlock_all);
+		at_fork = !pthread_atfork(lock_all, unlock_all, forked);
 	r = refresh();
 	free_retired();
 	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel_state, NULL);
 	return r;
 }

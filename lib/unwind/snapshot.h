@@ -32,6 +32,7 @@ struct seam_snapshot {
 	struct seam_nodes nodes;
 	struct seam_snapshot *next; /* retired before this one */
 	uint64_t busy; /* retired: stripes that may still read it */
+	bool is_kept; /* for good: it may be read by who is not counted */
 	unsigned long long adds, subs; /* as dl_iterate_phdr counts */
 	struct seam_object **objects;
 	size_t n_objects, max_objects;
