@@ -101,7 +101,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 1 << 18);
-	__type(key, uint32_t);
+	__type(key, uint64_t); /* its task_struct's address */
 	__type(value, struct seam_element);
 } elements SEC(".maps");
 

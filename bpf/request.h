@@ -50,26 +50,26 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 }
 
 static __always_inline struct seam_element *
-seam_entry_env_element(struct seam_entry_task *t, uint32_t tid)
+seam_entry_env_element(struct seam_entry_task *t, uint64_t self)
 {
-	return bpf_map_lookup_elem(&elements, &tid);
+	return bpf_map_lookup_elem(&elements, &self);
 }
 
 static __always_inline int
-seam_entry_env_element_make(struct seam_entry_task *t, uint32_t tid)
+seam_entry_env_element_make(struct seam_entry_task *t, uint64_t self)
 {
 	uint32_t zero = 0;
 	struct no_element *fresh = bpf_map_lookup_elem(&fresh_elements, &zero);
 
 	if (!fresh)
 		return -1;
-	return bpf_map_update_elem(&elements, &tid, fresh, BPF_NOEXIST);
+	return bpf_map_update_elem(&elements, &self, fresh, BPF_NOEXIST);
 }
 
 static __always_inline void
-seam_entry_env_element_drop(struct seam_entry_task *t, uint32_t tid)
+seam_entry_env_element_drop(struct seam_entry_task *t, uint64_t self)
 {
-	bpf_map_delete_elem(&elements, &tid);
+	bpf_map_delete_elem(&elements, &self);
 }
 
 static __always_inline struct seam_entry *

@@ -374,7 +374,7 @@ int BPF_PROG(seam_free, struct task_struct *task)
 	uint32_t tid = task->pid;
 	uint64_t *start;
 
-	seam_entry_free(&t, tid, task->start_boottime);
+	seam_entry_free(&t, (uint64_t)task, tid);
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return 0;
 	start = bpf_map_lookup_elem(&watched, &tid);
@@ -443,13 +443,11 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 	struct task_state *state;
 	struct seam_element *el;
 	uint32_t zero = 0;
-	uint64_t cookie;
-	uint32_t tid;
+	uint64_t cookie, self = (uint64_t)task;
 
 	if (!task || !has_user(task))
 		return 0;
-	tid = task->pid;
-	el = bpf_map_lookup_elem(&elements, &tid);
+	el = bpf_map_lookup_elem(&elements, &self);
 	if (!el)
 		return 0;
 	cookie = seam_entry_asleep(&el->state.entry, task->start_boottime);

@@ -20,14 +20,13 @@ enum seam_entry_flags {
 /* All 0: of no task yet. */
 struct seam_entry {
 	uint64_t start; /* start_boottime of the task it belongs to */
-	uint64_t self; /* its task_struct: an exec by a thread that is not the
-			* leader takes over the leader's tid and start */
+	uint64_t self; /* its task_struct, which it is under */
 	uint64_t cookie; /* of the open entry; 0: none */
 	uint64_t closed; /* the last cookie whose stack was written */
 	uint32_t depth; /* frames that the deepest of its requests wants */
 	uint32_t closed_depth; /* the same of closed */
 	uint32_t flags; /* enum seam_entry_flags */
-	uint32_t tid; /* that the element is under */
+	uint32_t tid; /* that the entry's stack comes under */
 };
 
 /* A thread, not its process's first, in an exec: in the middle of it the
@@ -35,7 +34,7 @@ struct seam_entry {
  * process's execs wait for each other. */
 struct seam_moving {
 	uint64_t self; /* its task_struct */
-	uint32_t tid; /* that it had, and has its element under */
+	uint32_t tid; /* that it had */
 	uint32_t pad;
 };
 
@@ -49,23 +48,27 @@ struct seam_entry_task {
 	struct seam_entry_env *env;
 };
 
-/* One task's, kept by tid: a seam_entry, the task work, and what else is the
- * includer's own. */
+/*
+ * One task's: a seam_entry, the task work, and what else is the includer's
+ * own. Kept by task_struct, which no other task has before this one is freed.
+ * By tid, the next to have it would have to throw a dead task's element away:
+ * whoever interrupts that makes a new one, which would be thrown away too.
+ */
 struct seam_element;
 
 #ifndef SEAM_ENTRY_HOOK
 #define SEAM_ENTRY_HOOK SEAM_INLINE
 #endif
 
-/* The element under a tid, or NULL. */
+/* A task's element, or NULL. */
 SEAM_ENTRY_HOOK struct seam_element *
-seam_entry_env_element(struct seam_entry_task *t, uint32_t tid);
+seam_entry_env_element(struct seam_entry_task *t, uint64_t self);
 /* Makes one that is all 0, unless there is one. Return: 0 if this made it. */
 SEAM_ENTRY_HOOK int seam_entry_env_element_make(struct seam_entry_task *t,
-						uint32_t tid);
+						uint64_t self);
 /* It is found no more, nor is its work done. Others may still look at it. */
 SEAM_ENTRY_HOOK void seam_entry_env_element_drop(struct seam_entry_task *t,
-						 uint32_t tid);
+						 uint64_t self);
 SEAM_ENTRY_HOOK struct seam_entry *
 seam_entry_env_entry(struct seam_element *el);
 

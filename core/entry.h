@@ -82,53 +82,37 @@ SEAM_INLINE struct seam_element *seam_entry_own(struct seam_entry_task *t,
 	return el;
 }
 
-/*
- * The element that holds the stack which the current task left before it had
- * this tid: the thread before its exec, or the first one before its exit,
- * whose last steps are done under the thread's tid.
- */
-SEAM_INLINE struct seam_element *seam_entry_moved(struct seam_entry_task *t)
+/* Whether the element is the current task's. If not, it is a dead one's that
+ * was at the same address, and whose end was not seen. */
+SEAM_INLINE bool seam_entry_is_own(struct seam_entry_task *t,
+				   const struct seam_entry *e)
 {
-	uint32_t tid = t->dead ? t->tgid : seam_entry_tid_before(t);
-	struct seam_element *el = tid ? seam_entry_env_element(t, tid) : NULL;
-	const struct seam_entry *e;
-
-	if (!el)
-		return NULL;
-	e = seam_entry_env_entry(el);
-	return SEAM_ENTRY_GET(e->self) == t->self &&
-			       (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
-		       ? el
-		       : NULL;
+	/* An exec may have given it another's start. */
+	return SEAM_ENTRY_GET(e->start) == t->start || seam_entry_tid_before(t);
 }
 
-/* The element of the current task, made or made new where it has none of its
- * own. NULL: there is no room, or it is dead and another has its tid. */
+/* The element of the current task, made where it has none. NULL: there is no
+ * room, or it is dead. */
 SEAM_INLINE struct seam_element *seam_entry_element(struct seam_entry_task *t)
 {
-	struct seam_element *el = seam_entry_env_element(t, t->tid), *moved;
-	const struct seam_entry *e;
+	struct seam_element *el = seam_entry_env_element(t, t->self);
+	struct seam_entry *e;
 	int err;
 
 	if (el) {
 		e = seam_entry_env_entry(el);
-		if (SEAM_ENTRY_GET(e->start) == t->start &&
-		    SEAM_ENTRY_GET(e->self) == t->self)
-			return el;
 		/* We interrupt the making of this very task's element. */
 		if (!SEAM_ENTRY_GET(e->start))
 			return seam_entry_own(t, el);
-	}
-	moved = seam_entry_moved(t);
-	if (moved || t->dead)
-		return moved;
-	if (el) {
-		/* A dead task's, met under its reused tid. */
+		if (seam_entry_is_own(t, e))
+			return el;
 		seam_entry_env_count(t, SEAM_COUNT_STALE);
-		seam_entry_env_element_drop(t, t->tid);
+		seam_entry_env_element_drop(t, t->self);
 	}
-	err = seam_entry_env_element_make(t, t->tid);
-	el = seam_entry_env_element(t, t->tid);
+	if (t->dead)
+		return NULL;
+	err = seam_entry_env_element_make(t, t->self);
+	el = seam_entry_env_element(t, t->self);
 	if (!el) {
 		seam_entry_env_count(t, SEAM_COUNT_NO_ELEMENT);
 		return NULL;
@@ -163,6 +147,9 @@ SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 	uint64_t cookie = seam_entry_cookie(t), had;
 
 	*ret_first = false;
+	/* Its stack comes under the tid that the task has now. */
+	if (!SEAM_ENTRY_GET(e->cookie))
+		SEAM_ENTRY_SET(e->tid, t->tid);
 	seam_entry_deepen(t, e);
 	had = SEAM_ENTRY_SWAP(e->cookie, 0, cookie);
 	if (had)
@@ -245,8 +232,9 @@ SEAM_INLINE uint64_t seam_entry_ask(struct seam_entry_task *t,
 	bool first;
 
 	if (in_user && (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)) {
-		/* User code runs: the exec whose stack was taken is over. */
-		SEAM_ENTRY_SET(e->closed, SEAM_ENTRY_GET(e->cookie));
+		/* User code runs: the exec whose stack was taken is over, and
+		 * nothing more is of its program. */
+		SEAM_ENTRY_SET(e->closed, 0);
 		seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN);
 		seam_entry_forget(e);
 	}
@@ -275,23 +263,9 @@ SEAM_INLINE void seam_entry_request(struct seam_entry_task *t, bool in_user,
 		return;
 	}
 	ret->cookie = seam_entry_ask(t, el, in_user, &ret->end);
+	ret->stack_tid = SEAM_ENTRY_GET(e->tid);
 	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
 		ret->flags = SEAM_SAMPLE_TAIL;
-}
-
-/* The exec is over: what lies under the tid before it serves no more. */
-SEAM_INLINE void seam_entry_moving_end(struct seam_entry_task *t, uint32_t tgid,
-				       uint32_t tid, uint64_t self)
-{
-	struct seam_element *el = seam_entry_env_element(t, tid);
-	const struct seam_entry *e;
-
-	seam_entry_env_moving_drop(t, tgid);
-	if (!el)
-		return;
-	e = seam_entry_env_entry(el);
-	if (SEAM_ENTRY_GET(e->self) == self)
-		seam_entry_env_element_drop(t, tid);
 }
 
 /* Runs in the task, on its way to user space; may sleep. */
@@ -309,14 +283,17 @@ SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 	if (flags & SEAM_ENTRY_TAKEN) {
 		seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
 		seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN);
+		cookie = 0; /* it is of the program before: none joins it */
 	} else if (cookie) {
 		seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
 		seam_entry_env_unwind(t, el, cookie);
 	}
 	seam_entry_close(e, cookie);
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
-	if (tid != t->tid)
-		seam_entry_moving_end(t, t->tgid, tid, e->self);
+	if (tid != t->tid) {
+		SEAM_ENTRY_SET(e->start, t->start);
+		seam_entry_env_moving_drop(t, t->tgid);
+	}
 }
 
 /* Takes the stack now: at exec and exit, while the memory is still there.
@@ -367,20 +344,14 @@ SEAM_INLINE void seam_entry_exit(struct seam_entry_task *t)
 }
 
 /* A task is freed, in whatever task we are. */
-SEAM_INLINE void seam_entry_free(struct seam_entry_task *t, uint32_t tid,
-				 uint64_t start)
+SEAM_INLINE void seam_entry_free(struct seam_entry_task *t, uint64_t self,
+				 uint32_t tid)
 {
-	struct seam_element *el = seam_entry_env_element(t, tid);
 	struct seam_moving moving;
-	const struct seam_entry *e;
 
-	if (el) {
-		e = seam_entry_env_entry(el);
-		if (SEAM_ENTRY_GET(e->start) == start)
-			seam_entry_env_element_drop(t, tid);
-	}
+	seam_entry_env_element_drop(t, self);
 	if (seam_entry_env_moving(t, tid, &moving)) /* died in it */
-		seam_entry_moving_end(t, tid, moving.tid, moving.self);
+		seam_entry_env_moving_drop(t, tid);
 }
 
 /* The cookie of an entry that a task asleep may be in, to be asked from
