@@ -6,12 +6,9 @@
 #include "bpf/unwind.h"
 #include "core/entry.h"
 
-/* Enough unread data to wake the reader early; else it comes by itself. */
-#define RING_WAKE (1 << 20)
-
 static __always_inline uint64_t ring_flags(void *map)
 {
-	return bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) >= RING_WAKE
+	return bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) >= seam_ring_wake
 		       ? BPF_RB_FORCE_WAKEUP
 		       : BPF_RB_NO_WAKEUP;
 }

@@ -34,6 +34,9 @@ const volatile uint32_t seam_stack_copy = 65536;
 /* The high part of our events' BPF cookies; the low is the event's number. */
 const volatile uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
 const volatile uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS];
+/* Enough unread data in a ring to wake the reader early; else it comes by
+ * itself. */
+const volatile uint64_t seam_ring_wake = 1 << 20;
 /* From a CPU's timers to its pointer to the interrupted registers; 0: not
  * known. Both are per CPU, of which BPF gets addresses only where the kernel
  * lists its data in kallsyms. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "capture/event-name.h"
 
@@ -47,6 +48,9 @@ static const char usage_text[] =
 	"table\n"
 	"                        yet, at most 65536 (65536)\n"
 	"      --table-memory B  for tables in the kernel; K, M, G (512M)\n"
+	"  -m, --mmap-pages N    pages of each buffer between kernel and seam, "
+	"a\n"
+	"                        power of two; or a size in B, K, M, G\n"
 	"      --duration S      seconds to record\n"
 	"      --engine E        auto or deferred\n"
 	"  -z, --compress LEVEL  zstd level, 0 to 19; 0: none (1)\n"
@@ -60,7 +64,7 @@ static int bad(const char *option, const char *value, const char *want)
 	return 2;
 }
 
-/* A number with K, M or G behind it where units says so. */
+/* A number with B, K, M or G behind it where units says so. */
 static int parse_number(const char *s, bool units, uint64_t *ret)
 {
 	unsigned long long v;
@@ -72,11 +76,12 @@ static int parse_number(const char *s, bool units, uint64_t *ret)
 	if (end == s || errno || *s == '-')
 		return -EINVAL;
 	if (units && *end) {
-		const char *unit = strchr("kKmMgG", *end);
+		static const char all[] = "bBkKmMgG";
+		const char *unit = strchr(all, *end);
 
 		if (!unit)
 			return -EINVAL;
-		shift = 10 * (unsigned)((unit - "kKmMgG") / 2 + 1);
+		shift = 10 * (unsigned)((unit - all) / 2);
 		end++;
 	}
 	if (*end || v > UINT64_MAX >> shift)
@@ -122,6 +127,7 @@ static const struct option long_options[] = {
 	{"tid", required_argument, NULL, 't'},
 	{"all", no_argument, NULL, 'a'},
 	{"output", required_argument, NULL, 'o'},
+	{"mmap-pages", required_argument, NULL, 'm'},
 	{"max-stack", required_argument, NULL, OPT_MAX_STACK},
 	{"stack-copy", required_argument, NULL, OPT_STACK_COPY},
 	{"table-memory", required_argument, NULL, OPT_TABLE_MEMORY},
@@ -237,6 +243,28 @@ static int on_engine(const char *value)
 	return -1;
 }
 
+/*
+ * As perf has it: a number of pages, which is a power of two; or a size with
+ * its unit, taken up to the next such number of pages.
+ */
+static int on_pages(struct record_options *o, const char *value)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), v = 0, pages = 1;
+	int err = parse_number(value, true, &v);
+	bool is_size = !err && strpbrk(value, "bBkKmMgG");
+
+	if (is_size)
+		v = v / page + (v % page != 0);
+	while (pages < v && pages < SEAM_SESSION_MAX_PAGES)
+		pages *= 2;
+	if (err || !v || v > pages || (!is_size && v != pages))
+		return bad("-m", value,
+			   "want a power of two of pages, as 512, or a size "
+			   "with its unit, as 2M; at most 65536 pages");
+	o->buffer_pages = (uint32_t)pages;
+	return -1;
+}
+
 static int on_option(struct record_options *o, int c)
 {
 	switch (c) {
@@ -256,6 +284,8 @@ static int on_option(struct record_options *o, int c)
 		return -1;
 	case OPT_DURATION:
 		return on_duration(o, optarg);
+	case 'm':
+		return on_pages(o, optarg);
 	case OPT_ENGINE:
 		return on_engine(optarg);
 	case OPT_JSON:
@@ -317,8 +347,9 @@ int record_options_parse(struct record_options *o, int argc, char **argv)
 		.argc = argc,
 	};
 	optind = 1;
-	while (status < 0 && (c = getopt_long(argc, argv, "+e:F:c:p:t:ao:gz:qh",
-					      long_options, NULL)) != -1)
+	while (status < 0 &&
+	       (c = getopt_long(argc, argv, "+e:F:c:p:t:ao:gm:z:qh",
+				long_options, NULL)) != -1)
 		status = on_option(o, c);
 	if (status < 0)
 		status = complete(o, argc, argv);

@@ -19,6 +19,7 @@ struct record_options {
 	size_t n_ids;
 	const char *output, *json_summary;
 	uint32_t max_stack, stack_copy;
+	uint32_t buffer_pages; /* 0: the library's choice */
 	uint64_t table_memory;
 	double duration_s;
 	int zstd_level;

@@ -44,10 +44,15 @@ enum seam_tasks {
 	SEAM_TASKS_THREADS, /* ids are tids; what they start is followed */
 };
 
+#define SEAM_SESSION_MAX_PAGES (1U << 16)
+
 struct seam_session_opts {
 	size_t sz; /* sizeof(struct seam_session_opts) */
 	uint64_t table_memory; /* bytes for tables in the kernel */
 	uint32_t stack_copy; /* bytes, at most 65536 */
+	/* Of each buffer that the kernel fills, and the session empties: a
+	 * power of two, at most SEAM_SESSION_MAX_PAGES; 0: seam's choice. */
+	uint32_t buffer_pages;
 	const char *cache_dir; /* NULL: the user's; see seam-record(1) */
 };
 

@@ -81,11 +81,31 @@ static int open_object(struct seam_kernel *k, bool impl)
 	return bpf_object__open_skeleton(s, NULL);
 }
 
+/* The reader is woken when a quarter of a small ring is full. */
+static int size_rings(struct seam_kernel *k, uint32_t pages)
+{
+	uint64_t size = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t *wake = (uint64_t *)&k->skel->rodata->seam_ring_wake;
+	int err;
+
+	if (!pages)
+		return 0;
+	if (*wake > size / 4)
+		*wake = size / 4;
+	err = bpf_map__set_max_entries(k->skel->maps.ring, (uint32_t)size);
+	return err ? err
+		   : bpf_map__set_max_entries(k->skel->maps.copies,
+					      (uint32_t)size);
+}
+
 static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 {
 	struct seam_bpf *skel = k->skel;
 	bool tracepoints = false;
+	int err = size_rings(k, opts->buffer_pages);
 
+	if (err)
+		return err;
 	skel->rodata->seam_watch_mode = opts->watch;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
 	skel->rodata->seam_max_stack = 0;

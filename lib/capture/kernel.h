@@ -18,6 +18,7 @@ struct seam_kernel;
 struct seam_kernel_opts {
 	enum seam_watch watch;
 	uint32_t stack_copy; /* bytes, at most SEAM_MAX_COPY */
+	uint32_t buffer_pages; /* of each ring; 0: as the object has it */
 	/* Of each event; a depth is at most SEAM_MAX_FRAMES. */
 	struct seam_event_ask asks[SEAM_MAX_EVENTS];
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS];

@@ -219,7 +219,7 @@ static void gather_buffers(struct seam_probe_facts *f)
 
 	if (f->clock_rc)
 		return;
-	f->buffers_rc = seam_sideband_open(&sb, &err);
+	f->buffers_rc = seam_sideband_open(0, &sb, &err);
 	if (!f->buffers_rc)
 		seam_sideband_close(sb);
 	snprintf(f->buffers_reason, sizeof(f->buffers_reason), "%s",

@@ -28,6 +28,12 @@ int seam_session_open(const struct seam_session_opts *opts,
 				 "bad session options: a stack copy has at "
 				 "most %d bytes",
 				 SEAM_MAX_COPY);
+	if (opts->buffer_pages & (opts->buffer_pages - 1) ||
+	    opts->buffer_pages > SEAM_SESSION_MAX_PAGES)
+		return seam_fail(reterr, -EINVAL,
+				 "bad session options: a buffer's pages are a "
+				 "power of two, at most %u",
+				 SEAM_SESSION_MAX_PAGES);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
@@ -72,7 +78,7 @@ static int open_events(struct seam_session *s, struct seam_errinfo *reterr)
 			return err;
 		s->n_events++;
 	}
-	return seam_sideband_open(&s->sideband, reterr);
+	return seam_sideband_open(s->opts.buffer_pages, &s->sideband, reterr);
 }
 
 static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
@@ -85,6 +91,7 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	struct seam_kernel_opts opts = {
 		.watch = watch[s->client.tasks],
 		.stack_copy = s->opts.stack_copy,
+		.buffer_pages = s->opts.buffer_pages,
 	};
 	int err;
 

@@ -13,7 +13,7 @@
 #include "core/uapi.h"
 #include "perfdata/writer.h"
 
-#define RING_PAGES 128 /* a power of two */
+#define RING_PAGES 128 /* if nobody says otherwise; a power of two */
 
 struct seam_sideband {
 	struct seam_event event;
@@ -71,7 +71,8 @@ static int open_ring(struct seam_sideband *sb, int cpu,
 	if (ring == MAP_FAILED && errno == EPERM)
 		return seam_fail(reterr, -EPERM,
 				 "no more memory may be locked for perf "
-				 "buffers: end other recordings, or raise "
+				 "buffers: end other recordings, take smaller "
+				 "ones (record -m), or raise "
 				 "kernel.perf_event_mlock_kb or ulimit -l");
 	if (ring == MAP_FAILED)
 		return seam_fail(reterr, -errno,
@@ -81,7 +82,8 @@ static int open_ring(struct seam_sideband *sb, int cpu,
 	return 0;
 }
 
-int seam_sideband_open(struct seam_sideband **ret, struct seam_errinfo *reterr)
+int seam_sideband_open(uint32_t pages, struct seam_sideband **ret,
+		       struct seam_errinfo *reterr)
 {
 	struct seam_sideband *sb = calloc(1, sizeof(*sb));
 	int *cpus = NULL, n = seam_online_cpus(&cpus), err;
@@ -91,7 +93,8 @@ int seam_sideband_open(struct seam_sideband **ret, struct seam_errinfo *reterr)
 		free(cpus);
 		return n < 0 ? n : -ENOMEM;
 	}
-	sb->ring_size = RING_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+	sb->ring_size =
+		(pages ? pages : RING_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 	sb->event.name = strdup("dummy:u");
 	set_attr(&sb->event.attr);
 	sb->event.fds = calloc((size_t)n, sizeof(int));

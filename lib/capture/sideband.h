@@ -22,7 +22,9 @@ struct seam_side_record {
 	const struct perf_event_header *header;
 };
 
-int seam_sideband_open(struct seam_sideband **ret, struct seam_errinfo *reterr);
+/* pages: of each CPU's buffer, a power of two; 0: the usual. */
+int seam_sideband_open(uint32_t pages, struct seam_sideband **ret,
+		       struct seam_errinfo *reterr);
 struct seam_sideband *seam_sideband_close(struct seam_sideband *sb);
 int seam_sideband_enable(struct seam_sideband *sb);
 /* The event's attr and ids, for the recording's header. */

@@ -210,6 +210,32 @@ static void test_missing(void **state)
 	end(&t);
 }
 
+/* A stack and the next request are dropped; then those, and that the thread
+ * ended and another got its tid. By tid and order both would be joined. */
+static void test_dropped(void **state)
+{
+	const struct seam_stitch_stats *st;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_sample(t.w, 5, 100, 0x1001);
+	put_stack(t.w, 5, 210, 0x2001, 0xa000, SEAM_OUTERMOST, 0);
+	put_sample(t.w, 5, 300, 0x3001);
+	/* the new thread 5 */
+	put_stack(t.w, 5, 420, 0x4001, 0xb000, SEAM_OUTERMOST, 0);
+	put_sample(t.w, 5, 500, 0x5001);
+	put_stack(t.w, 5, 510, 0x5001, 0xc000, SEAM_OUTERMOST, 0);
+	stitch(&t);
+	expect(&t, 5, SEAM_HALF_MISSING, 0, SEAM_LOST);
+	expect(&t, 5, SEAM_HALF_MISSING, 0, SEAM_LOST);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xc000, SEAM_OUTERMOST);
+	st = finish(&t);
+	assert_int_equal(st->wanted, 3);
+	assert_int_equal(st->end[SEAM_LOST], 2);
+	end(&t);
+}
+
 /* In user mode the sample itself knows one address. */
 static void test_missing_user(void **state)
 {
@@ -416,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_equal_cookies),
 		cmocka_unit_test(test_other_tid),
 		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_missing_user),
 		cmocka_unit_test(test_exec),
 		cmocka_unit_test(test_exec_whole),

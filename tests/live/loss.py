@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: buffers of one page at 20 kHz lose most of what is recorded,
+and yet the counts add up exactly, and no sample carries the stack of another
+entry than its own.
+
+The program's stacks spell which call they are of (spelling.py). It is there
+when the recording begins, so that what it has mapped is not lost as well.
+"""
+
+import collections
+import json
+import subprocess
+import sys
+
+import livetest
+import spelling
+
+def add_up(bench, name, recording, samples):
+    summary = recording.summary
+    lost, ends = summary["lost"], {
+        code: n for code, n in summary["end"].items() if n}
+    bench.note("%s: %d samples, %s; lost %s" % (
+        name, len(samples), ends, {k: n for k, n in lost.items() if n}))
+    bench.test(name + ": every event is a sample, seam's own, or lost",
+               summary["watched"] == summary["samples"] + summary["own"] +
+               lost["samples"] and len(samples) == summary["samples"],
+               "%(watched)d events, %(samples)d samples, %(own)d own" %
+               summary + ", %d lost" % lost["samples"])
+    bench.test(name + ": wanted is the sum of the end codes",
+               summary["wanted"] == sum(ends.values()) ==
+               summary["samples"], summary)
+    # The file knows of a task that ended only if that was not lost as well.
+    ends = {"lost" if code == "pending" else code: n + (
+        ends.get("pending", 0) if code == "lost" else 0)
+        for code, n in ends.items() if code != "pending" or
+        "lost" not in ends}
+    found = dict(collections.Counter(
+        "lost" if s["end"] == "pending" else s["end"] for s in samples))
+    bench.test(name + ": each end code as often in the file", found == ends,
+               "file %s, summary %s" % (found, ends))
+    report = json.loads(subprocess.run(
+        [bench.seam, "report", "-i", recording.data, "--json"],
+        stdout=subprocess.PIPE, check=True, env=bench.env).stdout)
+    bench.test(name + ": the file says how many samples are lost",
+               report["lost_samples"] == lost["samples"],
+               "%s and %s" % (report["lost_samples"], lost["samples"]))
+    cookies = {s["cookie"] for s in samples if s["end"] == "lost"}
+    dropped = lost["stacks"] + lost["copies"] + lost["scratch"]
+    bench.test(name + ": no stack is lost that was not counted",
+               len(cookies) <= dropped, "%d entries without a stack, %d "
+               "dropped" % (len(cookies), dropped))
+
+
+def spell(bench, name, *options):
+    log = bench.path(name + ".log")
+    program = bench.start([bench.path("spell"), log, "1", "wait"],
+                          stdin=subprocess.PIPE)
+    recorder = bench.recorder(
+        *options, "-e", "cpu-clock", "-F", "20000", "-e",
+        "raw_syscalls:sys_enter", "-p", str(program.pid)).ready()
+    program.stdin.close()
+    program.wait()
+    recording = recorder.wait()
+    if not bench.test(name + ": recorded", recording.status == 0 and
+                      recording.summary, recording.log):
+        return None
+    samples = recording.samples()
+    add_up(bench, name, recording, samples)
+    spelling.hold(bench, name, samples, log)
+    return recording.summary
+
+
+def loss(bench):
+    spelling.build(bench, "spell", 3, 40)
+    one = spell(bench, "one page", "-m", "1")
+    bench.test("one page: samples and stacks are lost", one and
+               one["lost"]["samples"] > 100 and one["lost"]["stacks"] > 100
+               and one["end"]["lost"] > 100, one)
+    many = spell(bench, "4,096 pages", "-m", "16M")
+    bench.test("4,096 pages: a hundredth of that is lost, or less",
+               many and many["lost"]["samples"] <=
+               one["lost"]["samples"] / 100, many)
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(loss))
