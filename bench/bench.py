@@ -64,30 +64,36 @@ def stack_rows(machine, rounds):
 
     # The frames of libc that each sees besides the program's own.
     ours, theirs = (round(work(20)[1]) - 20 for work in (seam, walk))
-    slope = 0
     for caches in ("warm", "cold"):
         options = ["cold"] if caches == "cold" else []
-        points = []
         for frames in FRAMES:
             mine, peers = interleave(
                 rounds, lambda: seam(frames - ours, *options),
                 lambda: walk(frames - theirs, *options))
-            points.append((median([n for _, n in peers]),
-                           median([ns for ns, _ in peers])))
             yield Row("whole user stack, %d frames, %s caches" % (
                 frames, caches), "ns", [ns for ns, _ in mine],
                 [ns for ns, _ in peers], "frame-pointer walk",
                 "<= 1" if frames == 40 else "")
-        slope = fit(points)[1]  # of the cold, which come last
+    slope = frame_price(machine, rounds)
     for name in LOADS:
         yield from stack_rows_of_load(machine, rounds, name, slope)
+
+
+def frame_price(machine, rounds):
+    """What a walk pays for a frame of a real program's size, cold: ns."""
+    walks = interleave(rounds, *(
+        lambda frames=frames: per_walk(machine.fp_walk(
+            [machine.tool("depth-fp-large"), SECONDS, str(frames), "cold"]))
+        for frames in FRAMES))
+    return fit([(median([n for _, n in w]), median([ns for ns, _ in w]))
+                for w in walks])[1]
 
 
 def stack_rows_of_load(machine, rounds, name, slope):
     """Beside the walk in the very same program. That ends after a frame or
     two, as the program has no frame pointers, but has then paid for all
     that a walk finds cold there; the frames it lacks are added at the price
-    of one in cold caches."""
+    of one of their size in cold caches."""
     command = machine.load(name)
     if not command:
         return

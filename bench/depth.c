@@ -12,7 +12,9 @@
 #define KEEP __attribute__((noinline, noclone))
 #define STAY() __asm__ volatile("" : : : "memory")
 
-#define LOCALS 64 /* bytes of a frame */
+#ifndef LOCALS
+#define LOCALS 64 /* bytes; the frame has 32 more */
+#endif
 #define LARGE (32UL << 20)
 
 static volatile unsigned long sink;
