@@ -219,6 +219,18 @@ static __attribute__((noinline)) int full(const struct seam_full_start *start,
 	return go_on(&w, buffer, n, size, ret_end);
 }
 
+/* Else all would be done anew to end there again, in each stack of a program
+ * whose first frame has no CFI. */
+static bool has_cfi(const struct seam_full_start *start)
+{
+	const struct seam_snapshot *s = start->snapshot;
+	const struct seam_code *code =
+		seam_code_at(s->codes, s->n_codes, start->pc);
+
+	return code && code->cfi &&
+	       seam_cfi_range_find(code->cfi, start->pc - code->bias);
+}
+
 int seam_backtrace_full(const struct seam_full_start *start, void **buffer,
 			int n, int size, int *ret_end)
 {
@@ -226,6 +238,8 @@ int seam_backtrace_full(const struct seam_full_start *start, void **buffer,
 	uint64_t before;
 	struct desk *desk;
 
+	if (!has_cfi(start))
+		return n;
 	set_mask(&all, &before);
 	desk = desk_take();
 	if (desk) {

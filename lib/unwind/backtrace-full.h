@@ -15,6 +15,7 @@ struct seam_full_start {
 	uint64_t context; /* ucontext of the interrupted leaf; 0: none */
 	/* Without context: a caller of the function that asks. */
 	uint64_t ip, sp;
+	uint64_t pc; /* of the frame that was not stepped */
 };
 
 /*

@@ -274,6 +274,7 @@ static int backtrace_from(struct seam_cursor *c, const void *context,
 				.context = (uintptr_t)context,
 				.ip = start.ip,
 				.sp = start.sp,
+				.pc = seam_cursor_pc(c),
 			},
 			buffer, n, size, ret_end);
 	seam_snapshot_done(&reading);

@@ -19,7 +19,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "seam/backtrace.h"
 #include "theirs.h"
@@ -242,6 +244,81 @@ static void in_threads(void **state)
 	}
 }
 
+/* Calls fn, and has no CFI. */
+void by_nothing(void (*fn)(void));
+__asm__(".type by_nothing, @function\n"
+	"by_nothing:\n"
+	"	sub $8, %rsp\n"
+	"	call *%rdi\n"
+	"	add $8, %rsp\n"
+	"	ret\n"
+	".size by_nothing, . - by_nothing\n");
+
+/* What is found up to there stays. */
+static void no_cfi(void **state)
+{
+	(void)state;
+	by_nothing(take);
+	assert_int_equal(end, SEAM_END_NO_RULE);
+	assert_int_equal(num_ours, 2);
+	at_bottom = take;
+	depth = 4;
+	by_nothing(down);
+	assert_int_equal(end, SEAM_END_NO_RULE);
+	assert_int_equal(num_ours, 11);
+	for (int i = 1; i < num_ours; i++)
+		assert_ptr_equal(ours[i], theirs[i]);
+}
+
+static volatile sig_atomic_t num_small, end_small;
+
+static void on_small_stack(int sig, siginfo_t *info, void *ucontext)
+{
+	void *v[64];
+	int e;
+
+	(void)sig;
+	(void)info;
+	num_small = seam_backtrace_ex(v, 64, ucontext, 0, &e);
+	end_small = e;
+}
+
+static void raise_usr2(void)
+{
+	raise(SIGUSR2);
+	takes++;
+}
+
+/* The stack that the C library has handlers have is enough; below it is nothing
+ * that could be written. */
+static void small_stack(void **state)
+{
+	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+	size_t page = 4096, size;
+	stack_t small = {.ss_size = (size_t)sysconf(_SC_SIGSTKSZ)};
+	char *room;
+
+	(void)state;
+	size = (small.ss_size + 2 * page - 1) & -page;
+	room = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(room, MAP_FAILED);
+	assert_int_equal(mprotect(room, page, PROT_NONE), 0);
+	small.ss_sp = room + size - small.ss_size;
+	assert_true((char *)small.ss_sp >= room + page);
+	assert_int_equal(sigaltstack(&small, NULL), 0);
+	action.sa_sigaction = on_small_stack;
+	assert_int_equal(sigaction(SIGUSR2, &action, NULL), 0);
+	at_bottom = raise_usr2;
+	depth = 9;
+	down();
+	assert_int_equal(end_small, SEAM_END_OUTERMOST);
+	assert_true(num_small > 20);
+	small.ss_flags = SS_DISABLE;
+	sigaltstack(&small, NULL);
+	munmap(room, size);
+}
+
 static int set_up(void **state)
 {
 	struct sigaction action = {.sa_flags = SA_SIGINFO};
@@ -255,9 +332,10 @@ static int set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each),	      cmocka_unit_test(deep),
-		cmocka_unit_test(sizes),      cmocka_unit_test(lazy_binding),
-		cmocka_unit_test(in_threads),
+		cmocka_unit_test(each),	       cmocka_unit_test(deep),
+		cmocka_unit_test(sizes),       cmocka_unit_test(lazy_binding),
+		cmocka_unit_test(in_threads),  cmocka_unit_test(no_cfi),
+		cmocka_unit_test(small_stack),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
