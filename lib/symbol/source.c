@@ -139,18 +139,13 @@ static uint32_t item_at(struct seam_source *s, const struct seam_spans *spans,
 	return at == SEAM_NO_SPAN ? at : spans->v[at].item;
 }
 
-static struct seam_source_frame *add_frame(struct seam_source *s, int *n)
+static struct seam_source_frame frame_at(struct seam_source_unit *u,
+					 const struct seam_source_row *place)
 {
-	struct seam_source_frame *f = &s->frames[*n];
+	const char *file = seam_source_path(&u->lines, place->file);
 
-	if (*n >= SEAM_SOURCE_DEPTH - 1) {
-		seam_source_say(s, "its functions are inlined more than 255 "
-				   "levels deep");
-		return NULL;
-	}
-	++*n;
-	*f = (struct seam_source_frame){0};
-	return f;
+	return (struct seam_source_frame){.file = file,
+					  .line = file ? place->line : 0};
 }
 
 /* The inlined ones; place becomes where the function itself was. */
@@ -162,14 +157,15 @@ static void add_inlined(struct seam_source *s, struct seam_source_unit *u,
 
 	/* A parent has a lower number than what is in it. */
 	for (; i != SEAM_NO_SPAN; i = f->v[i].parent) {
-		struct seam_source_frame *frame = add_frame(s, n);
-
-		if (!frame)
+		if (*n >= SEAM_SOURCE_DEPTH - 1) {
+			seam_source_say(s, "its functions are inlined more "
+					   "than 255 levels deep");
 			return;
-		frame->inlined = true;
-		frame->name = seam_source_name(s, f->v[i].die);
-		frame->file = seam_source_path(&u->lines, place->file);
-		frame->line = place->line;
+		}
+		s->frames[*n] = frame_at(u, place);
+		s->frames[*n].inlined = true;
+		s->frames[*n].name = seam_source_name(s, f->v[i].die);
+		++*n;
 		place->file = f->v[i].call_file;
 		place->line = f->v[i].call_line;
 	}
@@ -196,7 +192,6 @@ static int find_in(struct seam_source *s, struct seam_source_unit *u,
 	struct seam_source_row place = {0};
 	const struct seam_source_row *row;
 	struct seam_source_function *f;
-	struct seam_source_frame *frame;
 	int rc = seam_source_read_lines(s, u);
 
 	if (!rc)
@@ -208,11 +203,7 @@ static int find_in(struct seam_source *s, struct seam_source_unit *u,
 		place = *row;
 	if (f)
 		add_inlined(s, u, f, svma, &place, n);
-	frame = add_frame(s, n);
-	if (frame) {
-		frame->file = seam_source_path(&u->lines, place.file);
-		frame->line = frame->file ? place.line : 0;
-	}
+	s->frames[(*n)++] = frame_at(u, &place);
 	return 0;
 }
 

@@ -111,8 +111,9 @@ class Recording:
         if the options do not say else. Raises if it fails."""
         done = subprocess.run(
             [self.bench.seam, "script", "-i", self.data, "--format", "json",
-             "--no-inline", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            encoding="utf-8", errors="replace", env=self.bench.env)
+             "--no-inline", *options], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+            env=self.bench.env)
         self.complaint = done.stderr
         if done.returncode:
             raise RuntimeError("seam script: status %d: %s" % (
