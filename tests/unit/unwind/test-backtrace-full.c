@@ -3,8 +3,9 @@
  * Description: stacks through frames whose CFA hangs on a register that those
  * below have pushed, or on an expression that no rule has: lazy binding, a
  * frame that was realigned by rbx, CFAs by r12 and by arithmetic. From a call,
- * from a handler and from what a handler is given they are what glibc's
- * backtrace finds; and so they are in steps of seam_unwind.
+ * from a handler, also at any instruction of these, and from what a handler is
+ * given they are what glibc's backtrace finds; and so they are in steps of
+ * seam_unwind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -96,12 +98,13 @@ static void each(void **state)
 
 static volatile int depth;
 static void (*at_bottom)(void);
+static size_t num_throughs = THROUGHS;
 
 static __attribute__((noinline)) void down(void)
 {
 	CLOBBER;
 	if (depth-- > 0)
-		throughs[(size_t)depth % THROUGHS](down);
+		throughs[(size_t)depth % num_throughs](down);
 	else
 		at_bottom();
 	takes++;
@@ -193,6 +196,59 @@ static void lazy_binding(void **state)
 	assert_true(in_linker >= 2); /* _dl_fixup, _dl_runtime_resolve */
 	check_same(8);
 	check_context();
+}
+
+#define SIGNALS 2000
+static volatile sig_atomic_t signals_left, num_wrong, num_full;
+
+/* Whatever was interrupted: what is behind its address in the stack from here
+ * is its stack. */
+static void on_timer(int sig, siginfo_t *info, void *ucontext)
+{
+	const ucontext_t *uc = ucontext;
+	void *v[MAX], *all[MAX];
+	int e, skip = 0, n, m;
+
+	(void)sig;
+	(void)info;
+	if (signals_left <= 0)
+		return;
+	n = seam_backtrace_ex(v, MAX, ucontext, 0, &e);
+	m = backtrace(all, MAX);
+	while (skip < m && all[skip] != (void *)uc->uc_mcontext.gregs[REG_RIP])
+		skip++;
+	num_wrong += e != SEAM_END_OUTERMOST || n != m - skip ||
+		     memcmp(v, all + skip, sizeof(*v) * (size_t)n) != 0;
+	num_full += n > 24;
+	signals_left--;
+}
+
+static void nothing(void)
+{
+	takes++;
+}
+
+static void at_any_instruction(void **state)
+{
+	const struct itimerval never = {0}, often = {{0, 211}, {0, 211}};
+	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
+
+	(void)state;
+	action.sa_sigaction = on_timer;
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	signals_left = SIGNALS;
+	setitimer(ITIMER_REAL, &often, NULL);
+	at_bottom = nothing;
+	/* Not by_drap, the last: behind its `pop %rbp` GCC's CFI has the
+	 * caller's rbp in *(rbp), and libgcc reads where that leads. */
+	num_throughs = THROUGHS - 1;
+	while (signals_left > 0) {
+		depth = 30;
+		down();
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	assert_int_equal(num_wrong, 0);
+	assert_true(num_full > 0);
 }
 
 #define THREADS 4
@@ -332,10 +388,14 @@ static int set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each),	       cmocka_unit_test(deep),
-		cmocka_unit_test(sizes),       cmocka_unit_test(lazy_binding),
-		cmocka_unit_test(in_threads),  cmocka_unit_test(no_cfi),
+		cmocka_unit_test(each),
+		cmocka_unit_test(deep),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(lazy_binding),
+		cmocka_unit_test(in_threads),
+		cmocka_unit_test(no_cfi),
 		cmocka_unit_test(small_stack),
+		cmocka_unit_test(at_any_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
