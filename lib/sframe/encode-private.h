@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Inside the builder: encode.c takes functions in, encode-finish.c makes a
+ * section of them. */
+#ifndef SEAM_LIB_SFRAME_ENCODE_PRIVATE_H
+#define SEAM_LIB_SFRAME_ENCODE_PRIVATE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/sframe-format.h"
+#include "sframe/encode-row.h"
+#include "sframe/encode.h"
+#include "sframe/forms.h"
+
+struct seam_sframe_entry {
+	uint64_t start;
+	uint32_t size;
+	uint32_t fre_off; /* of the rows; in V3 of the attributes before them */
+	uint32_t num_rows;
+	uint8_t info, rep_size;
+};
+
+struct seam_sframe_entry_row {
+	uint32_t off;
+	uint32_t form; /* number in forms */
+};
+
+struct seam_sframe_builder {
+	struct seam_sframe_target target;
+	const char *reason;
+	bool in_func;
+	struct seam_sframe_builder_func func;
+	struct seam_sframe_entry_row *rows; /* of the current function */
+	size_t num_rows, cap_rows;
+	struct seam_sframe_forms forms;
+	struct seam_sframe_entry *entries;
+	size_t num_entries, cap_entries;
+	uint8_t *fres;
+	size_t fres_len, cap_fres;
+};
+
+/* Return: -EINVAL. reason: a static string. */
+static inline int seam_sframe_refuse(struct seam_sframe_builder *b,
+				     const char *reason)
+{
+	b->reason = reason;
+	return -EINVAL;
+}
+
+static inline uint8_t *
+seam_sframe_builder_put(const struct seam_sframe_builder *b, uint8_t *p,
+			uint64_t value, size_t size)
+{
+	uint8_t bytes[8];
+
+	seam_sframe_put(&b->target, bytes, value, size);
+	memcpy(p, bytes, size);
+	return p + size;
+}
+
+/* In V3 some of what the index has in V2 is in front of the rows. */
+static inline size_t seam_sframe_attr_size(const struct seam_sframe_builder *b)
+{
+	return b->target.version == SEAM_SFRAME_V3 ? SEAM_SFRAME_ATTR_SIZE : 0;
+}
+
+#endif
