@@ -148,50 +148,72 @@ static void digest_each_bad(void *ctx, uint64_t start, uint64_t end,
 	((struct digest *)ctx)->bad++;
 }
 
-static int digest_begin(void *ctx, uint64_t start, uint64_t end)
-{
-	struct digest *d = ctx;
+/* seam_cfi_take, whose states are kept as rows are. */
+struct taken {
+	struct digest digest;
+	struct seam_cfi_row states[ROOM]; /* one takes a byte at least */
+	uint32_t num_states;
+};
 
-	check(start < end);
-	if (d->func)
-		digest_end(d);
+static int take_state(void *ctx, const struct seam_cfi_row *state,
+		      uint32_t *ret_number)
+{
+	struct taken *t = ctx;
+
+	check(t->num_states < ROOM);
+	t->states[t->num_states] = *state;
+	*ret_number = t->num_states++;
 	return 0;
 }
 
-static int digest_take(void *ctx, const struct seam_cfi_row *row)
+static void take_forget(void *ctx)
 {
-	digest_row(ctx, row);
-	return 0;
+	((struct taken *)ctx)->num_states = 0;
 }
 
-static void digest_take_bad(void *ctx, bool begun, uint64_t start, uint64_t end,
-			    const struct seam_errinfo *why)
+static int take_func(void *ctx, const struct seam_cfi_func *func)
 {
-	struct digest *d = ctx;
+	struct taken *t = ctx;
 
-	(void)start;
-	(void)end;
-	(void)why;
-	d->bad++;
-	if (begun) {
-		d->func = 0;
-		d->last = 0;
+	check(func->start < func->end && func->num_rows &&
+	      func->rows->start == func->start);
+	for (size_t i = 0; i < func->num_rows; i++) {
+		struct seam_cfi_row row;
+
+		check(func->rows[i].what < t->num_states);
+		check(!i || func->rows[i].start > func->rows[i - 1].start);
+		row = t->states[func->rows[i].what];
+		check(row.signal == func->signal && row.key_b == func->key_b);
+		row.start = func->rows[i].start;
+		row.func_start = func->start;
+		digest_row(&t->digest, &row);
 	}
+	check(func->rows[func->num_rows - 1].start < func->end);
+	digest_end(&t->digest);
+	return 0;
+}
+
+static void take_bad(void *ctx, uint64_t start, uint64_t end,
+		     const struct seam_errinfo *why)
+{
+	digest_each_bad(&((struct taken *)ctx)->digest, start, end, why);
 }
 
 static void both_ways(struct seam_cfi *cfi)
 {
-	struct digest each = {.arch = seam_cfi_arch(cfi)}, take = each;
-	const struct seam_cfi_taker taker = {.begin = digest_begin,
-					     .row = digest_take,
-					     .bad = digest_take_bad,
-					     .ctx = &take};
+	static struct taken taken;
+	struct digest each = {.arch = seam_cfi_arch(cfi)};
+	const struct seam_cfi_taker taker = {.state = take_state,
+					     .forget = take_forget,
+					     .func = take_func,
+					     .bad = take_bad,
+					     .ctx = &taken};
 
+	taken.digest = each;
+	taken.num_states = 0;
 	seam_cfi_each(cfi, digest_each, digest_each_bad, &each);
 	seam_cfi_take(cfi, &taker);
-	if (take.func)
-		digest_end(&take);
-	check(each.all == take.all && each.bad == take.bad);
+	check(each.all == taken.digest.all && each.bad == taken.digest.bad);
 }
 
 static int find_map(void *vmap, uint64_t avma, struct seam_mapping *ret)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/span.h"
 #include "elf/elf.h"
 #include "seam/error.h"
 
@@ -143,20 +144,34 @@ int seam_cfi_each(struct seam_cfi *cfi,
 		  void *ctx);
 
 /*
- * The same for who wants no more than CFA, SP, FP and RA, some times faster:
- * other registers' rules are not set, neighbours that differ in them only
- * are one row, and each FDE is run once. So it may turn out to be malformed
- * when some of its rows were handed out: bad then takes them back.
+ * The same for who wants no more than CFA, SP, FP and RA, ten times faster.
+ * Of these a file says few different things in its many rows. So each is
+ * handed out once, as a state, gets a number, and rows have that number.
  */
+struct seam_cfi_func {
+	uint64_t start, end;
+	bool signal, key_b; /* as in its rows */
+	const struct seam_span *rows; /* the first one begins at start */
+	size_t num_rows; /* at least one */
+};
+
 struct seam_cfi_taker {
-	/* Before a function's rows. fn's results as in seam_cfi_each. */
-	int (*begin)(void *ctx, uint64_t func_start, uint64_t func_end);
-	int (*row)(void *ctx, const struct seam_cfi_row *row);
-	/* begun: since the last begin; else func_end may be 0. */
-	void (*bad)(void *ctx, bool begun, uint64_t func_start,
-		    uint64_t func_end, const struct seam_errinfo *why);
+	/*
+	 * All that a row has, but addresses and other registers' rules.
+	 * *ret_number is to be less than SEAM_CFI_NUMBERS. One that stands
+	 * for the same as another may come, or one that no row will have.
+	 * The result, as that of func: as fn's in seam_cfi_each.
+	 */
+	int (*state)(void *ctx, const struct seam_cfi_row *state,
+		     uint32_t *ret_number);
+	/* They became too many: no row will have a number given before. */
+	void (*forget)(void *ctx);
+	int (*func)(void *ctx, const struct seam_cfi_func *func);
+	void (*bad)(void *ctx, uint64_t func_start, uint64_t func_end,
+		    const struct seam_errinfo *why);
 	void *ctx;
 };
+#define SEAM_CFI_NUMBERS UINT32_MAX
 int seam_cfi_take(struct seam_cfi *cfi, const struct seam_cfi_taker *taker);
 
 /* Machine state by DWARF number; [16] is the ip. */

@@ -201,7 +201,7 @@ int seam_cfi_search(struct seam_cfi *cfi, uint64_t svma,
 	sec = &cfi->sections[range->section];
 	if (!seam_cfi_entry_read(sec, range->off, &entry, &fault) ||
 	    !seam_fde_parse(cfi, sec, &entry, &fde, &fault) ||
-	    seam_fde_run(cfi, &fde, false, keep_row, &s, &fault) < 0) {
+	    seam_fde_run(cfi, &fde, keep_row, &s, &fault) < 0) {
 		if (reterr)
 			seam_cfi_errinfo(reterr, sec, &fault);
 		return -EINVAL;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Inside the CFI reader. entries.c takes CIEs and FDEs apart, program.c runs
- * their instructions, cfi.c walks, index.c looks up, expr.c evaluates
- * expressions, step.c executes a row and detach.c looks up in signal handlers.
+ * their instructions, walk.c goes through sections, index.c looks up, expr.c
+ * evaluates expressions, step.c executes a row and detach.c looks up in signal
+ * handlers. take.c is the converter's way: short.c runs most instructions on a
+ * state of two words, and states.c numbers such states.
  */
 #ifndef SEAM_LIB_CFI_PRIVATE_H
 #define SEAM_LIB_CFI_PRIVATE_H
@@ -54,7 +56,7 @@ struct seam_cie {
 	bool signal, key_b, odd_column;
 	uint64_t code_align;
 	int64_t data_align;
-	bool small_align; /* times a byte it does not overflow */
+	bool is_plain; /* its FDEs are what seam_fde_parse_plain reads */
 	struct seam_bytes program;
 	struct seam_cfi_fault program_fault;
 	struct seam_cfi_row initial;
@@ -72,8 +74,6 @@ struct seam_cfi_machine {
 	uint64_t loc;
 	const struct seam_cie *cie;
 	bool in_cie; /* running a CIE's initial instructions */
-	bool few; /* only rules of SP, FP and RA are followed */
-	uint64_t followed; /* bit n: so are rules of register n */
 	unsigned int depth, max_depth;
 	struct seam_cfi_row *saved; /* max_depth of them */
 };
@@ -147,6 +147,11 @@ const struct seam_cie *seam_cie_get(struct seam_cfi *cfi,
 bool seam_fde_parse(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 		    const struct seam_cfi_entry *entry, struct seam_fde *ret,
 		    struct seam_cfi_fault *fault);
+/* What nearly all FDEs of .eh_frame are, in few instructions. Return: false:
+ * it is something else, or not sound; seam_cfi_entry_read says what. */
+bool seam_fde_parse_plain(const struct seam_cfi *cfi,
+			  const struct seam_cfi_section *sec, uint64_t off,
+			  struct seam_fde *ret, uint64_t *ret_next);
 /* A number in one of the formats of DW_EH_PE. */
 bool seam_cfi_sized(struct seam_bytes *b, uint8_t format, uint8_t address_size,
 		    uint64_t *ret);
@@ -159,9 +164,9 @@ typedef int seam_cfi_row_fn(void *ctx, const struct seam_cfi_row *row);
 
 /* Runs the CIE's instructions into cie->initial or cie->program_fault. */
 void seam_cie_run(struct seam_cfi *cfi, struct seam_cie *cie);
-/* Runs an FDE; fn may be NULL, few: as seam_cfi_take. Return: 0, fn's non-zero,
- * or -EINVAL with fault->code set (fn's own -EINVAL leaves it 0). */
-int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde, bool few,
+/* Runs an FDE; fn may be NULL. Return: 0, fn's non-zero, or -EINVAL with
+ * fault->code set (fn's own -EINVAL leaves it 0). */
+int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde,
 		 seam_cfi_row_fn *fn, void *ctx, struct seam_cfi_fault *fault);
 
 /* What one walk over a section calls; bad may be NULL. */
@@ -174,9 +179,15 @@ struct seam_cfi_visitor {
 	void *ctx;
 };
 
-/* Return: 0 or what v->fde returned. */
+/* One section. Return: 0 or what v->fde returned. */
 int seam_cfi_walk(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 		  const struct seam_cfi_visitor *v);
+/* Whether the first section has the function as well, and sec is another. */
+bool seam_cfi_is_in_first(const struct seam_cfi *cfi,
+			  const struct seam_cfi_section *sec,
+			  const struct seam_fde *fde);
+/* All sections, so that seam_cfi_is_in_first can be asked. The same. */
+int seam_cfi_walk_all(struct seam_cfi *cfi, const struct seam_cfi_visitor *v);
 void seam_cfi_errinfo(struct seam_errinfo *reterr,
 		      const struct seam_cfi_section *sec,
 		      const struct seam_cfi_fault *fault);

@@ -5,8 +5,7 @@
  * operations as binutils' readelf prints them.
  *
  * One machine, no allocation: a row is changed in place, and handed out each
- * time that the location moves on; or, where few registers are followed, just
- * before it changes.
+ * time that the location moves on.
  */
 #include "cfi/private.h"
 #include "cfi/run.h"
@@ -18,7 +17,7 @@ static bool move_to(struct run *r, uint64_t loc)
 		return bad_op(r, "a CIE moves the location");
 	if (loc < r->m->loc)
 		return bad_op(r, "the location moves backwards");
-	if (!r->m->few && !emit(r, loc))
+	if (!emit(r, loc))
 		return false;
 	r->m->loc = loc;
 	return true;
@@ -63,15 +62,10 @@ static bool is_ra_state(const struct run *r, uint64_t reg)
  * parsed and forgotten. */
 static bool set_reg(struct run *r, uint64_t reg, struct seam_cfi_reg rule)
 {
-	if (reg < SEAM_CFI_ROW_REGS && r->m->followed >> reg & 1) {
-		if (!flush(r))
-			return false;
+	if (reg < r->cfi->arch->regs)
 		r->m->row.regs[reg] = rule;
-	} else if (is_ra_state(r, reg)) {
-		if (!flush(r))
-			return false;
+	else if (is_ra_state(r, reg))
 		r->m->row.ra_state |= SEAM_CFI_RA_STATE_RULE;
-	}
 	return true;
 }
 
@@ -80,8 +74,6 @@ static bool negate_ra_state(struct run *r, uint8_t bits)
 {
 	if (r->cfi->arch->machine != EM_AARCH64)
 		return bad_op(r, "an operation of another architecture");
-	if (!flush(r))
-		return false;
 	r->m->row.ra_state ^= bits;
 	return true;
 }
@@ -158,11 +150,8 @@ static bool restore(struct run *r, uint64_t reg)
 		return bad_op(r, "a CIE restores a register");
 	if (reg < SEAM_CFI_ROW_REGS)
 		return set_reg(r, reg, r->m->cie->initial.regs[reg]);
-	if (is_ra_state(r, reg)) {
-		if (!flush(r))
-			return false;
+	if (is_ra_state(r, reg))
 		r->m->row.ra_state = r->m->cie->initial.ra_state;
-	}
 	return true;
 }
 
@@ -196,8 +185,6 @@ static bool set_cfa(struct run *r, uint64_t reg, int64_t off)
 
 	if (reg >= r->cfi->arch->regs)
 		return bad_op(r, "the CFA is based on an unknown register");
-	if (!flush(r))
-		return false;
 	row->cfa_is_expr = false;
 	row->cfa_reg = (uint8_t)reg;
 	row->cfa_off = off;
@@ -258,7 +245,7 @@ static bool def_cfa_offset(struct run *r)
 		return cut(r);
 	if (off > INT64_MAX)
 		return bad_op(r, "an offset overflows");
-	if (!cfa_is_defined(r) || !flush(r))
+	if (!cfa_is_defined(r))
 		return false;
 	r->m->row.cfa_off = (int64_t)off;
 	return true;
@@ -272,7 +259,7 @@ static bool def_cfa_offset_sf(struct run *r)
 		return cut(r);
 	if (__builtin_mul_overflow(off, r->m->cie->data_align, &off))
 		return bad_op(r, "an offset overflows");
-	if (!cfa_is_defined(r) || !flush(r))
+	if (!cfa_is_defined(r))
 		return false;
 	r->m->row.cfa_off = off;
 	return true;
@@ -284,7 +271,7 @@ static bool def_cfa_expression(struct run *r)
 	const uint8_t *expr;
 	uint32_t len;
 
-	if (!take_block(r, &expr, &len) || !flush(r))
+	if (!take_block(r, &expr, &len))
 		return false;
 	row->cfa_expr = expr;
 	row->cfa_expr_len = len;
@@ -293,19 +280,12 @@ static bool def_cfa_expression(struct run *r)
 	return true;
 }
 
-/* Of the registers those that are followed, and all that there are. */
-static void copy_row(const struct seam_cfi_machine *m,
-		     const struct seam_cfi_arch *arch, struct seam_cfi_row *to,
+/* Of the registers those that there are. */
+static void copy_row(const struct seam_cfi_arch *arch, struct seam_cfi_row *to,
 		     const struct seam_cfi_row *from)
 {
 	memcpy(to, from, offsetof(struct seam_cfi_row, regs));
-	if (m->few) {
-		to->regs[arch->sp] = from->regs[arch->sp];
-		to->regs[arch->fp] = from->regs[arch->fp];
-		to->regs[arch->ra] = from->regs[arch->ra];
-	} else {
-		memcpy(to->regs, from->regs, arch->regs * sizeof(*to->regs));
-	}
+	memcpy(to->regs, from->regs, arch->regs * sizeof(*to->regs));
 }
 
 static bool remember(struct run *r)
@@ -315,7 +295,7 @@ static bool remember(struct run *r)
 	if (m->depth == m->max_depth)
 		return seam_cfi_fault_at(r->fault, SEAM_CFI_STATE, r->op_at,
 					 "too many states are remembered");
-	copy_row(m, r->cfi->arch, &m->saved[m->depth++], &m->row);
+	copy_row(r->cfi->arch, &m->saved[m->depth++], &m->row);
 	return true;
 }
 
@@ -329,10 +309,8 @@ static bool restore_state(struct run *r)
 		return seam_cfi_fault_at(r->fault, SEAM_CFI_STATE, r->op_at,
 					 "a state is restored that was not "
 					 "remembered");
-	if (!flush(r))
-		return false;
 	start = m->row.start;
-	copy_row(m, r->cfi->arch, &m->row, &m->saved[--m->depth]);
+	copy_row(r->cfi->arch, &m->row, &m->saved[--m->depth]);
 	m->row.start = start;
 	return true;
 }
@@ -417,14 +395,6 @@ static bool run_extended(struct run *r, uint8_t op)
 	return bad_op(r, "an unknown CFI operation");
 }
 
-/* A rule of the register, with a factor of a byte, neither matters nor can
- * be wrong. */
-static inline bool is_skipped(const struct run *r, uint8_t reg)
-{
-	return r->m->few && !(r->m->followed >> reg & 1) &&
-	       r->m->cie->small_align;
-}
-
 static bool run(struct run *r)
 {
 	uint64_t factored;
@@ -439,11 +409,6 @@ static bool run(struct run *r)
 				return false;
 			break;
 		case OP_OFFSET:
-			if (is_skipped(r, op & 0x3f) && r->b.p < r->b.end &&
-			    *r->b.p < 0x80) {
-				r->b.p++;
-				break;
-			}
 			if (!seam_bytes_uleb(&r->b, &factored))
 				return cut(r);
 			if (factored > INT64_MAX)
@@ -453,8 +418,6 @@ static bool run(struct run *r)
 				return false;
 			break;
 		case OP_RESTORE:
-			if (is_skipped(r, op & 0x3f))
-				break;
 			if (!restore(r, op & 0x3f))
 				return false;
 			break;
@@ -485,26 +448,12 @@ void seam_cie_run(struct seam_cfi *cfi, struct seam_cie *cie)
 	};
 	m->cie = cie;
 	m->depth = 0;
-	m->few = false;
-	m->followed = UINT64_MAX >> (64 - cfi->arch->regs);
 	m->in_cie = true;
 	run(&r);
 	cie->initial = m->row;
 }
 
-/* What SFrame asks of: bits of registers. */
-static uint64_t few_followed(const struct seam_cfi_arch *arch)
-{
-	uint64_t regs = UINT64_C(1) << arch->sp | UINT64_C(1) << arch->fp |
-			UINT64_C(1) << arch->ra;
-
-	/* No register, and yet what is said of it must not be skipped. */
-	if (arch->machine == EM_AARCH64)
-		regs |= UINT64_C(1) << SEAM_CFI_REG_RA_STATE;
-	return regs;
-}
-
-int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde, bool few,
+int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde,
 		 seam_cfi_row_fn *fn, void *ctx, struct seam_cfi_fault *fault)
 {
 	const struct seam_cfi_arch *arch = cfi->arch;
@@ -522,10 +471,7 @@ int seam_fde_run(struct seam_cfi *cfi, const struct seam_fde *fde, bool few,
 	*fault = fde->cie->program_fault;
 	if (fault->code)
 		return -EINVAL;
-	m->few = few;
-	m->followed =
-		few ? few_followed(arch) : UINT64_MAX >> (64 - arch->regs);
-	copy_row(m, arch, &m->row, &fde->cie->initial);
+	copy_row(arch, &m->row, &fde->cie->initial);
 	m->row.start = fde->start;
 	m->row.func_start = fde->start;
 	m->row.func_end = fde->end;

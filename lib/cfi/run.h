@@ -82,10 +82,4 @@ static inline bool emit(struct run *r, uint64_t loc)
 	return !r->rc;
 }
 
-/* The row is about to change. */
-static inline bool flush(struct run *r)
-{
-	return !r->m->few || r->m->loc <= r->m->row.start || emit(r, r->m->loc);
-}
-
 #endif

@@ -31,39 +31,90 @@ static void sort_pass(const struct seam_sframe_entry *from,
 		to[at[(from[i].start - base) >> shift & mask]++] = from[i];
 }
 
+/* scratch: room for as many. Files have tens of thousands of functions within
+ * a few MiB: three passes. */
+static void sort_any(struct seam_sframe_entry *v, size_t num,
+		     struct seam_sframe_entry *scratch, uint64_t base)
+{
+	struct seam_sframe_entry *from = v, *to = scratch, *done;
+	uint64_t low = UINT64_MAX, range = 0;
+
+	for (size_t i = 0; i < num; i++)
+		if (v[i].start - base < low)
+			low = v[i].start - base;
+	base += low;
+	for (size_t i = 0; i < num; i++)
+		if (v[i].start - base > range)
+			range = v[i].start - base;
+	for (unsigned int shift = 0; shift < 64 && range >> shift;
+	     shift += RADIX_BITS) {
+		sort_pass(from, to, num, base, shift);
+		done = to;
+		to = from;
+		from = done;
+	}
+	if (from != v)
+		memcpy(v, from, num * sizeof(*v));
+}
+
+/*
+ * Those that are not below all before them stay in v, in front. Return: how
+ * many; the others are in rest, one behind the other as they were.
+ */
+static size_t split(struct seam_sframe_entry *v, size_t num,
+		    struct seam_sframe_entry *rest, uint64_t base)
+{
+	uint64_t top = 0;
+	size_t stay = 0;
+
+	for (size_t i = 0; i < num; i++) {
+		if (v[i].start - base < top) {
+			rest[i - stay] = v[i];
+			continue;
+		}
+		top = v[i].start - base;
+		v[stay++] = v[i];
+	}
+	return stay;
+}
+
+/* From the back, so that v has room. Of equal ones those of v came first. */
+static void merge(struct seam_sframe_entry *v, size_t stay,
+		  const struct seam_sframe_entry *rest, size_t num,
+		  uint64_t base)
+{
+	while (num)
+		if (stay &&
+		    v[stay - 1].start - base > rest[num - 1].start - base) {
+			v[stay + num - 1] = v[stay - 1];
+			stay--;
+		} else {
+			v[stay + num - 1] = rest[num - 1];
+			num--;
+		}
+}
+
 /*
  * By start, as a signed distance from the section: so readers search. Of equal
- * starts, the one added first comes first. Files have tens of thousands of
- * functions within a few MiB: three passes.
+ * starts, the one added first comes first. Nearly all are in order as they
+ * come; but compilers put code that seldom runs elsewhere, which comes between.
  */
 static int sort_entries(struct seam_sframe_builder *b, uint64_t section_addr)
 {
-	int64_t low = INT64_MAX, high = INT64_MIN;
-	uint64_t base, range;
-	struct seam_sframe_entry *other;
+	/* The lowest signed distance there is. */
+	uint64_t base = section_addr + ((uint64_t)1 << 63);
+	size_t num = b->num_entries, stay;
+	struct seam_sframe_entry *rest;
 
-	for (size_t i = 0; i < b->num_entries; i++) {
-		int64_t at = (int64_t)(b->entries[i].start - section_addr);
-
-		low = at < low ? at : low;
-		high = at > high ? at : high;
-	}
-	base = (uint64_t)low + section_addr;
-	range = (uint64_t)high - (uint64_t)low;
-	if (b->num_entries < 2)
+	if (num < 2)
 		return 0;
-	other = reallocarray(NULL, b->cap_entries, sizeof(*other));
-	if (!other)
+	rest = reallocarray(NULL, num, 2 * sizeof(*rest));
+	if (!rest)
 		return -ENOMEM;
-	for (unsigned int shift = 0; shift < 64 && range >> shift;
-	     shift += RADIX_BITS) {
-		struct seam_sframe_entry *sorted = other;
-
-		sort_pass(b->entries, sorted, b->num_entries, base, shift);
-		other = b->entries;
-		b->entries = sorted;
-	}
-	free(other);
+	stay = split(b->entries, num, rest, base);
+	sort_any(rest, num - stay, rest + num, base);
+	merge(b->entries, stay, rest, num - stay, base);
+	free(rest);
 	return 0;
 }
 

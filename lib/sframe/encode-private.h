@@ -21,9 +21,9 @@ struct seam_sframe_entry {
 	uint8_t info, rep_size;
 };
 
-struct seam_sframe_entry_row {
+struct seam_sframe_builder_row {
 	uint32_t off;
-	uint32_t form; /* number in forms */
+	uint32_t rule; /* the number of its form */
 };
 
 struct seam_sframe_builder {
@@ -31,9 +31,10 @@ struct seam_sframe_builder {
 	const char *reason;
 	bool in_func;
 	struct seam_sframe_builder_func func;
-	struct seam_sframe_entry_row *rows; /* of the current function */
+	struct seam_sframe_builder_row *rows; /* of the current function */
 	size_t num_rows, cap_rows;
 	struct seam_sframe_forms forms;
+	bool has_numbers; /* somebody else knows forms by their numbers */
 	struct seam_sframe_entry *entries;
 	size_t num_entries, cap_entries;
 	uint8_t *fres;

@@ -187,20 +187,6 @@ const char *seam_sframe_normalise(const struct seam_sframe_target *t,
 	return why;
 }
 
-/* By field: what was just stored in pieces is slow to load as a whole. */
-static bool value_equal(const struct seam_value *a, const struct seam_value *b)
-{
-	return a->kind == b->kind && a->reg == b->reg && a->off == b->off;
-}
-
-bool seam_sframe_rule_equal(const struct seam_rule *a,
-			    const struct seam_rule *b)
-{
-	return value_equal(&a->cfa, &b->cfa) && value_equal(&a->ra, &b->ra) &&
-	       value_equal(&a->fp, &b->fp) && a->cfa_add == b->cfa_add &&
-	       a->flags == b->flags;
-}
-
 uint8_t seam_sframe_rows_type(const struct seam_sframe_target *t,
 			      const struct seam_sframe_in_row *rows, size_t num)
 {

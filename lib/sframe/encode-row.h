@@ -37,10 +37,6 @@ const char *seam_sframe_normalise(const struct seam_sframe_target *t,
 				  const struct seam_rule *rule,
 				  struct seam_rule *ret);
 
-/* Of normalised rules. */
-bool seam_sframe_rule_equal(const struct seam_rule *a,
-			    const struct seam_rule *b);
-
 /* The simplest SEAM_SFRAME_FDE type that holds every row. */
 uint8_t seam_sframe_rows_type(const struct seam_sframe_target *t,
 			      const struct seam_sframe_in_row *rows,

@@ -9,6 +9,8 @@
 #include "sframe/encode-private.h"
 
 #define MAX_FRES 65535
+/* A file that has more rules is one that nobody compiled. */
+#define FORMS_MAX 16384
 
 int seam_sframe_builder_new_for(uint8_t version, uint8_t abi, uint32_t flags,
 				struct seam_sframe_builder **ret)
@@ -76,45 +78,72 @@ int seam_sframe_builder_begin(struct seam_sframe_builder *b,
 					  "a key of signed return addresses");
 	b->func = *func;
 	b->num_rows = 0;
-	seam_sframe_forms_bound(&b->forms);
+	if (b->forms.n > FORMS_MAX && !b->has_numbers)
+		seam_sframe_forms_clear(&b->forms);
 	b->in_func = true;
 	return 0;
+}
+
+static int form_of(struct seam_sframe_builder *b, const struct seam_rule *rule,
+		   uint32_t *ret)
+{
+	const char *why = NULL;
+	int r = seam_sframe_forms_get(&b->forms, &b->target, rule, ret, &why);
+
+	return why ? seam_sframe_refuse(b, why) : r;
+}
+
+static int add_row(struct seam_sframe_builder *b, uint32_t off, uint32_t rule)
+{
+	struct seam_sframe_builder_row *last;
+	int r = seam_grow(&b->rows, b->num_rows + 1, &b->cap_rows,
+			  sizeof(*b->rows));
+
+	if (r)
+		return r;
+	last = b->num_rows ? &b->rows[b->num_rows - 1] : NULL;
+	if (last && off <= last->off)
+		return seam_sframe_refuse(
+			b, "a row that is not behind the last one");
+	if (!last || last->rule != rule)
+		b->rows[b->num_rows++] =
+			(struct seam_sframe_builder_row){off, rule};
+	return 0;
+}
+
+int seam_sframe_builder_row_of(struct seam_sframe_builder *b, uint32_t off,
+			       uint32_t number)
+{
+	if (!b->in_func)
+		return seam_sframe_refuse(b, "a row outside a function");
+	if (b->func.rep_size && off >= b->func.rep_size)
+		return seam_sframe_refuse(b, "a row outside its block");
+	if (number >= b->forms.n)
+		return seam_sframe_refuse(b, "a rule that was not given");
+	return add_row(b, off, number);
 }
 
 int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 			    const struct seam_rule *rule)
 {
-	const struct seam_sframe_form *forms;
-	struct seam_sframe_entry_row *row;
-	const char *why = NULL;
-	int r;
+	uint32_t number;
+	int r = form_of(b, rule, &number);
 
-	if (!b->in_func)
-		return seam_sframe_refuse(b, "a row outside a function");
-	if (b->func.rep_size && off >= b->func.rep_size)
-		return seam_sframe_refuse(b, "a row outside its block");
-	if (b->num_rows && off <= b->rows[b->num_rows - 1].off)
-		return seam_sframe_refuse(
-			b, "a row that is not behind the last one");
-	if (b->num_rows == b->cap_rows) {
-		r = seam_grow(&b->rows, b->num_rows + 1, &b->cap_rows,
-			      sizeof(*row));
-		if (r)
-			return r;
-	}
-	row = b->rows + b->num_rows;
-	row->off = off;
-	r = seam_sframe_forms_get(&b->forms, &b->target, rule, &row->form,
-				  &why);
-	if (r)
-		return why ? seam_sframe_refuse(b, why) : r;
-	forms = b->forms.v;
-	if (!b->num_rows || (row[-1].form != row->form &&
-			     !(b->forms.has_twins &&
-			       seam_sframe_rule_equal(&forms[row[-1].form].rule,
-						      &forms[row->form].rule))))
-		b->num_rows++;
-	return 0;
+	return r ? r : seam_sframe_builder_row_of(b, off, number);
+}
+
+int seam_sframe_builder_rule(struct seam_sframe_builder *b,
+			     const struct seam_rule *rule, uint32_t *ret_number)
+{
+	b->has_numbers = true;
+	return form_of(b, rule, ret_number);
+}
+
+void seam_sframe_builder_forget(struct seam_sframe_builder *b)
+{
+	b->in_func = false;
+	b->has_numbers = false;
+	seam_sframe_forms_clear(&b->forms);
 }
 
 static unsigned int addr_size_log2(uint32_t func_size)
@@ -145,89 +174,124 @@ static uint8_t *put_attr(const struct seam_sframe_builder *b, uint8_t *p,
 
 /* The simplest type that holds every row; they are numbered by that. */
 static uint8_t type_of(const struct seam_sframe_builder *b,
-		       const struct seam_sframe_entry_row *rows, size_t num)
+		       const struct seam_sframe_builder_row *rows, size_t num)
 {
 	uint8_t type = SEAM_SFRAME_FDE_DEFAULT;
 
 	for (size_t i = 0; i < num; i++)
-		if (b->forms.v[rows[i].form].type > type)
-			type = b->forms.v[rows[i].form].type;
+		if (b->forms.v[rows[i].rule].type > type)
+			type = b->forms.v[rows[i].rule].type;
 	return type;
 }
 
-static uint8_t *put_row(const struct seam_sframe_target *t, uint8_t *p,
-			uint32_t start, unsigned int start_log2,
-			const struct seam_sframe_form *form, uint8_t type)
+/* What one descriptor has; base: where it begins, in the function. */
+struct piece {
+	const struct seam_sframe_builder_row *rows;
+	size_t num;
+	uint32_t base, size;
+	unsigned int log2; /* of the size of the rows' starts */
+};
+
+static inline uint8_t *put_default_row(struct seam_sframe_target target,
+				       uint8_t *p, uint32_t off,
+				       unsigned int log2,
+				       const struct seam_sframe_form *form)
 {
-	if (type != SEAM_SFRAME_FDE_DEFAULT)
-		return seam_sframe_put_row(t, p, start, start_log2, &form->rule,
-					   type);
-	p = seam_sframe_put(t, p, start, (size_t)1 << start_log2);
-	memcpy(p, form->bytes, sizeof(form->bytes));
+	p = seam_sframe_put(&target, p, off, (size_t)1 << log2);
+	memcpy(p, form, sizeof(*form));
 	return p + form->len;
 }
 
-/* One descriptor: rows[0..num) of the current function. */
-static int put_fde(struct seam_sframe_builder *b,
-		   const struct seam_sframe_entry_row *rows, size_t num,
-		   uint64_t start, uint32_t size, uint32_t base)
+static uint8_t *put_rows(const struct seam_sframe_builder *b, uint8_t *p,
+			 const struct piece *piece, uint8_t type)
 {
-	unsigned int log2 = addr_size_log2(size);
-	uint8_t type = type_of(b, rows, num);
-	struct seam_sframe_entry entry = {start,
-					  size,
-					  (uint32_t)b->fres_len,
-					  (uint32_t)num,
-					  info_of(&b->func, log2),
-					  b->func.rep_size};
-	uint8_t *p;
-	int r;
+	for (size_t i = 0; i < piece->num; i++) {
+		uint32_t off = piece->rows[i].off - piece->base;
+		uint32_t rule = piece->rows[i].rule;
 
-	r = seam_grow(&b->fres,
-		      b->fres_len + SEAM_SFRAME_ATTR_SIZE +
-			      num * SEAM_SFRAME_ROW_ROOM,
-		      &b->cap_fres, 1);
-	if (!r)
-		r = seam_grow(&b->entries, b->num_entries + 1, &b->cap_entries,
-			      sizeof(entry));
-	if (r)
-		return r;
-	p = put_attr(b, b->fres + b->fres_len, &entry, type);
-	for (size_t i = 0; i < num; i++)
-		p = put_row(&b->target, p, rows[i].off - base, log2,
-			    &b->forms.v[rows[i].form], type);
+		if (type == SEAM_SFRAME_FDE_DEFAULT)
+			p = put_default_row(b->target, p, off, piece->log2,
+					    &b->forms.v[rule]);
+		else
+			p = seam_sframe_put_row(&b->target, p, off, piece->log2,
+						&b->forms.rules[rule], type);
+	}
+	return p;
+}
+
+/* For a descriptor and its rows. */
+static int make_room(struct seam_sframe_builder *b, size_t rows)
+{
+	int r = seam_grow(&b->fres,
+			  b->fres_len + SEAM_SFRAME_ATTR_SIZE +
+				  rows * SEAM_SFRAME_ROW_ROOM,
+			  &b->cap_fres, 1);
+
+	return r ? r
+		 : seam_grow(&b->entries, b->num_entries + 1, &b->cap_entries,
+			     sizeof(*b->entries));
+}
+
+/* Its rows lie at fres_len, behind its attributes, up to end. */
+static int put_fde(struct seam_sframe_builder *b, const struct piece *piece,
+		   uint8_t type, const uint8_t *end)
+{
+	struct seam_sframe_entry entry = {
+		b->func.start + piece->base,	piece->size,
+		(uint32_t)b->fres_len,		(uint32_t)piece->num,
+		info_of(&b->func, piece->log2), b->func.rep_size};
+
 	/* fre_off is 32 bits wide, with room for the next descriptor. */
-	if (p - b->fres > UINT32_MAX)
+	if (end - b->fres > UINT32_MAX)
 		return -EFBIG;
-	b->fres_len = (size_t)(p - b->fres);
+	put_attr(b, b->fres + b->fres_len, &entry, type);
+	b->fres_len = (size_t)(end - b->fres);
 	b->entries[b->num_entries++] = entry;
 	return 0;
 }
 
-int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
+static int put_piece(struct seam_sframe_builder *b, struct piece piece)
 {
-	struct seam_sframe_entry_row *rows = b->rows;
-	size_t left = b->num_rows;
+	uint8_t type = type_of(b, piece.rows, piece.num);
+	int r = make_room(b, piece.num);
+	uint8_t *p;
+
+	if (r)
+		return r;
+	piece.log2 = addr_size_log2(piece.size);
+	p = put_rows(b, b->fres + b->fres_len + seam_sframe_attr_size(b),
+		     &piece, type);
+	return put_fde(b, &piece, type, p);
+}
+
+/* All that the function at hand has. */
+static int put_func(struct seam_sframe_builder *b,
+		    const struct seam_sframe_builder_row *rows, size_t left,
+		    uint32_t size)
+{
 	int r = 0;
 
-	if (!b->in_func)
-		return seam_sframe_refuse(b, "an end outside a function");
-	b->in_func = false;
 	/* A row may begin at the very end: it covers nothing. */
 	while (left && rows[left - 1].off >= size)
 		left--;
-	if (!left && size && b->func.keep_empty)
-		return put_fde(b, rows, 0, b->func.start, size, 0);
+	if (!left)
+		return size && b->func.keep_empty
+			       ? put_piece(b, (struct piece){.size = size})
+			       : 0;
 	if (b->func.rep_size)
-		return left && size >= b->func.rep_size
-			       ? put_fde(b, rows, left, b->func.start, size, 0)
+		return size >= b->func.rep_size
+			       ? put_piece(b, (struct piece){.rows = rows,
+							     .num = left,
+							     .size = size})
 			       : 0;
 	for (uint32_t base = 0; left && !r;) {
 		size_t num = left < MAX_FRES ? left : MAX_FRES;
 		uint32_t end = num < left ? rows[num].off : size;
 
-		r = put_fde(b, rows, num, b->func.start + base, end - base,
-			    base);
+		r = put_piece(b, (struct piece){.rows = rows,
+						.num = num,
+						.base = base,
+						.size = end - base});
 		base = end;
 		rows += num;
 		left -= num;
@@ -235,16 +299,86 @@ int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
 	return r;
 }
 
-struct seam_sframe_builder_mark
-seam_sframe_builder_mark(const struct seam_sframe_builder *b)
+int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
 {
-	return (struct seam_sframe_builder_mark){b->num_entries, b->fres_len};
+	if (!b->in_func)
+		return seam_sframe_refuse(b, "an end outside a function");
+	b->in_func = false;
+	return put_func(b, b->rows, b->num_rows, size);
 }
 
-void seam_sframe_builder_rewind(struct seam_sframe_builder *b,
-				const struct seam_sframe_builder_mark *mark)
+/* Return: false: it needs more than DEFAULT rows in one descriptor, or it is
+ * not sound. There is room. */
+static bool add_default(struct seam_sframe_builder *b,
+			const struct seam_span *rows, struct piece *piece,
+			uint8_t **ret_end)
 {
-	b->num_entries = mark->entries;
-	b->fres_len = mark->bytes;
-	b->in_func = false;
+	uint8_t *p = b->fres + b->fres_len + seam_sframe_attr_size(b);
+	const struct seam_sframe_form *forms = b->forms.v;
+	/* What is written through p could be any of it, for a compiler. */
+	const struct seam_sframe_target target = b->target;
+	const struct piece to = *piece;
+	const size_t num_forms = b->forms.n;
+	uint64_t start = rows->start, next = 0;
+	uint32_t last = UINT32_MAX;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < to.num; i++) {
+		uint64_t off = rows[i].start - start;
+		uint32_t rule = rows[i].what;
+
+		if (rule >= num_forms || off < next || off >= to.size ||
+		    forms[rule].type != SEAM_SFRAME_FDE_DEFAULT)
+			return false;
+		next = off + 1;
+		if (rule == last)
+			continue;
+		last = rule;
+		p = put_default_row(target, p, (uint32_t)off, to.log2,
+				    &forms[rule]);
+		kept++;
+	}
+	piece->num = kept;
+	*ret_end = p;
+	return kept;
+}
+
+static int add_any(struct seam_sframe_builder *b, const struct seam_span *rows,
+		   size_t num, uint32_t size)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < num; i++) {
+		uint64_t off = rows[i].start - rows->start;
+
+		if (off > UINT32_MAX)
+			r = seam_sframe_refuse(b, "a row outside its function");
+		else
+			r = seam_sframe_builder_row_of(b, (uint32_t)off,
+						       rows[i].what);
+	}
+	return r ? r : seam_sframe_builder_end(b, size);
+}
+
+int seam_sframe_builder_add(struct seam_sframe_builder *b,
+			    const struct seam_sframe_builder_func *func,
+			    const struct seam_span *rows, size_t num,
+			    uint32_t size)
+{
+	struct piece piece = {
+		.num = num,
+		.size = size,
+		.log2 = addr_size_log2(size),
+	};
+	int r = seam_sframe_builder_begin(b, func);
+	uint8_t *end;
+
+	if (!r && num && num <= MAX_FRES && !func->rep_size) {
+		r = make_room(b, num);
+		if (!r && add_default(b, rows, &piece, &end)) {
+			b->in_func = false;
+			return put_fde(b, &piece, SEAM_SFRAME_FDE_DEFAULT, end);
+		}
+	}
+	return r ? r : add_any(b, rows, num, size);
 }

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/span.h"
 #include "core/rule.h"
 
 enum seam_sframe_builder_flags {
@@ -74,16 +75,22 @@ int seam_sframe_builder_row(struct seam_sframe_builder *b, uint32_t off,
 int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size);
 
 /*
- * What was ended until the mark was made stays, what came after it goes, a
- * function that is not ended as well.
+ * For who has many rows of few rules: a rule by number, a row by that, and a
+ * whole function at once. Numbers hold until forget, which is to be called
+ * where rules become too many to keep; a builder that gave none forgets them
+ * by itself. rows: numbers, and addresses that differ from the first one's as
+ * offsets do. A number that was not given is refused.
  */
-struct seam_sframe_builder_mark {
-	size_t entries, bytes;
-};
-struct seam_sframe_builder_mark
-seam_sframe_builder_mark(const struct seam_sframe_builder *b);
-void seam_sframe_builder_rewind(struct seam_sframe_builder *b,
-				const struct seam_sframe_builder_mark *mark);
+int seam_sframe_builder_rule(struct seam_sframe_builder *b,
+			     const struct seam_rule *rule,
+			     uint32_t *ret_number);
+int seam_sframe_builder_row_of(struct seam_sframe_builder *b, uint32_t off,
+			       uint32_t number);
+int seam_sframe_builder_add(struct seam_sframe_builder *b,
+			    const struct seam_sframe_builder_func *func,
+			    const struct seam_span *rows, size_t num,
+			    uint32_t size);
+void seam_sframe_builder_forget(struct seam_sframe_builder *b);
 
 /* What the last -EINVAL, or -EFBIG of V2, was about, as a few words: a static
  * string, NULL if there was none. */

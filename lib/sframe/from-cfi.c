@@ -356,59 +356,11 @@ static struct seam_rule empty_rule(const struct seam_cfi_row *row)
 	return rule;
 }
 
-/* A value in one store: it will be loaded as one word, by who looks the rule
- * up, and a processor waits for a word that was stored in pieces. */
-static inline void set_value(struct seam_value *v, enum seam_value_kind kind,
-			     uint8_t reg, int32_t off)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	uint64_t word =
-		(uint32_t)off | (uint64_t)kind << 32 | (uint64_t)reg << 40;
-#else
-	uint64_t word = (uint64_t)(uint32_t)off << 32 | (uint64_t)kind << 24 |
-			(uint64_t)reg << 16;
-#endif
-
-	memcpy(v, &word, sizeof(word));
-}
-
-/*
- * What nearly all rows of x86-64 are: CFA from a register, RA where a call
- * puts it, FP as it was or saved. Return: false: look closer.
- */
-static inline bool is_plain(const struct seam_cfi_row *row,
-			    struct seam_rule *ret)
-{
-	const struct seam_cfi_reg *ra = &row->regs[SEAM_AMD64_REG_IP];
-	const struct seam_cfi_reg *fp = &row->regs[SEAM_AMD64_REG_FP];
-
-	if (row->abi != SEAM_SFRAME_ABI_AMD64 || row->cfa_is_expr ||
-	    row->signal || row->odd_column || row->cfa_reg >= 16 ||
-	    !fits(row->cfa_off) || ra->how != SEAM_CFI_OFFSET ||
-	    ra->off != SEAM_AMD64_RA_OFF ||
-	    row->regs[SEAM_AMD64_REG_SP].how != SEAM_CFI_SAME)
-		return false;
-	set_value(&ret->cfa, SEAM_REG_OFF, row->cfa_reg, (int32_t)row->cfa_off);
-	set_value(&ret->ra, SEAM_SAME, 0, 0);
-	set_value(&ret->fp, SEAM_SAME, 0, 0);
-	memset(&ret->cfa_add, 0, 8); /* and flags */
-	if (fp->how == SEAM_CFI_SAME)
-		return true;
-	if (fp->how != SEAM_CFI_OFFSET || !fits(fp->off))
-		return false;
-	set_value(&ret->fp, SEAM_CFA_DEREF, 0, (int32_t)fp->off);
-	return true;
-}
-
 enum seam_hole seam_rule_from_cfi(const struct seam_cfi_row *row,
 				  uint32_t flags, struct seam_rule *ret)
 {
-	const struct seam_cfi_arch *arch;
+	const struct seam_cfi_arch *arch = seam_cfi_arch_by_abi(row->abi);
 	enum seam_hole hole;
-
-	if (is_plain(row, ret))
-		return SEAM_HOLE_NONE;
-	arch = seam_cfi_arch_by_abi(row->abi);
 
 	if (row->odd_column)
 		return SEAM_HOLE_COLUMN;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/search.h"
 #include "cfi/cfi.h"
 #include "cfi/derive.h"
@@ -22,6 +23,25 @@
 #include "sframe/encode.h"
 #include "sframe/from-cfi.h"
 
+/* A state of the CFI that there is no rule for. */
+struct no_rule {
+	enum seam_hole hole;
+	/* But a procedure linkage table's, in its place, is two rules. */
+	bool is_plt;
+	struct seam_plt_cfa plt;
+	struct seam_rule below, above;
+};
+
+/* States are numbered as the builder numbers rules; those without one from
+ * here on, as build.no_rules has them. */
+#define FIRST_NO_RULE 0x80000000u
+
+/* Some code, and whose it is. */
+struct span {
+	uint64_t start, end, func_start; /* svma */
+	bool signal, key_b;
+};
+
 struct build {
 	const struct seam_elf *elf;
 	struct seam_elf_segment *segments; /* executable ones, by address */
@@ -31,10 +51,8 @@ struct build {
 	struct seam_sframe_builder *builder;
 	struct seam_table_stats stats;
 
-	/* The FDE at hand; what there was before it, should it be bad. */
-	bool is_inside; /* its segment holds it whole */
-	struct seam_table_stats stats_before;
-	struct seam_sframe_builder_mark mark;
+	struct no_rule *no_rules;
+	size_t num_no_rules, max_no_rules;
 
 	/* The function being built: adjacent rows with a rule. */
 	bool is_open;
@@ -122,62 +140,84 @@ static int close_run(struct build *b)
 				       (uint32_t)(b->run_end - b->run_start));
 }
 
-static int open_run(struct build *b, const struct seam_cfi_row *row)
+static int open_run(struct build *b, const struct span *span)
 {
 	struct seam_sframe_builder_func func = {
-		.start = address(b, row->start),
-		.signal = row->signal,
-		.pauth_b = row->key_b,
+		.start = address(b, span->start),
+		.signal = span->signal,
+		.pauth_b = span->key_b,
 	};
 	int r = seam_sframe_builder_begin(b->builder, &func);
 
 	if (r)
 		return r;
 	b->is_open = true;
-	b->func_start = row->func_start;
+	b->func_start = span->func_start;
 	b->run_start = func.start;
 	b->run_end = func.start;
 	return 0;
 }
 
-/* Adds [row->start, row->end) with one rule to the function at hand. */
-static int add_rule(struct build *b, const struct seam_cfi_row *row,
-		    const struct seam_rule *rule)
+/* The span is to be behind the function at hand, or in a new one: where. */
+static int reach(struct build *b, const struct span *span, uint32_t *ret_off)
 {
-	uint64_t start = address(b, row->start);
-	uint64_t end = start + (row->end - row->start);
+	uint64_t start = address(b, span->start);
+	uint64_t end = start + (span->end - span->start);
 	int r = 0;
 
 	if (b->is_open &&
-	    (start != b->run_end || row->func_start != b->func_start ||
+	    (start != b->run_end || span->func_start != b->func_start ||
 	     end - b->run_start > UINT32_MAX))
 		r = close_run(b);
 	if (!r && !b->is_open)
-		r = open_run(b, row);
+		r = open_run(b, span);
+	*ret_off = (uint32_t)(start - b->run_start);
+	return r;
+}
+
+static int add_rule(struct build *b, const struct span *span,
+		    const struct seam_rule *rule)
+{
+	uint32_t off;
+	int r = reach(b, span, &off);
+
 	if (!r)
-		r = seam_sframe_builder_row(
-			b->builder, (uint32_t)(start - b->run_start), rule);
+		r = seam_sframe_builder_row(b->builder, off, rule);
 	if (!r)
-		b->run_end = end;
+		b->run_end += span->end - span->start;
+	return r;
+}
+
+/* By the rule's number. */
+static int add_numbered(struct build *b, const struct span *span,
+			uint32_t number)
+{
+	uint32_t off;
+	int r = reach(b, span, &off);
+
+	if (!r)
+		r = seam_sframe_builder_row_of(b->builder, off, number);
+	if (!r)
+		b->run_end += span->end - span->start;
 	return r;
 }
 
 /* The pieces of a block before and behind the aligned ones, one by one. */
-static int add_plt_steps(struct build *b, struct seam_cfi_row row, uint64_t end,
+static int add_plt_steps(struct build *b, struct span span, uint64_t end,
 			 const struct seam_plt_cfa *plt,
 			 const struct seam_rule *below,
 			 const struct seam_rule *above)
 {
 	int r = 0;
 
-	while (!r && row.start < end) {
-		uint64_t in_block = row.start & (plt->block - 1u);
+	while (!r && span.start < end) {
+		uint64_t in_block = span.start & (plt->block - 1u);
 		bool is_below = in_block < plt->from;
 		uint64_t left = (is_below ? plt->from : plt->block) - in_block;
 
-		row.end = end - row.start < left ? end : row.start + left;
-		r = add_rule(b, &row, is_below ? below : above);
-		row.start = row.end;
+		span.end = end - span.start < left ? end : span.start + left;
+		r = add_rule(b, &span, is_below ? below : above);
+		span.start = span.end;
 	}
 	return r;
 }
@@ -202,26 +242,26 @@ static int add_plt_blocks(struct build *b, uint64_t start, uint32_t size,
 	return r ? r : seam_sframe_builder_end(b->builder, size);
 }
 
-static int add_plt(struct build *b, const struct seam_cfi_row *row,
+static int add_plt(struct build *b, const struct span *span,
 		   const struct seam_plt_cfa *plt,
 		   const struct seam_rule *below, const struct seam_rule *above)
 {
 	uint64_t mask = plt->block - 1u;
-	uint64_t first = (row->start + mask) & ~mask;
-	uint64_t last = row->end & ~mask;
-	struct seam_cfi_row tail = *row;
+	uint64_t first = (span->start + mask) & ~mask;
+	uint64_t last = span->end & ~mask;
+	struct span tail = *span;
 	int r;
 
 	if (first >= last || last - first > UINT32_MAX)
-		return add_plt_steps(b, *row, row->end, plt, below, above);
-	r = add_plt_steps(b, *row, first, plt, below, above);
+		return add_plt_steps(b, *span, span->end, plt, below, above);
+	r = add_plt_steps(b, *span, first, plt, below, above);
 	if (!r)
 		r = close_run(b);
 	if (!r)
 		r = add_plt_blocks(b, first, (uint32_t)(last - first), plt,
 				   below, above);
 	tail.start = last;
-	return r ? r : add_plt_steps(b, tail, row->end, plt, below, above);
+	return r ? r : add_plt_steps(b, tail, span->end, plt, below, above);
 }
 
 /* Code that CFI covers, whatever it says, is none of the entry rule's. */
@@ -235,72 +275,159 @@ static void note_entry(struct build *b, uint64_t start, uint64_t end)
 		b->entry_limit = start;
 }
 
-static int on_func(void *ctx, uint64_t start, uint64_t end)
+static int add_no_rule(struct build *b, const struct no_rule *no_rule,
+		       uint32_t *ret_number)
 {
-	struct build *b = ctx;
-	int r = close_run(b);
+	size_t n = b->num_no_rules;
 
-	b->mark = seam_sframe_builder_mark(b->builder);
-	b->stats_before = b->stats;
-	b->is_inside = find_segment(b, start, end);
-	if (b->is_inside) {
-		b->stats.code_bytes += end - start;
-		note_entry(b, start, end);
-	}
-	return r;
+	if (n >= SEAM_CFI_NUMBERS - FIRST_NO_RULE ||
+	    seam_grow(&b->no_rules, n + 1, &b->max_no_rules, sizeof(*no_rule)))
+		return -ENOMEM;
+	b->no_rules[b->num_no_rules++] = *no_rule;
+	*ret_number = FIRST_NO_RULE + (uint32_t)n;
+	return 0;
 }
 
-/* A row of a function that lies in no segment as a whole: it may, alone. */
-static bool is_row_inside(struct build *b, const struct seam_cfi_row *row)
+static int on_state(void *ctx, const struct seam_cfi_row *row,
+		    uint32_t *ret_number)
 {
-	if (!find_segment(b, row->start, row->end)) {
+	struct build *b = ctx;
+	struct no_rule no_rule = {.hole = SEAM_HOLE_FORM};
+	struct seam_rule rule;
+	enum seam_hole hole;
+	int r = -EINVAL;
+
+	hole = seam_rule_from_cfi(row, b->is_kernel ? SEAM_FROM_CFI_ADD : 0,
+				  &rule);
+	if (!hole)
+		r = seam_sframe_builder_rule(b->builder, &rule, ret_number);
+	else
+		no_rule.hole = hole;
+	if (r != -EINVAL)
+		return r;
+	if (hole == SEAM_HOLE_CFA_EXPR)
+		no_rule.is_plt = seam_plt_from_cfi(
+			row, &no_rule.plt, &no_rule.below, &no_rule.above);
+	return add_no_rule(b, &no_rule, ret_number);
+}
+
+static void on_forget(void *ctx)
+{
+	struct build *b = ctx;
+
+	seam_sframe_builder_forget(b->builder);
+	b->num_no_rules = 0;
+}
+
+/* Of a function that lies in no segment as a whole: a row counts as far as the
+ * segment goes that holds its start. */
+static bool cut_to_segment(struct build *b, struct span *span)
+{
+	const struct seam_elf_segment *s;
+	uint64_t left;
+
+	if (!find_segment(b, span->start, span->start + 1)) {
 		b->stats.outside++;
 		return false;
 	}
-	b->stats.code_bytes += row->end - row->start;
-	note_entry(b, row->start, row->end);
+	s = b->segment;
+	left = s->filesz - (span->start - s->svma);
+	if (span->end - span->start > left) {
+		b->stats.outside++;
+		span->end = span->start + left;
+	}
+	b->stats.code_bytes += span->end - span->start;
+	note_entry(b, span->start, span->end);
 	return true;
 }
 
-static int on_row(void *ctx, const struct seam_cfi_row *row)
+static int add_hole_span(struct build *b, const struct span *span,
+			 const struct no_rule *no_rule)
 {
-	struct seam_rule rule, above;
-	struct seam_plt_cfa plt;
-	struct build *b = ctx;
-	enum seam_hole hole;
-
-	if (!b->is_inside && !is_row_inside(b, row))
-		return close_run(b);
-	if (row->end - row->start > UINT32_MAX)
-		hole = SEAM_HOLE_RANGE;
-	else
-		hole = seam_rule_from_cfi(
-			row, b->is_kernel ? SEAM_FROM_CFI_ADD : 0, &rule);
-	if (!hole) {
-		int r = add_rule(b, row, &rule);
-
-		if (r != -EINVAL)
-			return r;
-		hole = SEAM_HOLE_FORM;
-	}
-	if (hole == SEAM_HOLE_CFA_EXPR &&
-	    seam_plt_from_cfi(row, &plt, &rule, &above))
-		return add_plt(b, row, &plt, &rule, &above);
-	add_hole(b, hole, row->end - row->start);
+	if (no_rule->is_plt && span->end - span->start <= UINT32_MAX)
+		return add_plt(b, span, &no_rule->plt, &no_rule->below,
+			       &no_rule->above);
+	add_hole(b, no_rule->hole, span->end - span->start);
 	return close_run(b);
 }
 
-static void on_bad(void *ctx, bool begun, uint64_t func_start,
-		   uint64_t func_end, const struct seam_errinfo *why)
+static int add_span(struct build *b, const struct span *span, uint32_t number)
+{
+	struct no_rule hole = {.hole = SEAM_HOLE_RANGE};
+	int r;
+
+	if (span->end - span->start > UINT32_MAX)
+		return add_hole_span(b, span, &hole);
+	if (number >= FIRST_NO_RULE)
+		return add_hole_span(b, span,
+				     &b->no_rules[number - FIRST_NO_RULE]);
+	r = add_numbered(b, span, number);
+	if (r != -EINVAL)
+		return r;
+	hole.hole = SEAM_HOLE_FORM;
+	return add_hole_span(b, span, &hole);
+}
+
+/* One row after the other, some of which are holes. */
+static int add_spans(struct build *b, const struct seam_cfi_func *func,
+		     bool is_inside)
+{
+	struct span span = {
+		.func_start = func->start,
+		.signal = func->signal,
+		.key_b = func->key_b,
+	};
+	int r = 0;
+
+	for (size_t i = 0; !r && i < func->num_rows; i++) {
+		bool is_last = i + 1 == func->num_rows;
+
+		span.start = func->rows[i].start;
+		span.end = is_last ? func->end : func->rows[i + 1].start;
+		if (is_inside || cut_to_segment(b, &span))
+			r = add_span(b, &span, func->rows[i].what);
+		else
+			r = close_run(b);
+	}
+	return r ? r : close_run(b);
+}
+
+/* Return: -EINVAL: not all of its rows have rules, or it is too long. */
+static int add_whole(struct build *b, const struct seam_cfi_func *func)
+{
+	const struct seam_sframe_builder_func to = {
+		.start = address(b, func->start),
+		.signal = func->signal,
+		.pauth_b = func->key_b,
+	};
+
+	if (func->end - func->start > UINT32_MAX)
+		return -EINVAL;
+	return seam_sframe_builder_add(b->builder, &to, func->rows,
+				       func->num_rows,
+				       (uint32_t)(func->end - func->start));
+}
+
+static int on_func(void *ctx, const struct seam_cfi_func *func)
+{
+	struct build *b = ctx;
+	bool is_inside = find_segment(b, func->start, func->end);
+	int r = -EINVAL;
+
+	if (is_inside) {
+		b->stats.code_bytes += func->end - func->start;
+		note_entry(b, func->start, func->end);
+		r = add_whole(b, func);
+	}
+	return r == -EINVAL ? add_spans(b, func, is_inside) : r;
+}
+
+static void on_bad(void *ctx, uint64_t func_start, uint64_t func_end,
+		   const struct seam_errinfo *why)
 {
 	struct build *b = ctx;
 
 	(void)why;
-	if (begun) {
-		b->is_open = false;
-		seam_sframe_builder_rewind(b->builder, &b->mark);
-		b->stats = b->stats_before;
-	}
 	b->stats.malformed++;
 	if (func_end <= func_start)
 		return;
@@ -326,16 +453,16 @@ static int add_derived(struct build *b, struct seam_cfi *cfi)
 		return r == -EINVAL ? 0 : r;
 	rows = seam_derived_rows(derived, &n);
 	for (size_t i = 0; !r && i < n; i++) {
-		struct seam_cfi_row row = {
+		const struct span span = {
 			.start = rows[i].start,
 			.end = rows[i].end,
 			.func_start = rows[i].func_start,
 		};
 
-		if (!find_segment(b, row.start, row.end))
+		if (!find_segment(b, span.start, span.end))
 			continue;
-		note_entry(b, row.start, row.end);
-		r = add_rule(b, &row, &rows[i].rule);
+		note_entry(b, span.start, span.end);
+		r = add_rule(b, &span, &rows[i].rule);
 	}
 	seam_derived_free(derived);
 	return r ? r : close_run(b);
@@ -349,7 +476,7 @@ static int add_entry(struct build *b)
 {
 	static const struct seam_rule outermost = {.flags =
 							   SEAM_RULE_OUTERMOST};
-	struct seam_cfi_row row = {.start = b->entry, .func_start = b->entry};
+	struct span span = {.start = b->entry, .func_start = b->entry};
 	uint64_t limit = b->entry_limit;
 	int r;
 
@@ -357,17 +484,20 @@ static int add_entry(struct build *b)
 		return 0;
 	if (limit - b->segment->svma > b->segment->filesz)
 		limit = b->segment->svma + b->segment->filesz;
-	row.end = seam_entry_next_symbol(b->elf);
-	if (row.end > limit)
-		row.end = limit;
-	r = add_rule(b, &row, &outermost);
+	span.end = seam_entry_next_symbol(b->elf);
+	if (span.end > limit)
+		span.end = limit;
+	r = add_rule(b, &span, &outermost);
 	return r ? r : close_run(b);
 }
 
 static int convert(struct build *b, struct seam_errinfo *reterr)
 {
-	const struct seam_cfi_taker taker = {
-		.begin = on_func, .row = on_row, .bad = on_bad, .ctx = b};
+	const struct seam_cfi_taker taker = {.state = on_state,
+					     .forget = on_forget,
+					     .func = on_func,
+					     .bad = on_bad,
+					     .ctx = b};
 	struct seam_cfi *cfi = NULL;
 	int r = seam_cfi_open(b->elf, &cfi, reterr);
 
@@ -375,8 +505,6 @@ static int convert(struct build *b, struct seam_errinfo *reterr)
 		return r;
 	if (!r) {
 		r = seam_cfi_take(cfi, &taker);
-		if (!r)
-			r = close_run(b);
 		if (r)
 			goto out;
 	}
@@ -447,6 +575,7 @@ static int build(const struct seam_elf *elf, bool is_kernel,
 	}
 	seam_sframe_builder_free(b.builder);
 	free(b.segments);
+	free(b.no_rules);
 	return r;
 }
 

@@ -28,14 +28,15 @@
 /*
  * hole_bytes is the sum of holes, all in bytes. A function is
  * outside if its code lies in no executable PT_LOAD (left behind by the
- * linker, or from another file): it is skipped and counted nowhere else.
+ * linker, or from another file): it is skipped and counted nowhere else. So is
+ * what of a row lies beyond the end of its start's PT_LOAD.
  */
 struct seam_table_stats {
 	uint64_t functions, rows; /* in the table: splits and merges count */
 	uint64_t code_bytes; /* covered by CFI */
 	uint64_t hole_bytes; /* of those, without a rule */
 	uint64_t holes[SEAM_HOLE_NUM]; /* the same by cause */
-	uint64_t outside; /* rows of functions outside */
+	uint64_t outside; /* rows of such functions, or rows' ends */
 	uint64_t overlap_bytes; /* given up where functions overlap */
 	uint64_t malformed; /* FDEs, those without a range too */
 };

@@ -19,7 +19,9 @@
 #define IMAGE_CFI_OFF 0x200
 #define IMAGE_FUNC 0x11000 /* svma of the function */
 #define IMAGE_FUNC_SIZE 0x100
+#ifndef IMAGE_MAX
 #define IMAGE_MAX 0x4000
+#endif
 
 struct image {
 	uint8_t bytes[IMAGE_MAX];

@@ -264,7 +264,8 @@ static void test_signal(void **state)
 	done(&t);
 }
 
-/* Code that no executable segment holds is no code. */
+/* Code that no executable segment holds is no code, and a function's end that
+ * none holds neither. */
 static void test_outside(void **state)
 {
 	struct tables t;
@@ -283,11 +284,12 @@ static void test_outside(void **state)
 	image_fde(&im, 0x10, 0x10, false, NULL, 0);
 	t = build();
 	expect_cfa(&t, CODE, 8);
+	expect_cfa(&t, CODE + 0xfff, 8);
 	expect_cfa(&t, IMAGE_SVMA + 0x7ff0, 8);
 	for (int form = 0; form < 2; form++) {
-		assert_int_equal(t.stats[form].functions, 2);
+		assert_int_equal(t.stats[form].functions, 3);
 		assert_int_equal(t.stats[form].outside, 4);
-		assert_int_equal(t.stats[form].code_bytes, 0x20);
+		assert_int_equal(t.stats[form].code_bytes, 0x28);
 	}
 	done(&t);
 }

@@ -62,15 +62,23 @@ static void wrong(struct check *c, uint64_t pc, const char *what)
 		printf("%s: %#" PRIx64 ": %s\n", c->path, pc, what);
 }
 
-static bool is_code(const struct check *c, const struct seam_cfi_row *row)
+/* Return: whether the row begins in code; then up to where it goes on. */
+static bool find_code(const struct check *c, const struct seam_cfi_row *row,
+		      uint64_t *ret_end)
 {
 	size_t n;
 	const struct seam_elf_segment *s = seam_elf_segments(c->elf, &n);
 
-	for (size_t i = 0; i < n; i++)
-		if (s[i].flags & PF_X && row->start >= s[i].svma &&
-		    row->end - s[i].svma <= s[i].filesz)
-			return true;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t off = row->start - s[i].svma;
+
+		if (!(s[i].flags & PF_X) || off >= s[i].filesz)
+			continue;
+		*ret_end = row->end;
+		if (row->end - row->start > s[i].filesz - off)
+			*ret_end = row->start + s[i].filesz - off;
+		return true;
+	}
 	return false;
 }
 
@@ -163,16 +171,17 @@ static bool check_pc(struct check *c, const struct seam_cfi_row *row,
 static int on_row(void *ctx, const struct seam_cfi_row *row)
 {
 	struct check *c = ctx;
-	uint64_t size = row->end - row->start;
+	uint64_t size, end;
 
 	c->rows++;
 	if (row->cfa_is_expr)
 		c->expr_func = row->func_start;
-	if (!is_code(c, row))
+	if (!find_code(c, row, &end))
 		return 0;
+	size = end - row->start;
 	if (!check_pc(c, row, row->start, true))
 		c->hole_bytes += size;
-	check_pc(c, row, row->end - 1, false);
+	check_pc(c, row, end - 1, false);
 	/* Within a PLT the rule changes with the address. */
 	for (uint64_t i = 1; row->cfa_is_expr && i < size && i < PLT_MAX; i++)
 		check_pc(c, row, row->start + i, true);

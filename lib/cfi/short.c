@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * The frequent call frame instructions, on a state of two words: what
+ * conversions spend their time on. It reports nothing: whatever is not
+ * frequent, or not sound, is left to program.c, which begins anew.
+ */
+#include <string.h>
+
+#include "cfi/run.h"
+#include "cfi/take.h"
+#include "core/env.h"
+
+enum op {
+	RARE,
+	ADVANCE,
+	ADVANCE_1,
+	ADVANCE_2,
+	ADVANCE_4,
+	NOP,
+	IGNORED, /* no operand */
+	IGNORED_1, /* one number */
+	CFA_OFFSET,
+	CFA_OFFSET_SF,
+	CFA_REGISTER,
+	CFA,
+	SAVE_FP,
+	SAVE_RA,
+	RESTORE_FP,
+	RESTORE_RA,
+	SAVE_EXTENDED,
+	REMEMBER,
+	RESTORE_STATE,
+	NEGATE_RA_STATE,
+};
+
+/* Registers other than SP, FP and RA do not matter here. */
+static void init_register(struct seam_cfi_take *t, uint8_t reg)
+{
+	const struct seam_cfi_arch *arch = t->cfi->arch;
+	uint8_t *save = &t->ops[OP_OFFSET | reg];
+	uint8_t *restore = &t->ops[OP_RESTORE | reg];
+
+	*save = IGNORED_1;
+	*restore = IGNORED;
+	if (reg == arch->fp) {
+		*save = SAVE_FP;
+		*restore = RESTORE_FP;
+	} else if (reg == arch->ra) {
+		*save = SAVE_RA;
+		*restore = RESTORE_RA;
+	} else if (reg == arch->sp || (arch->machine == EM_AARCH64 &&
+				       reg == SEAM_CFI_REG_RA_STATE)) {
+		*save = RARE;
+		*restore = RARE;
+	}
+}
+
+void seam_cfi_short_init(struct seam_cfi_take *t)
+{
+	memset(t->ops, RARE, sizeof(t->ops));
+	for (unsigned int i = 0; i < 64; i++) {
+		t->ops[OP_ADVANCE_LOC | i] = ADVANCE;
+		init_register(t, (uint8_t)i);
+	}
+	t->ops[OP_NOP] = NOP;
+	t->ops[OP_ADVANCE_LOC1] = ADVANCE_1;
+	t->ops[OP_ADVANCE_LOC2] = ADVANCE_2;
+	t->ops[OP_ADVANCE_LOC4] = ADVANCE_4;
+	t->ops[OP_OFFSET_EXTENDED] = SAVE_EXTENDED;
+	t->ops[OP_REMEMBER_STATE] = REMEMBER;
+	t->ops[OP_RESTORE_STATE] = RESTORE_STATE;
+	t->ops[OP_DEF_CFA] = CFA;
+	t->ops[OP_DEF_CFA_REGISTER] = CFA_REGISTER;
+	t->ops[OP_DEF_CFA_OFFSET] = CFA_OFFSET;
+	t->ops[OP_DEF_CFA_OFFSET_SF] = CFA_OFFSET_SF;
+	t->ops[OP_GNU_ARGS_SIZE] = IGNORED_1;
+	if (t->cfi->arch->machine == EM_AARCH64)
+		t->ops[OP_AARCH64_NEGATE_RA_STATE] = NEGATE_RA_STATE;
+}
+
+/* What does not change during a run. */
+struct setting {
+	const uint8_t *end;
+	bool be;
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t initially_saved;
+	const uint8_t *ops;
+	struct seam_cfi_states *states;
+};
+
+/*
+ * What does. It is to be kept in registers: a state of which half was just
+ * stored is slow to load. So it never has an address, and all that works on
+ * it is inlined.
+ */
+struct at {
+	const uint8_t *p;
+	struct seam_cfi_state now, last; /* last: of the last row */
+	uint64_t loc;
+	struct seam_span *row; /* the next one */
+};
+
+/* The state holds from loc on. That there is no number for it is seen at the
+ * end of the run. */
+SEAM_INLINE void push(const struct setting *s, struct at *at)
+{
+	if (seam_cfi_state_equal(at->now, at->last))
+		return;
+	at->row->start = at->loc;
+	at->row->what = seam_cfi_state_number(s->states, at->now);
+	at->row++;
+	at->last = at->now;
+}
+
+SEAM_INLINE void set_cfa_offset(struct at *at, uint32_t off)
+{
+	at->now.cfa = (at->now.cfa & ~(uint64_t)UINT32_MAX) | off;
+}
+
+/* Less than 2^40 an advance, so that there are too few for an overflow of
+ * more than once. What follows most of them is looked for at once: one byte
+ * of the CFA's new offset. */
+SEAM_INLINE void advance(const struct setting *s, struct at *at, uint64_t delta)
+{
+	delta *= s->code_align;
+	if (delta)
+		push(s, at);
+	at->loc += delta;
+	if (s->end - at->p < 2 || at->p[0] != OP_DEF_CFA_OFFSET ||
+	    at->p[1] >= 0x80)
+		return;
+	set_cfa_offset(at, at->p[1]);
+	at->p += 2;
+}
+
+SEAM_INLINE bool advance_sized(const struct setting *s, struct at *at,
+			       size_t size)
+{
+	struct seam_bytes b = {at->p, s->end, s->be};
+	uint64_t delta;
+
+	if (!seam_bytes_uint(&b, size, &delta))
+		return false;
+	at->p = b.p;
+	advance(s, at, delta);
+	return true;
+}
+
+/* Numbers of up to 31 bits. */
+SEAM_INLINE bool number(const struct setting *s, struct at *at, uint32_t *ret)
+{
+	struct seam_bytes b = {at->p, s->end, s->be};
+	uint64_t value;
+
+	if (!seam_bytes_uleb(&b, &value) || value > INT32_MAX)
+		return false;
+	at->p = b.p;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+SEAM_INLINE bool ignore(const struct setting *s, struct at *at)
+{
+	uint32_t value;
+
+	return number(s, at, &value);
+}
+
+SEAM_INLINE bool cfa_offset(const struct setting *s, struct at *at)
+{
+	uint32_t off;
+
+	if (!number(s, at, &off))
+		return false;
+	set_cfa_offset(at, off);
+	return true;
+}
+
+SEAM_INLINE bool cfa_offset_sf(const struct setting *s, struct at *at)
+{
+	struct seam_bytes b = {at->p, s->end, s->be};
+	int64_t off;
+
+	if (!seam_bytes_sleb(&b, &off) || off != (int32_t)off)
+		return false;
+	off *= s->data_align;
+	if (off != (int32_t)off)
+		return false;
+	at->p = b.p;
+	set_cfa_offset(at, (uint32_t)off);
+	return true;
+}
+
+SEAM_INLINE bool cfa_register(const struct setting *s, struct at *at)
+{
+	uint32_t reg;
+
+	if (!number(s, at, &reg) || reg >= s->states->arch->regs)
+		return false;
+	at->now.cfa &= ~((uint64_t)0xff << 32);
+	at->now.cfa |= (uint64_t)reg << 32;
+	return true;
+}
+
+/* shift: FP is in the lower half of the word, RA in the upper one. */
+SEAM_INLINE void set_saved(struct at *at, unsigned int shift, uint64_t saved)
+{
+	at->now.saved &= ~((uint64_t)UINT32_MAX << shift);
+	at->now.saved |= (saved & UINT32_MAX) << shift;
+}
+
+SEAM_INLINE bool save(const struct setting *s, struct at *at,
+		      unsigned int shift)
+{
+	uint32_t factored;
+	int64_t off;
+
+	if (!number(s, at, &factored))
+		return false;
+	off = factored * s->data_align;
+	if (off <= INT32_MIN || off > INT32_MAX)
+		return false;
+	set_saved(at, shift, (uint64_t)off);
+	return true;
+}
+
+SEAM_INLINE void restore(const struct setting *s, struct at *at,
+			 unsigned int shift)
+{
+	set_saved(at, shift, s->initially_saved >> shift);
+}
+
+/* Vector registers and their like; others have a shorter form. */
+SEAM_INLINE bool save_extended(const struct setting *s, struct at *at)
+{
+	uint32_t reg;
+
+	return number(s, at, &reg) && reg >= 64 && ignore(s, at);
+}
+
+/* What is not among the most frequent. Return: false: it is not even among
+ * the frequent. */
+SEAM_INLINE bool run_other(const struct setting *s, struct at *at, enum op op)
+{
+	switch (op) {
+	case ADVANCE_1:
+		return advance_sized(s, at, 1);
+	case ADVANCE_2:
+		return advance_sized(s, at, 2);
+	case ADVANCE_4:
+		return advance_sized(s, at, 4);
+	case CFA_OFFSET_SF:
+		return cfa_offset_sf(s, at);
+	case CFA_REGISTER:
+		return cfa_register(s, at);
+	case CFA:
+		return cfa_register(s, at) && cfa_offset(s, at);
+	case SAVE_FP:
+		return save(s, at, 0);
+	case SAVE_RA:
+		return save(s, at, 32);
+	case RESTORE_FP:
+		restore(s, at, 0);
+		return true;
+	case RESTORE_RA:
+		restore(s, at, 32);
+		return true;
+	case SAVE_EXTENDED:
+		return save_extended(s, at);
+	case NEGATE_RA_STATE:
+		at->now.cfa ^= (uint64_t)SEAM_CFI_RA_SIGNED << 40;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Return: false: something else is left. */
+static bool run(const struct setting *setting, struct at *ret)
+{
+	const struct setting copy = *setting, *s = &copy;
+	struct seam_cfi_state saved[SEAM_CFI_MAX_REMEMBER];
+	struct at at = *ret;
+	unsigned int depth = 0;
+	bool ok = true;
+	uint8_t op;
+
+	while (ok && at.p < s->end) {
+		op = *at.p++;
+		switch ((enum op)s->ops[op]) {
+		case ADVANCE:
+			advance(s, &at, op & 0x3f);
+			while (at.p < s->end &&
+			       (*at.p & 0xc0) == OP_ADVANCE_LOC)
+				advance(s, &at, *at.p++ & 0x3f);
+			break;
+		case NOP:
+			while (at.p < s->end && *at.p == OP_NOP)
+				at.p++;
+			break;
+		case IGNORED:
+			break;
+		case IGNORED_1:
+			ok = ignore(s, &at);
+			break;
+		case CFA_OFFSET:
+			ok = cfa_offset(s, &at);
+			break;
+		case REMEMBER:
+			ok = depth < SEAM_CFI_MAX_REMEMBER;
+			if (ok)
+				saved[depth++] = at.now;
+			break;
+		case RESTORE_STATE:
+			ok = depth > 0;
+			if (ok)
+				at.now = saved[--depth];
+			break;
+		default:
+			ok = run_other(s, &at, s->ops[op]);
+		}
+	}
+	push(s, &at);
+	*ret = at;
+	return ok;
+}
+
+bool seam_cfi_short_run(struct seam_cfi_take *t, const struct seam_fde *fde,
+			struct seam_cfi_state initial)
+{
+	const struct setting s = {
+		.end = fde->program.end,
+		.be = fde->program.be,
+		.code_align = fde->cie->code_align,
+		.data_align = fde->cie->data_align,
+		.initially_saved = initial.saved,
+		.ops = t->ops,
+		.states = t->states,
+	};
+	struct at at = {
+		.p = fde->program.p,
+		.now = initial,
+		.loc = fde->start,
+		.row = t->rows,
+	};
+
+	if (s.end - at.p > SEAM_CFI_SHORT_MAX || !run(&s, &at) ||
+	    at.loc < fde->start || t->states->rc)
+		return false;
+	/* What lies behind the end covers nothing. */
+	while (at.row[-1].start >= fde->end)
+		at.row--;
+	t->num_rows = (size_t)(at.row - t->rows);
+	return true;
+}
