@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cfi/private.h"
 #include "tests/unit/cfi/image.h"
 #include "unwind/dump.h"
 
@@ -17,7 +18,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct ctx {
-	struct seam_cfi *cfi, *other; /* rows are looked up in the other */
+	/* Rows are looked up in the other two. */
+	struct seam_cfi *cfi, *other, *detached;
 	uint64_t func_start, last_end;
 	int lookups;
 };
@@ -71,6 +73,26 @@ static int on_row(void *vctx, const struct seam_cfi_row *row)
 	return 0;
 }
 
+/* It says the same, but that it may have no room, or no image to follow a
+ * pointer in. */
+static void look_up_detached(const struct ctx *c, uint64_t svma, int want,
+			     const struct seam_cfi_row *row)
+{
+	static struct seam_cfi_small work;
+	struct seam_cfi_row found;
+	int rc = seam_cfi_find_detached(c->detached, &work, svma, &found);
+
+	check(rc == want || rc == -EINVAL);
+	if (rc)
+		return;
+	check(found.start == row->start && found.end == row->end);
+	check(found.func_start == row->func_start);
+	check(found.cfa_is_expr == row->cfa_is_expr);
+	check(found.cfa_reg == row->cfa_reg);
+	check(found.cfa_off == row->cfa_off);
+	step_by(&found);
+}
+
 static int look_up(void *vctx, const struct seam_cfi_row *row)
 {
 	struct ctx *c = vctx;
@@ -82,6 +104,7 @@ static int look_up(void *vctx, const struct seam_cfi_row *row)
 	check(rc == 0 || rc == -EINVAL);
 	if (!rc)
 		check(found.start <= row->start && row->start < found.end);
+	look_up_detached(c, row->start, rc, &found);
 	if (seam_cfi_next(c->other, row->start, &next))
 		check(next > row->start);
 	return ++c->lookups == LOOKUPS;
@@ -262,10 +285,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(!seam_elf_open_mem(im.bytes, im.size, &elf, NULL));
 	check(!seam_cfi_open(elf, &c.cfi, NULL));
 	check(!seam_cfi_open(elf, &c.other, NULL));
+	check(!seam_cfi_open(elf, &c.detached, NULL));
+	check(!seam_cfi_detach(c.detached));
 	seam_cfi_each(c.cfi, on_row, NULL, &c);
 	seam_cfi_each(c.cfi, look_up, NULL, &c);
 	both_ways(c.cfi);
 	unwind(elf, c.cfi, data, size);
+	seam_cfi_close(c.detached);
 	seam_cfi_close(c.other);
 	seam_cfi_close(c.cfi);
 	seam_elf_close(elf);

@@ -14,6 +14,10 @@
  * memory; no file is read. They are made by seam_backtrace_init and
  * seam_backtrace_refresh, which allocate and take locks. All other calls here
  * are async-signal-safe once either has returned.
+ *
+ * A frame that needs more registers than rules follow, as in lazy binding, has
+ * its stack taken by full CFI: half a microsecond a frame, while signals are
+ * blocked.
  */
 #ifndef SEAM_BACKTRACE_H
 #define SEAM_BACKTRACE_H
