@@ -188,6 +188,24 @@ static __always_inline bool stack_differs(const struct seam_env *env, int end,
 	       (end == SEAM_NO_TABLE && !copy);
 }
 
+/* Of a stack that is not to be had yet: its leaf, which is known. */
+static __always_inline void emit_pending(struct task_struct *task,
+					 struct task_state *own,
+					 uint64_t cookie)
+{
+	struct seam_env env = {.state = own, .task = task, .how = HOW_OTHER};
+
+	env.scratch = scratch_take();
+	if (!env.scratch)
+		return;
+	env.scratch->ips[0] = own->regs[SEAM_AMD64_REG_IP];
+	env.scratch->nr = 1;
+	env.scratch->last_hits = 0;
+	emit_frames(&env, cookie, SEAM_STACK_OUTSIDE, SEAM_PENDING,
+		    bpf_ktime_get_ns());
+	scratch_give(env.scratch);
+}
+
 /* The attempt's end, made known. */
 static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
 				     uint32_t flags, int end, uint64_t began)

@@ -450,6 +450,11 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 	el = bpf_map_lookup_elem(&elements, &self);
 	if (!el)
 		return 0;
+	cookie = seam_entry_under_way(&el->state.entry);
+	if (cookie) {
+		emit_pending(task, &el->state, cookie);
+		return 0;
+	}
 	cookie = seam_entry_asleep(&el->state.entry, task->start_boottime);
 	if (!cookie)
 		return 0;

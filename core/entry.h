@@ -354,6 +354,15 @@ SEAM_INLINE void seam_entry_free(struct seam_entry_task *t, uint64_t self,
 		seam_entry_env_moving_drop(t, tid);
 }
 
+/* The cookie of an entry whose stack the task is just taking, and may be asleep
+ * over it; 0: none. */
+SEAM_INLINE uint64_t seam_entry_under_way(const struct seam_entry *e)
+{
+	return SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_RUNNING
+		       ? SEAM_ENTRY_GET(e->cookie)
+		       : 0;
+}
+
 /* The cookie of an entry that a task asleep may be in, to be asked from
  * outside before and after its stack was taken there; 0: none. */
 SEAM_INLINE uint64_t seam_entry_asleep(const struct seam_entry *e,

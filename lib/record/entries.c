@@ -143,12 +143,14 @@ static void write_behind(struct seam_entries *es,
 static void count_stack(struct seam_entries *es, int end, size_t n_ips,
 			const struct tally *served)
 {
-	es->sum->stacks++;
+	bool is_served = end != SEAM_PENDING;
+
+	es->sum->stacks += is_served;
 	for (size_t i = 0; i < SEAM_CLIENT_MAX_EVENTS; i++)
 		es->sum->end[n_ips > es->max_frames[i] ? SEAM_MAX_STACK
 						       : end] +=
 			served->by_event[i];
-	if (served->n > es->sum->max_served)
+	if (is_served && served->n > es->sum->max_served)
 		es->sum->max_served = served->n;
 }
 
@@ -352,8 +354,9 @@ void seam_entries_stack(struct seam_entries *es,
 	if (!e)
 		return;
 	entry_is(es, e, stack->cookie);
-	if (e->has_stack)
-		return; /* the first is the one that samples were told of */
+	/* The first is the one that samples were told of. */
+	if (e->has_stack && e->stack.end != SEAM_PENDING)
+		return;
 	if (hold(es, e, stack)) {
 		note(es, -ENOMEM);
 		return;
@@ -443,11 +446,10 @@ static void end(void *ctx, uint64_t tid, void *value)
 {
 	struct seam_entries *es = ctx;
 	struct entry *e = value;
-	/* What still waits now is asleep and was not to be had; of a task
-	 * that is gone, the stack it left was dropped. */
-	es->sum->end[seam_task_gone((uint32_t)tid) ? SEAM_LOST
-						   : SEAM_PENDING] +=
-		e->waiting.n;
+
+	(void)tid;
+	/* Of a task that has yet to take its stack that was said. */
+	es->sum->end[SEAM_LOST] += e->waiting.n;
 	e->waiting = (struct tally){0};
 	entry_end(es, e);
 }

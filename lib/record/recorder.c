@@ -205,6 +205,17 @@ static void write_lost(struct seam_recorder *r)
 	note(r, seam_pd_write_raw(r->writer, &rec.header));
 }
 
+/* A stack of no cookie says that no more come: of the samples that have none,
+ * each was dropped, and no task still holds one. A reader could only guess that
+ * by what it sees of a task, which may be dropped as well. */
+static void write_stacks_end(struct seam_recorder *r)
+{
+	struct seam_pd_stack end = {.id = {0, 0, seam_now_ns(), 0,
+					   r->entries.id}};
+
+	note(r, seam_pd_write_stack(r->writer, &end));
+}
+
 int seam_recorder_run(struct seam_recorder *r)
 {
 	uint64_t now_ns, after_ns;
@@ -229,6 +240,7 @@ int seam_recorder_stop(struct seam_recorder *r, struct seam_summary *ret)
 	seam_entries_end(&r->entries);
 	note(r, r->entries.err);
 	turn_side(r, 1);
+	write_stacks_end(r);
 	write_lost(r);
 	note(r, seam_pd_flush(r->writer));
 	r->sum.bytes = seam_pd_bytes(r->writer);

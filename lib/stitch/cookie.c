@@ -81,6 +81,10 @@ static int note(struct cookie_index *ix, struct world *w,
 
 	switch (rec->type) {
 	case SEAM_RECORD_CALLCHAIN_DEFERRED:
+		if (!rec->stack.cookie) { /* of none: no more come */
+			ix->complete = true;
+			return 0;
+		}
 		stats->stacks++;
 		return add_stack(ix, w, rec, i);
 	case PERF_RECORD_SAMPLE:
@@ -206,7 +210,7 @@ int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
 {
 	const struct task *t = seam_idmap_get(&ix->tasks, sample->tid);
 
-	if (!t || t->exited || t->last_cookie != cookie)
+	if (ix->complete || !t || t->exited || t->last_cookie != cookie)
 		return SEAM_LOST;
 	if (t->has_stack && t->last_stack_ns >= sample->time_ns)
 		return SEAM_LOST;

@@ -20,6 +20,7 @@ struct cookie_entry { /* sorted by cookie, tid, time, record */
 struct cookie_index {
 	struct cookie_entry *v;
 	size_t n, cap;
+	bool complete; /* whoever wrote it says which stacks are pending */
 	struct seam_idmap tasks; /* struct task, by tid */
 };
 
@@ -32,7 +33,8 @@ struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
 				      uint64_t cookie,
 				      const struct seam_pd_rec *sample);
 /* Why there is none: the task never came back from the entry that the
- * cookie names (SEAM_PENDING), or it did (SEAM_LOST). */
+ * cookie names (SEAM_PENDING), or it did (SEAM_LOST). Guessed by what came of
+ * the task later, unless the recording says that nothing more was to come. */
 int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
 			const struct seam_pd_rec *sample);
 

@@ -79,7 +79,7 @@ static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns, bool tail)
 	sample_under(tid, tid, cookie, time_ns, tail);
 }
 
-enum kind { PLAIN, LIBRARY, EXEC, EXIT };
+enum kind { PLAIN, LIBRARY, EXEC, EXIT, PENDING };
 
 /* A stack of n frames; the last one is the cookie. */
 static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
@@ -90,7 +90,7 @@ static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 		.tid = tid,
 		.cookie = cookie,
 		.time_ns = time_ns,
-		.end = SEAM_OUTERMOST,
+		.end = kind == PENDING ? SEAM_PENDING : SEAM_OUTERMOST,
 		.by_library = kind == LIBRARY,
 		.before_exec = kind == EXEC,
 		.at_exit = kind == EXIT,
@@ -225,7 +225,7 @@ static void settled(void **state)
 }
 
 /* At the end what waits in a task that is there is asleep. */
-static void pending_or_lost(void **state)
+static void waiting(void **state)
 {
 	(void)state;
 	sample(TID, 1, 100, false);
@@ -237,8 +237,32 @@ static void pending_or_lost(void **state)
 	seam_entries_settle(&t.es, 3600 * SECOND);
 	assert_int_equal(t.es.tasks.used, 1);
 	check_counts(0, 1, 0, 0);
+	/* Whatever task has that tid now, its stack did not come. */
 	seam_entries_end(&t.es);
-	check_counts(0, 1, 2, 0);
+	check_counts(0, 3, 0, 0);
+}
+
+/* A task that has yet to take its stack, and one that does so just then. */
+static void pending(void **state)
+{
+	const struct written asleep[] = {{101, 1, 1, 0, SEAM_PENDING, TID}};
+	const struct written woken[] = {{301, 3, 2, 0, SEAM_OUTERMOST, TID}};
+
+	(void)state;
+	sample(TID, 1, 100, false);
+	stack(1, 100, 1, PENDING);
+	seam_entries_end(&t.es);
+	check_out(asleep, 1);
+	check_counts(0, 0, 1, 0);
+	assert_int_equal(t.sum.stacks, 0);
+	t.n = 0;
+	sample(TID, 3, 300, false);
+	stack(3, 300, 1, PENDING);
+	stack(3, 300, 2, PLAIN);
+	seam_entries_end(&t.es);
+	check_out(woken, 1);
+	check_counts(1, 0, 1, 0);
+	assert_int_equal(t.sum.stacks, 1);
 }
 
 /* Kernel records of an exec belong behind all samples that come in it. */
@@ -388,7 +412,8 @@ int main(void)
 		CASE(orphans),
 		CASE(orphans_expire),
 		CASE(settled),
-		CASE(pending_or_lost),
+		CASE(waiting),
+		CASE(pending),
 		CASE(tails),
 		CASE(renamed),
 		CASE(renamed_orphans),

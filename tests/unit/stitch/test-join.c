@@ -210,6 +210,28 @@ static void test_missing(void **state)
 	end(&t);
 }
 
+/* Where the recording says that it is over, nobody has to guess. */
+static void test_missing_told(void **state)
+{
+	const struct seam_stitch_stats *st;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_sample(t.w, 5, 300, 0x3001);
+	put_sample(t.w, 6, 400, 0x4001);
+	put_stack(t.w, 6, 410, 0x4001, 0xa000, SEAM_PENDING, 0);
+	put_stack(t.w, 0, 500, 0, 0, 0, 0);
+	stitch(&t);
+	expect(&t, 5, SEAM_HALF_MISSING, 0, SEAM_LOST);
+	expect(&t, 6, SEAM_HALF_JOINED, 0xa000, SEAM_PENDING);
+	st = finish(&t);
+	assert_int_equal(st->stacks, 1);
+	assert_int_equal(st->end[SEAM_LOST], 1);
+	assert_int_equal(st->end[SEAM_PENDING], 1);
+	end(&t);
+}
+
 /* A stack and the next request are dropped; then those, and that the thread
  * ended and another got its tid. By tid and order both would be joined. */
 static void test_dropped(void **state)
@@ -442,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_equal_cookies),
 		cmocka_unit_test(test_other_tid),
 		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_missing_told),
 		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_missing_user),
 		cmocka_unit_test(test_exec),
