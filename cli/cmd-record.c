@@ -91,17 +91,6 @@ static bool on_signals(struct recording *rec)
 	return end;
 }
 
-/* -p and -t: true when the last of them is gone. */
-static bool targets_gone(const struct record_options *opts)
-{
-	if (!opts->n_ids)
-		return false;
-	for (size_t i = 0; i < opts->n_ids; i++)
-		if (!kill((pid_t)opts->ids[i], 0) || errno != ESRCH)
-			return false;
-	return true;
-}
-
 static int loop(struct recording *rec)
 {
 	struct pollfd fds[2] = {
@@ -121,7 +110,7 @@ static int loop(struct recording *rec)
 			return err;
 		if (rec->deadline_ns && seam_now_ns() >= rec->deadline_ns)
 			return 0;
-		if (targets_gone(rec->opts))
+		if (seam_recorder_targets_gone(rec->recorder))
 			return 0;
 	}
 }

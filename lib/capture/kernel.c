@@ -386,6 +386,22 @@ int seam_kernel_watch(struct seam_kernel *k, uint32_t id)
 	return err ? err : args.err;
 }
 
+int seam_kernel_unwatch(struct seam_kernel *k, uint32_t id)
+{
+	int err =
+		bpf_map__delete_elem(k->skel->maps.watched, &id, sizeof(id), 0);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+bool seam_kernel_is_watched(struct seam_kernel *k, uint32_t id)
+{
+	uint64_t start;
+
+	return !bpf_map__lookup_elem(k->skel->maps.watched, &id, sizeof(id),
+				     &start, sizeof(start), 0);
+}
+
 int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid)
 {
 	k->skel->bss->seam_arm_tgid = tgid;

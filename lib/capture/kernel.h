@@ -48,6 +48,8 @@ void seam_kernel_detach(struct seam_kernel *k);
 
 /* Watches the task that has this number now. -ESRCH: there is none. */
 int seam_kernel_watch(struct seam_kernel *k, uint32_t id);
+int seam_kernel_unwatch(struct seam_kernel *k, uint32_t id);
+bool seam_kernel_is_watched(struct seam_kernel *k, uint32_t id);
 /* Watches the process from the end of its next exec on. */
 int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid);
 

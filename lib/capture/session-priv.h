@@ -11,6 +11,7 @@
 #include "capture/sideband.h"
 #include "capture/strip.h"
 #include "capture/tables.h"
+#include "capture/target.h"
 #include "capture/worker.h"
 
 struct seam_session {
@@ -24,6 +25,8 @@ struct seam_session {
 	struct seam_processes processes;
 	struct seam_tables *tables;
 	struct seam_followed followed; /* whose records are delivered */
+	struct seam_target *targets; /* the client's ids */
+	size_t n_targets;
 	struct seam_strip strip; /* for tracepoints */
 	uint64_t start_ns;
 	bool running;

@@ -45,19 +45,29 @@ int seam_session_open(const struct seam_session_opts *opts,
 
 static int follow_targets(struct seam_session *s, struct seam_errinfo *reterr)
 {
+	s->targets = calloc(s->client.n_ids + 1, sizeof(*s->targets));
+	if (!s->targets)
+		return -ENOMEM;
 	for (size_t i = 0; i < s->client.n_ids; i++) {
-		uint32_t id = s->client.ids[i], tgid = seam_task_process(id);
 		bool process = s->client.tasks == SEAM_TASKS_PROCESSES;
-		int err;
+		uint32_t id = s->client.ids[i];
+		struct seam_target *target = &s->targets[s->n_targets];
+		int err = seam_target_open(id, !process, target);
 
-		if (!tgid || (process && tgid != id))
+		if (err && err != -ESRCH)
+			return seam_fail(reterr, err,
+					 "%s %u cannot be followed (%s)",
+					 process ? "process" : "thread", id,
+					 strerror(-err));
+		if (err)
 			return seam_fail(
 				reterr, -ESRCH,
 				"there is no %s %u; %s lists those that "
 				"run",
 				process ? "process" : "thread", id,
 				process ? "ps -e" : "ps -eL");
-		err = seam_followed_add(&s->followed, tgid);
+		s->n_targets++;
+		err = seam_followed_add(&s->followed, target->tgid);
 		if (err)
 			return err;
 	}
@@ -244,8 +254,9 @@ static int watch_targets(struct seam_session *s)
 
 	for (size_t i = 0; !err && i < s->client.n_ids; i++) {
 		err = seam_kernel_watch(s->kernel, s->client.ids[i]);
-		if (err == -ESRCH) /* it has just ended */
-			err = 0;
+		/* It has just ended, and perhaps another has its number. */
+		if (seam_target_ended(&s->targets[i]))
+			err = seam_kernel_unwatch(s->kernel, s->client.ids[i]);
 	}
 	if (!err && s->client.child)
 		err = seam_kernel_watch_at_exec(s->kernel, s->client.child);
@@ -284,6 +295,24 @@ int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 		err = seam_event_enable(&s->events[i], true);
 	s->running = !err;
 	return err;
+}
+
+/* A thread's exec may have given it its process's number, under which it is
+ * watched from then on. */
+static bool target_gone(const struct seam_session *s,
+			const struct seam_target *target)
+{
+	return seam_target_ended(target) &&
+	       (seam_target_process_ended(target) ||
+		!seam_kernel_is_watched(s->kernel, target->tgid));
+}
+
+bool seam_session_targets_gone(const struct seam_session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (!target_gone(s, &s->targets[i]))
+			return false;
+	return s->n_targets;
 }
 
 int seam_session_stop(struct seam_session *s)
@@ -348,6 +377,9 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	seam_processes_fini(&s->processes);
 	seam_images_fini(&s->images);
 	seam_followed_fini(&s->followed);
+	for (size_t i = 0; i < s->n_targets; i++)
+		seam_target_close(&s->targets[i]);
+	free(s->targets);
 	seam_strip_fini(&s->strip);
 	seam_batch_fini(&s->samples);
 	seam_batch_fini(&s->copies);

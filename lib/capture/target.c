@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* What a task's status says; what it does not say stays as it was. */
@@ -61,6 +63,65 @@ uint32_t seam_task_process(uint32_t tid)
 
 	read_status(tid, &s);
 	return s.tgid;
+}
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL /* Linux 6.9 */
+#endif
+
+static int pidfd_open(uint32_t id, unsigned flags)
+{
+	long fd = syscall(SYS_pidfd_open, (pid_t)id, flags);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int seam_target_open(uint32_t id, bool is_thread, struct seam_target *ret)
+{
+	struct seam_target t = {-1, -1, 0};
+
+	t.task = pidfd_open(id, is_thread ? PIDFD_THREAD : 0);
+	if (t.task < 0) /* EINVAL, ENOENT: a thread's number as a process's */
+		return t.task == -EINVAL || t.task == -ENOENT ? -ESRCH : t.task;
+	t.tgid = seam_task_process(id);
+	if (is_thread)
+		t.process = pidfd_open(t.tgid, 0);
+	/* Asked by number: if it lives still, the answers were its own. */
+	if (!t.tgid || (is_thread && t.process < 0) || seam_target_ended(&t)) {
+		int err = is_thread && t.process < 0 && t.process != -EINVAL
+				  ? t.process
+				  : -ESRCH;
+
+		seam_target_close(&t);
+		return err;
+	}
+	*ret = t;
+	return 0;
+}
+
+void seam_target_close(struct seam_target *target)
+{
+	if (target->task >= 0)
+		close(target->task);
+	if (target->process >= 0)
+		close(target->process);
+}
+
+static bool ended(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+bool seam_target_ended(const struct seam_target *target)
+{
+	return ended(target->task);
+}
+
+bool seam_target_process_ended(const struct seam_target *target)
+{
+	return target->process < 0 || ended(target->process);
 }
 
 /* A regular file, or nothing: opening a pipe may wait for ever, and opening

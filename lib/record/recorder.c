@@ -181,6 +181,11 @@ int seam_recorder_fd(const struct seam_recorder *r)
 	return seam_session_fd(r->session);
 }
 
+bool seam_recorder_targets_gone(const struct seam_recorder *r)
+{
+	return seam_session_targets_gone(r->session);
+}
+
 /* Says in the file what the kernel side could not hand over since the last
  * time: the summary is not there for whoever reads the file. */
 static void write_lost(struct seam_recorder *r)
@@ -210,8 +215,8 @@ static void write_lost(struct seam_recorder *r)
  * by what it sees of a task, which may be dropped as well. */
 static void write_stacks_end(struct seam_recorder *r)
 {
-	struct seam_pd_stack end = {.id = {0, 0, seam_now_ns(), 0,
-					   r->entries.id}};
+	struct seam_pd_stack end = {
+		.id = {0, 0, seam_now_ns(), 0, r->entries.id}};
 
 	note(r, seam_pd_write_stack(r->writer, &end));
 }

@@ -25,6 +25,8 @@ int seam_recorder_open(const struct seam_recorder_opts *opts,
 		       struct seam_recorder **ret, struct seam_errinfo *reterr);
 int seam_recorder_start(struct seam_recorder *r, struct seam_errinfo *reterr);
 int seam_recorder_fd(const struct seam_recorder *r);
+/* Whether tasks were named to record, and the last of them has ended. */
+bool seam_recorder_targets_gone(const struct seam_recorder *r);
 /* Reads what waits and writes it. Errors of the output are sticky. */
 int seam_recorder_run(struct seam_recorder *r);
 /* Return: the first error of all; the summary is filled in any case. */

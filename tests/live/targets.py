@@ -199,6 +199,81 @@ def pid_reused(bench):
     stop(two)
 
 
+def ends_for_another(bench):
+    """The number lives on, with another process."""
+    bench.compile(REBORN, "reborn")
+    for option in ("-p", "-t"):
+        what = option + ": ends with the target, though another has its number"
+        one, _ = spinner(bench, "one")
+        recorder = bench.recorder(*CLOCK, option, str(one.pid)).ready()
+        time.sleep(0.2)
+        # The recorder sees the number gone, or it does not.
+        recorder.process.send_signal(signal.SIGSTOP)
+        stop(one)
+        other = bench.start([bench.path("reborn"), str(one.pid), "sleep",
+                             "10"])
+        while other.poll() is None and not os.path.exists(
+                "/proc/%d" % one.pid):
+            time.sleep(0.01)
+        recorder.process.send_signal(signal.SIGCONT)
+        if other.poll() is not None:
+            bench.skip(what, "pids cannot be chosen here")
+            recorder.interrupt()
+            continue
+        recording = recorder.wait()
+        bench.test(what, recording.status == 0 and other.poll() is None and
+                   recording.samples(), recording.log)
+        os.kill(one.pid, signal.SIGKILL)
+        other.wait()
+
+
+# A thread runs another program, by which it gets its process's number.
+MOVING = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static char *const *next;
+static void *thread(void *arg)
+{
+	printf("%d\n", (int)syscall(SYS_gettid));
+	fflush(stdout);
+	getchar();
+	execvp(next[0], next);
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	next = argv + 1;
+	pthread_create(&t, NULL, thread, NULL);
+	pause();
+	return argc;
+}
+"""
+
+
+def thread_execs(bench):
+    bench.compile(MOVING, "moving", "-pthread")
+    bench.compile(SOURCE % {"name": "one"}, "spin-one", "-pthread")
+    process = bench.start([bench.path("moving"), "timeout", "-s", "KILL",
+                           "0.5", bench.path("spin-one")],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    tid = int(process.stdout.readline())
+    recorder = bench.recorder(*OFTEN, "-t", str(tid)).ready()
+    process.stdin.close()
+    process.wait()
+    recording = recorder.wait()
+    samples = [s for s in recording.samples() if s["comm"] == "spin-one"]
+    bench.test("-t: a thread that execs is followed under its new number",
+               recording.status == 0 and tid != process.pid and
+               len(samples) > 100, collections.Counter(
+                   (s["comm"], s["tid"]) for s in recording.samples()))
+    on_path(bench, "-t: what the thread runs then", [
+        s for s in samples if "qsort" in " ".join(livetest.user_path(s))],
+            "one")
+
+
 def children(bench):
     bench.compile(SOURCE % {"name": "one"}, "spin-one", "-pthread")
     recording = bench.record(*CLOCK, "--", "sh", "-c",
@@ -274,5 +349,5 @@ def endings(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(process, target_ends, pid_reused, children, events,
-                           endings))
+    sys.exit(livetest.main(process, target_ends, pid_reused, ends_for_another,
+                           thread_execs, children, events, endings))
