@@ -189,9 +189,8 @@ static __always_inline bool stack_differs(const struct seam_env *env, int end,
 }
 
 /* Of a stack that is not to be had yet: its leaf, which is known. */
-static __always_inline void emit_pending(struct task_struct *task,
-					 struct task_state *own,
-					 uint64_t cookie)
+static __always_inline void
+emit_pending(struct task_struct *task, struct task_state *own, uint64_t cookie)
 {
 	struct seam_env env = {.state = own, .task = task, .how = HOW_OTHER};
 

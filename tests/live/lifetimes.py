@@ -6,7 +6,10 @@ be of.
 """
 
 import collections
+import os
+import subprocess
 import sys
+import time
 
 import livetest
 import spelling
@@ -39,5 +42,255 @@ def threads(bench):
     spelling.hold(bench, "threads", samples, log)
 
 
+# Children that live some 100 us. They spell the number that their parent was
+# at; every third kind is killed in the middle of its work.
+CHILDREN = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#define STAY() __asm__ volatile("" ::: "memory")
+static volatile unsigned long sink;
+static volatile int go_on = 1;
+#define NOIPA __attribute__((noipa))
+NOIPA void spin(unsigned n) { for (unsigned i = 0; i < n; i++) sink += i; }
+NOIPA void of_fork(void) { spin(60000); getppid(); _exit(0); }
+NOIPA void of_vfork(void) { spin(60000); getppid(); _exit(0); }
+NOIPA void of_killed(void) { for (;;) { spin(2000); getppid(); } }
+NOIPA void one_fork(void)
+{
+	pid_t pid = fork();
+	if (!pid) of_fork();
+	waitpid(pid, NULL, 0); STAY();
+}
+NOIPA void one_vfork(void)
+{
+	pid_t pid = vfork();
+	if (!pid) of_vfork();
+	waitpid(pid, NULL, 0); STAY();
+}
+NOIPA void one_killed(void)
+{
+	pid_t pid = fork();
+	if (!pid) of_killed();
+	spin(100000);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0); STAY();
+}
+int main(int argc, char **argv)
+{
+	time_t end = time(NULL) + 2;
+	while (time(NULL) < end) { one_fork(); one_vfork(); one_killed(); }
+	return argc > 9;
+}
+"""
+KINDS = ("fork", "vfork", "killed")
+
+
+def children(bench):
+    recording = bench.record(*OFTEN, "--", bench.compile(CHILDREN, "children"))
+    if not bench.test("children: recorded", recording.status == 0 and
+                      recording.summary, recording.log):
+        return
+    samples = [s for s in recording.samples() if s["comm"] == "children"]
+    whole(bench, "children", recording, samples)
+    kinds, wrong = collections.Counter(), []
+    for sample in samples:
+        path = livetest.user_path(sample)
+        kind = [k for k in KINDS if "of_" + k in path]
+        kinds.update(kind)
+        # main calls one_KIND, and that the child of this kind.
+        if len(kind) > 1 or kind and (
+                "main" not in path or path[path.index("main") + 1] !=
+                "one_" + kind[0] or path.index("of_" + kind[0]) <
+                path.index("one_" + kind[0])):
+            wrong.append(sample)
+        # A parent is in no child, and the other way round.
+        elif bool(kind) and sample["pid"] == recording_pid(samples):
+            if kind != ["vfork"]:
+                wrong.append(sample)
+    bench.note(dict(kinds))
+    bench.test("children: each has its own stack", not wrong and
+               min(kinds[k] for k in KINDS) > 50, "%s\n%s" % (
+                   kinds, "\n".join(map(livetest.show, wrong[:5]))))
+
+
+def recording_pid(samples):
+    """The first process: all others are its children."""
+    return samples[0]["pid"]
+
+
+MANY = r"""
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	getchar();
+	for (int i = 0; i < 60000; i++) {
+		pid_t pid = vfork();
+		if (!pid) _exit(0);
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid) return 1;
+	}
+	puts("done"); fflush(stdout);
+	getchar();
+	getchar();
+	return 0;
+}
+"""
+
+
+def maps_of(pid):
+    """The BPF maps of a process: (key, value, entries) -> bytes in use."""
+    found = {}
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        with open("/proc/%d/fdinfo/%s" % (pid, fd)) as f:
+            info = dict(line.split(":", 1) for line in f if ":" in line)
+        if "map_type" in info and int(info["map_type"]) == 1:
+            found[tuple(int(info[k]) for k in (
+                "key_size", "value_size", "max_entries"))] = int(
+                    info["memlock"])
+    return found
+
+
+def memory(bench):
+    """What a task takes ends with it."""
+    program = bench.start([bench.compile(MANY, "many")],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    recorder = bench.recorder("-e", "cpu-clock", "-F", "999", "-p",
+                              str(program.pid)).ready()
+    before = maps_of(recorder.process.pid)
+    program.stdin.write(b"\n")
+    program.stdin.flush()
+    done = program.stdout.readline()
+    # What is freed goes a grace period later.
+    for _ in range(100):
+        after = maps_of(recorder.process.pid)
+        if grown(before, after, STATES) < 100:
+            break
+        time.sleep(0.1)
+    program.stdin.close()
+    program.wait()
+    recording = recorder.wait()
+    bench.test("60,000 processes: recorded", recording.status == 0 and
+               done == b"done\n" and recording.summary["unwinds"] > 50000,
+               recording.log)
+    numbers = grown(before, after, NUMBERS)
+    bench.note("60,000 processes: %d states and %d numbers more" % (
+        grown(before, after, STATES), numbers))
+    bench.test("60,000 processes: leave no state in the kernel",
+               after and grown(before, after, STATES) < 100, "%s, then %s" % (
+                   before, after))
+    # Beside other recordings some hundred stayed, until their numbers came
+    # again: the program that takes them out was not always run.
+    bench.test("60,000 processes: their numbers do not add up",
+               numbers < 32768, numbers)
+
+
+# Of tasks: by address, a kilobyte or so; and by number, when they started.
+STATES, NUMBERS = range(256, 1 << 20), range(8, 9)
+
+
+def grown(before, after, values):
+    """How many elements more there are, in maps with values of that size."""
+    return sum((after[m] - before[m]) // (m[0] + m[1]) for m in after
+               if m[1] in values)
+
+
+# The 32-bit entry, and the page of the old vsyscalls.
+BITS32 = """
+.globl _start
+_start:	call	spin
+	hlt
+spin:	movl	$100000, %esi
+1:	movl	$20, %eax
+	int	$0x80
+	decl	%esi
+	jnz	1b
+	movl	$1, %eax
+	xorl	%ebx, %ebx
+	int	$0x80
+"""
+VSYSCALL = r"""
+#include <stdio.h>
+#include <sys/time.h>
+#include <time.h>
+#define STAY() __asm__ volatile("" ::: "memory")
+__attribute__((noipa)) long ask(void)
+{
+	struct timeval tv;
+	long (*get)(struct timeval *, void *) = (void *)0xffffffffff600000;
+	get(&tv, NULL);
+	STAY();
+	return tv.tv_sec;
+}
+int main(void)
+{
+	long end = time(NULL) + 1, n = 0;
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[256];
+	int is_there = 0;
+	while (fgets(line, sizeof(line), f))
+		if (!__builtin_strncmp(line, "ffffffffff600000", 16)) is_there = 1;
+	if (!is_there) return 77;
+	while (ask() < end) n++;
+	return n < 1000;
+}
+"""
+
+
+def machine_code(bench):
+    source, program = bench.path("bits32.s"), bench.path("bits32")
+    with open(source, "w") as f:
+        f.write(BITS32)
+    made = [subprocess.run(command, stderr=subprocess.DEVNULL).returncode
+            for command in (["as", "--32", "-o", source + ".o", source],
+                            ["ld", "-m", "elf_i386", "-o", program,
+                             source + ".o"], [program])]
+    if any(made):
+        bench.skip("32-bit", "such programs cannot be made or run here")
+    else:
+        recording = bench.record("-e", "cpu-clock", "-F", "4999", "--",
+                                 program)
+        samples = [s for s in recording.samples() if s["comm"] == "bits32"]
+        ends = collections.Counter(s["end"] for s in samples)
+        # _start and what it calls, and nothing behind them.
+        wrong = [s for s in samples if any(
+            not 0x8048000 <= int(f["ip"], 16) < 0xffffe000
+            for f in livetest.user_frames(s))]
+        bench.test("32-bit: every sample says why, none has a stack of "
+                   "anything else", recording.status == 0 and
+                   len(samples) > 50 and not wrong and None not in ends,
+                   "%s\n%s" % (ends, "\n".join(
+                       map(livetest.show, wrong[:5]))))
+        bench.note("32-bit: %s" % dict(ends))
+
+
+def vsyscall(bench):
+    program = bench.compile(VSYSCALL, "vsyscall")
+    recording = bench.record("-e", "cpu-clock", "-F", "4999", "-e",
+                             "page-faults", "--", program)
+    if recording.status == 77:
+        bench.skip("vsyscall", "this kernel has no such page")
+        return
+    samples = [s for s in recording.samples() if s["comm"] == "vsyscall"]
+    inside = [s for s in samples if any(
+        int(f["ip"], 16) >> 12 == 0xffffffffff600
+        for f in livetest.user_frames(s))]
+    ends = collections.Counter(s["end"] for s in samples)
+    wrong = [s for s in samples if s["end"] == "outermost" and
+             "ask" in livetest.user_path(s) and livetest.user_path(s)[-1]
+             not in ("ask", "main", "?") and "ask" !=
+             livetest.user_path(s)[-2]]
+    bench.note("vsyscall: %d samples, %d in its page, %s" % (
+        len(samples), len(inside), dict(ends)))
+    bench.test("vsyscall: recorded, with a reason where not whole",
+               recording.status == 0 and len(samples) > 100 and not wrong,
+               "\n".join(map(livetest.show, wrong[:5])))
+
+
 if __name__ == "__main__":
-    sys.exit(livetest.main(threads))
+    sys.exit(livetest.main(threads, children, memory, machine_code, vsyscall))
