@@ -37,6 +37,8 @@ const volatile uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS];
 /* Enough unread data in a ring to wake the reader early; else it comes by
  * itself. */
 const volatile uint64_t seam_ring_wake = 1 << 20;
+/* The event that is where tasks slept. */
+const volatile uint32_t seam_sleep_event;
 /* From a CPU's timers to its pointer to the interrupted registers; 0: not
  * known. Both are per CPU, of which BPF gets addresses only where the kernel
  * lists its data in kallsyms. */
@@ -208,7 +210,13 @@ struct sample_buffer {
 
 /* A clock may tick while a tracepoint's sample is built, or be blocked by
  * another event's. */
-enum buffer_slot { BUFFER_EVENT, BUFFER_TRACEPOINT, BUFFER_TICK, BUFFER_SLOTS };
+enum buffer_slot {
+	BUFFER_EVENT,
+	BUFFER_TRACEPOINT,
+	BUFFER_TICK,
+	BUFFER_SLEEP,
+	BUFFER_SLOTS
+};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -216,6 +224,15 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct sample_buffer);
 } sample_buffers SEC(".maps");
+
+/* Samples of tasks that sleep, by task_struct, until they run again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 18);
+	__type(key, uint64_t);
+	__type(value, struct sample_buffer);
+} sleeps SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -5,6 +5,7 @@
  * programs' events without counting them.
  */
 #include "bpf/request.h"
+#include "bpf/sleep.h"
 #include "bpf/tick.h"
 
 #include <bpf/bpf_tracing.h>
@@ -41,13 +42,6 @@ static __always_inline bool is_watched(struct task_struct *task)
 				 is_in_moving_exec(task);
 }
 
-/* Kernel threads, idle and io workers have no user half. */
-static __always_inline bool has_user(struct task_struct *task)
-{
-	return task->pid &&
-	       !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
-}
-
 static __always_inline void count_event(uint32_t event, bool is_ours)
 {
 	struct seam_cpu_state *cpu = cpu_state();
@@ -80,110 +74,6 @@ int BPF_PROG(seam_expiry, struct hrtimer *timer)
 	if (is_watched(bpf_get_current_task_btf()))
 		count(SEAM_COUNT_WATCHED_EXPIRIES);
 	return 0;
-}
-
-static __always_inline int sample_emit(void *ctx, struct sample_buffer *buf,
-				       bool kernel_stack)
-{
-	uint64_t size = sizeof(buf->sample);
-	long bytes = 0;
-
-	buf->sample.nr = 0;
-	if (kernel_stack)
-		bytes = bpf_get_stack(ctx, buf->ips, sizeof(buf->ips), 0);
-	if (bytes > 0 && bytes <= (long)sizeof(buf->ips)) {
-		buf->sample.nr = bytes / 8;
-		size += bytes;
-	}
-	if (bpf_ringbuf_output(&ring, &buf->sample, size, ring_flags(&ring))) {
-		count(SEAM_COUNT_LOST_SAMPLE);
-		return -1;
-	}
-	return 0;
-}
-
-/* Whether an event in this mode is none to whoever asks for :u or :k. */
-static __always_inline bool is_excluded(struct task_struct *task, uint32_t asks,
-					bool in_user)
-{
-	return ((asks & SEAM_ASK_KERNEL_MODE) && in_user) ||
-	       ((asks & SEAM_ASK_NO_KERNEL) && !has_user(task));
-}
-
-/* Inside seam's own unwind. */
-static __always_inline bool is_own(struct task_struct *task)
-{
-	uint32_t tid = task->pid;
-	const struct seam_element *el = bpf_map_lookup_elem(&elements, &tid);
-
-	return el && el->state.entry.self == bpf_get_current_task() &&
-	       (el->state.entry.flags & SEAM_ENTRY_RUNNING);
-}
-
-/* Asks for the user's half. Return: whether the event is a sample, and not
- * seam's own doing. */
-static __always_inline bool take_user(struct seam_wire_sample *sample,
-				      struct task_struct *task, uint32_t depth,
-				      bool in_user)
-{
-	struct seam_entry_env env;
-	struct seam_entry_task t;
-	struct seam_asked asked;
-
-	head_fill(&sample->head, SEAM_WIRE_SAMPLE, task, 0);
-	sample->end = SEAM_NO_USER;
-	sample->stack_tid = task->pid;
-	if (!has_user(task))
-		return true;
-	if (!depth)
-		return !is_own(task);
-	entry_task(&t, &env, task);
-	t.depth = depth;
-	seam_entry_request(&t, in_user, &asked);
-	if (asked.flags & SEAM_SAMPLE_OWN)
-		return false;
-	count(SEAM_COUNT_WANTED);
-	sample->head.cookie = asked.cookie;
-	sample->end = asked.end;
-	sample->stack_tid = asked.stack_tid;
-	sample->flags |= asked.flags;
-	return true;
-}
-
-/* What an event and a tracepoint have in common: one sample. */
-static __always_inline int take_sample(void *ctx, struct sample_buffer *buf,
-				       struct task_struct *task, uint32_t event,
-				       uint32_t flags)
-{
-	bool in_user = flags & SEAM_SAMPLE_USER, kernel_stack = !in_user;
-	uint64_t nr = event;
-	uint32_t asks;
-
-	/* One register to the verifier. */
-	asm volatile("" : "+r"(nr));
-	if (nr >= SEAM_MAX_EVENTS)
-		return 0;
-	asks = seam_asks[nr].flags;
-	if (is_excluded(task, asks, in_user)) {
-		count(SEAM_COUNT_EXCLUDED);
-		return 0;
-	}
-	if (!in_user && (asks & SEAM_ASK_NO_KERNEL)) {
-		buf->sample.ip = task_regs(task)->ip;
-		flags = SEAM_SAMPLE_USER;
-		kernel_stack = false;
-	}
-	/* A tracepoint has its ip from the stack. */
-	if ((asks & SEAM_ASK_NO_KERNEL_STACK) && buf->sample.ip)
-		kernel_stack = false;
-	buf->sample.event = event;
-	buf->sample.flags = flags;
-	if (!take_user(&buf->sample, task, seam_asks[nr].depth, in_user)) {
-		count(SEAM_COUNT_OWN);
-		return 0;
-	}
-	count(SEAM_COUNT_SAMPLES);
-	return sample_emit(ctx, buf, kernel_stack);
 }
 
 SEC("perf_event")
@@ -298,6 +188,25 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* Loaded where sleeps are recorded. Kernel threads sleep for a living. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(seam_switch, bool preempt, struct task_struct *prev,
+	     struct task_struct *next, unsigned int prev_state)
+{
+	bool is_ours;
+
+	sleep_end(next);
+	if (preempt || !(prev_state & TASK_SLEEPS) || !has_user(prev))
+		return 0;
+	is_ours = is_watched(prev);
+	count_event(seam_sleep_event, is_ours);
+	if (is_ours)
+		sleep_begin(ctx, prev);
+	else
+		count(SEAM_COUNT_FILTERED);
+	return 0;
+}
+
 /* Does nothing, to find out whether a tracepoint is there. */
 SEC("raw_tp")
 int seam_no_tracepoint(struct bpf_raw_tracepoint_args *ctx)
@@ -374,6 +283,7 @@ int BPF_PROG(seam_free, struct task_struct *task)
 	uint32_t tid = task->pid;
 	uint64_t *start;
 
+	sleep_forget(task);
 	seam_entry_free(&t, (uint64_t)task, tid);
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return 0;
@@ -447,6 +357,7 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 
 	if (!task || !has_user(task))
 		return 0;
+	sleep_end(task);
 	el = bpf_map_lookup_elem(&elements, &self);
 	if (!el)
 		return 0;

@@ -133,8 +133,11 @@ static void print_head(struct report *r, struct seam_strbuf *b)
 static int print_profile(const struct report *r, const struct seam_profile *p,
 			 struct seam_strbuf *b)
 {
-	seam_strbuf_printf(b, "\nEvent: %s, %llu samples\n\n", p->event,
+	seam_strbuf_printf(b, "\nEvent: %s, %llu samples", p->event,
 			   (unsigned long long)p->samples);
+	if (p->in_ns)
+		seam_strbuf_printf(b, ", %.3f ms", (double)p->weight / 1e6);
+	seam_strbuf_puts(b, "\n\n");
 	seam_render_tree(b, p, &r->style);
 	seam_strbuf_puts(b, "\n");
 	return seam_render_table(b, p, &r->style);

@@ -36,6 +36,9 @@ static const char usage_text[] =
 	"is\n"
 	"                        sampled at each hit, or by -c\n"
 	"  -c, --count N         a sample every N events instead\n"
+	"      --off-cpu         -e offcpu-time as well: where tasks sleep, "
+	"and\n"
+	"                        for how long\n"
 	"  -p, --pid PID[,PID]   running processes, and their children\n"
 	"  -t, --tid TID[,TID]   running threads, and what they start\n"
 	"  -a, --all             every task of the machine\n"
@@ -117,6 +120,7 @@ enum { /* options without a letter */
        OPT_DURATION,
        OPT_ENGINE,
        OPT_JSON,
+       OPT_OFF_CPU,
 };
 
 static const struct option long_options[] = {
@@ -135,6 +139,7 @@ static const struct option long_options[] = {
 	{"engine", required_argument, NULL, OPT_ENGINE},
 	{"compress", required_argument, NULL, 'z'},
 	{"json-summary", required_argument, NULL, OPT_JSON},
+	{"off-cpu", no_argument, NULL, OPT_OFF_CPU},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -282,6 +287,9 @@ static int on_option(struct record_options *o, int c)
 	case 'q':
 		o->quiet = true;
 		return -1;
+	case OPT_OFF_CPU:
+		o->off_cpu = true;
+		return -1;
 	case OPT_DURATION:
 		return on_duration(o, optarg);
 	case 'm':
@@ -304,6 +312,8 @@ static int on_option(struct record_options *o, int c)
 /* What follows from all options together. */
 static int complete(struct record_options *o, int argc, char **argv)
 {
+	int status;
+
 	if (optind < argc)
 		o->command = argv + optind;
 	if (o->command && o->n_ids) {
@@ -324,6 +334,9 @@ static int complete(struct record_options *o, int argc, char **argv)
 	}
 	if (!o->n_events)
 		o->n_events = 1; /* without a name */
+	if (o->off_cpu && (status = add_event(o, SEAM_SLEEP_EVENT,
+					      strlen(SEAM_SLEEP_EVENT))) >= 0)
+		return status;
 	if (!o->max_stack)
 		o->max_stack = SEAM_CLIENT_MAX_FRAMES;
 	for (size_t i = 0; i < o->n_events; i++) {

@@ -23,7 +23,7 @@ struct record_options {
 	uint64_t table_memory;
 	double duration_s;
 	int zstd_level;
-	bool quiet;
+	bool quiet, off_cpu;
 	char **command; /* NULL: none */
 	char **argv;
 	int argc;

@@ -16,6 +16,7 @@ static const struct place {
 		name, offsetof(struct seam_counts, field), text                \
 	}
 	PLACE(lost_samples, "samples", "samples, buffer full"),
+	PLACE(lost_sleeps, "sleeps", "sleeps, no memory to keep them"),
 	PLACE(lost_stacks, "stacks", "user stacks, buffer full"),
 	PLACE(lost_copies, "copies", "stack copies, buffer full"),
 	PLACE(lost_sideband, "sideband", "records of processes, buffer full"),

@@ -67,6 +67,8 @@ struct seam_client_event {
 struct seam_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t cookie; /* 0: no user half will come, .end says why */
+	/* Of offcpu-time the period is the ns slept, and the time when the
+	 * task ran again. */
 	uint64_t ip, period;
 	uint32_t pid, tid, cpu;
 	/* That the cookie's stack has. An exec by a thread that is not its
@@ -141,6 +143,7 @@ struct seam_counts {
 	uint64_t moved; /* registers changed between event and unwind */
 	uint64_t copies, copy_bytes; /* stacks unwound by the library */
 	uint64_t frames, unwind_ns; /* of what the kernel side unwound */
+	uint64_t lost_sleeps; /* no memory to keep them until they ended */
 	uint64_t lost_samples, lost_stacks, lost_copies, lost_sideband;
 	uint64_t lost_requests; /* for tables; asked again at the next need */
 	uint64_t no_element, no_scratch, watch_full;

@@ -17,6 +17,9 @@
 
 #include "seam/error.h"
 
+/* Where tasks sleep, and how long: perf's name of it. */
+#define SEAM_SLEEP_EVENT "offcpu-time"
+
 enum seam_event_halves {
 	SEAM_HALVES_BOTH,
 	SEAM_HALVES_KERNEL, /* kernel-callchains */

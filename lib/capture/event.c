@@ -149,6 +149,12 @@ static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 		ev->attr.config = name->known->config;
 		ev->is_clock = ev->attr.type == PERF_TYPE_SOFTWARE &&
 			       ev->attr.config == PERF_COUNT_SW_CPU_CLOCK;
+		ev->is_sleep = !strcmp(name->known->name, SEAM_SLEEP_EVENT);
+		if (ev->is_sleep && (name->freq || name->period))
+			return seam_fail(reterr, -EINVAL,
+					 "%s takes every sleep: it has no "
+					 "freq and no period",
+					 ev->base);
 		return 0;
 	}
 	if (!strchr(ev->base, ':'))
@@ -211,6 +217,8 @@ static void set_period(const struct seam_event_spec *spec,
 		 * but by jiffies of its own; this one we know. */
 		ev->period_ns = freq ? 1000000000 / freq : period;
 		attr->sample_period = ev->period_ns;
+	} else if (ev->is_sleep) {
+		attr->sample_period = 1;
 	} else if (ev->is_tracepoint) {
 		attr->sample_period = period ? period : 1;
 	} else if (freq) {
@@ -328,9 +336,14 @@ void seam_event_close(struct seam_event *ev)
 	memset(ev, 0, sizeof(*ev));
 }
 
+bool seam_event_is_lent(const struct seam_event *ev)
+{
+	return ev->is_tracepoint || ev->is_sleep;
+}
+
 int seam_event_enable(struct seam_event *ev, bool on)
 {
-	for (size_t i = 0; !ev->is_tracepoint && i < ev->n; i++)
+	for (size_t i = 0; !seam_event_is_lent(ev) && i < ev->n; i++)
 		if (ioctl(ev->fds[i],
 			  on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
 			  0))
@@ -342,7 +355,7 @@ uint64_t seam_event_expected(const struct seam_event *ev)
 {
 	uint64_t total = 0, value[2];
 
-	if (ev->is_clock || ev->is_tracepoint)
+	if (ev->is_clock || seam_event_is_lent(ev))
 		return 0;
 	if (ev->attr.freq)
 		return SEAM_UNKNOWN;

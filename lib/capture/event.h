@@ -33,6 +33,7 @@ struct seam_event {
 	uint32_t max_frames; /* of a user stack; 0: none is wanted */
 	uint32_t asks; /* of enum seam_ask */
 	bool is_tracepoint; /* SUBSYSTEM:NAME */
+	bool is_sleep; /* offcpu-time: a sample for each sleep */
 	bool is_clock; /* counts ns */
 	uint64_t period_ns; /* of a clock */
 	int *fds; /* one for each online CPU */
@@ -51,12 +52,14 @@ void seam_event_close(struct seam_event *ev);
 int seam_event_enable(struct seam_event *ev, bool on);
 
 /*
- * How often it must have fired by its own count; 0 for clocks and
- * tracepoints, which BPF counts. SEAM_UNKNOWN for others by frequency: their
- * period changes all the time, so that what was counted does not tell how
- * many samples that makes.
+ * How often it must have fired by its own count; 0 for clocks,
+ * tracepoints and sleeps, which BPF counts. SEAM_UNKNOWN for others by
+ * frequency: their period changes all the time, so that what was counted does
+ * not tell how many samples that makes.
  */
 uint64_t seam_event_expected(const struct seam_event *ev);
+/* Whether BPF makes its samples without the event, which lends its ids. */
+bool seam_event_is_lent(const struct seam_event *ev);
 /* The sample id of the descriptor for a CPU. */
 uint64_t seam_event_id(const struct seam_event *ev, uint32_t cpu);
 

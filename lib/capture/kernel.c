@@ -123,6 +123,8 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
 		tracepoints |= opts->tracepoint_period[i] != 0;
 	bpf_program__set_autoload(skel->progs.seam_tracepoint, tracepoints);
+	bpf_program__set_autoload(skel->progs.seam_switch, opts->sleeps);
+	skel->rodata->seam_sleep_event = opts->sleep_event;
 	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
 	    sizeof(k->event_tag))
 		return -EIO;
@@ -365,6 +367,15 @@ int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
 	int fd = raw_tracepoint_open(
 		name, bpf_program__fd(k->skel->progs.seam_tracepoint),
 		k->event_tag | event);
+
+	return fd < 0 ? fd : keep_fd(k, fd);
+}
+
+int seam_kernel_attach_sleeps(struct seam_kernel *k)
+{
+	/* A tracing program names its tracepoint itself. */
+	int fd = raw_tracepoint_open(
+		NULL, bpf_program__fd(k->skel->progs.seam_switch), 0);
 
 	return fd < 0 ? fd : keep_fd(k, fd);
 }

@@ -22,6 +22,8 @@ struct seam_kernel_opts {
 	/* Of each event; a depth is at most SEAM_MAX_FRAMES. */
 	struct seam_event_ask asks[SEAM_MAX_EVENTS];
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS];
+	bool sleeps; /* are recorded, as */
+	uint32_t sleep_event;
 };
 
 /* The kernel's name of the kfunc that schedules task work; NULL: none. */
@@ -42,6 +44,9 @@ int seam_kernel_try_tracepoint(struct seam_kernel *k, const char *name);
 /* At each hit of a tracepoint. */
 int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
 				  uint32_t event);
+
+/* At each sleep, if opts said so. */
+int seam_kernel_attach_sleeps(struct seam_kernel *k);
 
 /* Ends what the calls above began: no sample comes after this. */
 void seam_kernel_detach(struct seam_kernel *k);

@@ -165,7 +165,7 @@ static void give_sample(struct seam_session *s,
 	sample.max_frames = s->events[rec->event].max_frames;
 	sample.n_kernel = rec->nr;
 	sample.kernel_ips = rec->ips;
-	if (s->events[rec->event].is_tracepoint && rec->nr)
+	if (seam_event_is_lent(&s->events[rec->event]) && rec->nr)
 		strip_tracepoint(s, &sample);
 	if (rec->flags & SEAM_SAMPLE_BLOCKED)
 		strip_tick(&sample, rec);
@@ -253,7 +253,8 @@ static uint64_t expected(const struct seam_session *s,
 
 		if (n == SEAM_UNKNOWN)
 			return SEAM_UNKNOWN;
-		total += s->events[i].is_tracepoint ? k->event_runs[i] : n;
+		total += seam_event_is_lent(&s->events[i]) ? k->event_runs[i]
+							   : n;
 	}
 	return total + k->tracepoint_misses;
 }
@@ -297,6 +298,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->unwind_ns = k.count[SEAM_COUNT_UNWIND_NS];
 	ret->lost_samples =
 		k.count[SEAM_COUNT_LOST_SAMPLE] + s->samples.n_dropped;
+	ret->lost_sleeps = k.count[SEAM_COUNT_LOST_SLEEP];
 	ret->lost_stacks = k.count[SEAM_COUNT_LOST_STACK];
 	ret->lost_copies = k.count[SEAM_COUNT_LOST_COPY] + s->copies.n_dropped +
 			   s->lost_waiting;

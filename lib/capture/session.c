@@ -112,6 +112,13 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 			(struct seam_event_ask){ev->max_frames, ev->asks};
 		if (ev->is_tracepoint)
 			opts.tracepoint_period[i] = ev->attr.sample_period;
+		if (ev->is_sleep && opts.sleeps)
+			return seam_fail(reterr, -EINVAL,
+					 "%s can be recorded once", ev->base);
+		if (ev->is_sleep) {
+			opts.sleeps = true;
+			opts.sleep_event = (uint32_t)i;
+		}
 	}
 	err = seam_kernel_open(&opts, &s->kernel, reterr);
 	if (err)
@@ -164,12 +171,15 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 	return err;
 }
 
-static int attach_tracepoint(struct seam_session *s, size_t i)
+/* Events without a perf event of their own: tracepoints, sleeps. */
+static int attach_lent(struct seam_session *s, size_t i)
 {
 	int err = s->strip.n ? 0 : seam_strip_open(&s->strip);
 
 	if (err)
 		return err;
+	if (s->events[i].is_sleep)
+		return seam_kernel_attach_sleeps(s->kernel);
 	return seam_kernel_attach_tracepoint(
 		s->kernel, strchr(s->events[i].base, ':') + 1, (uint32_t)i);
 }
@@ -181,8 +191,8 @@ static int attach_events(struct seam_session *s, struct seam_errinfo *reterr)
 	for (size_t i = 0; !err && i < s->n_events; i++) {
 		struct seam_event *ev = &s->events[i];
 
-		if (ev->is_tracepoint) {
-			err = attach_tracepoint(s, i);
+		if (seam_event_is_lent(ev)) {
+			err = attach_lent(s, i);
 			continue;
 		}
 		for (size_t j = 0; !err && j < ev->n; j++)

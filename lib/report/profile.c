@@ -17,6 +17,9 @@ struct what {
 	bool kernel, inlined;
 };
 
+/* perf's name of the event whose periods are ns slept; modifiers follow. */
+#define SLEEPS "offcpu-time"
+
 static uint64_t hash_row(const struct what *w)
 {
 	uint64_t h = seam_hash(SEAM_HASH_START + w->kernel + 2 * w->inlined,
@@ -95,7 +98,10 @@ int seam_profile_init(struct seam_profile *p, const char *event)
 	const struct what top = {.name = "", .dso = no_file};
 	int64_t row;
 
-	*p = (struct seam_profile){.event = event};
+	*p = (struct seam_profile){
+		.event = event,
+		.in_ns = !strncmp(event, SLEEPS, strlen(SLEEPS)),
+	};
 	row = row_of(p, &top);
 	if (row < 0)
 		return (int)row;

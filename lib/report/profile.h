@@ -34,6 +34,7 @@ struct seam_tree_node {
 
 struct seam_profile {
 	const char *event;
+	bool in_ns; /* weights are times: of offcpu-time */
 	uint64_t samples, weight;
 	struct seam_symbol_row *rows;
 	size_t n_rows, cap_rows;

@@ -26,6 +26,19 @@ static void add_percent(struct seam_strbuf *b, const struct seam_style *style,
 		seam_strbuf_printf(b, "%6.2f%%  ", p);
 }
 
+/* A column of its own where weights are times. */
+static void add_ms(struct seam_strbuf *b, const struct seam_profile *p,
+		   uint64_t ns)
+{
+	if (p->in_ns)
+		seam_strbuf_printf(b, "%12.3f  ", (double)ns / 1e6);
+}
+
+static const char *ms_head(const struct seam_profile *p, const char *head)
+{
+	return p->in_ns ? head : "";
+}
+
 static void count_line(struct seam_strbuf *b, const char *name, uint64_t n,
 		       uint64_t whole, const char *why)
 {
@@ -114,6 +127,7 @@ static uint32_t tree_line(struct tree *t, uint32_t node, const char *joint)
 	}
 	add_percent(t->b, t->style, total, t->p->weight);
 	add_percent(t->b, t->style, self, t->p->weight);
+	add_ms(t->b, t->p, total);
 	seam_strbuf_add(t->b, t->prefix.s ? t->prefix.s : "", t->prefix.len);
 	seam_strbuf_printf(t->b, "%s%s%s", joint, row->name, mark(row));
 	if (times > 1)
@@ -168,11 +182,12 @@ void seam_render_tree(struct seam_strbuf *b, const struct seam_profile *p,
 	};
 	uint32_t node = shown(&t, p->nodes[0].child);
 
-	seam_strbuf_printf(b,
-			   "Call tree, from the outermost function; branches "
-			   "under %g %% are left out\n\n"
-			   "  Total     Self  Function ([k]: in the kernel)\n",
-			   style->min_percent);
+	seam_strbuf_printf(
+		b,
+		"Call tree, from the outermost function; branches "
+		"under %g %% are left out\n\n"
+		"  Total     Self  %sFunction ([k]: in the kernel)\n",
+		style->min_percent, ms_head(p, "    Total ms  "));
 	for (; node != SEAM_NO_NODE; node = shown(&t, p->nodes[node].sibling))
 		tree_node(&t, node, "", "");
 	if (t.prefix.err)
@@ -222,11 +237,13 @@ int seam_render_table(struct seam_strbuf *b, const struct seam_profile *p,
 	seam_strbuf_printf(b,
 			   "Functions by their own weight; %zu of %zu, those "
 			   "under %g %% are left out\n\n"
-			   "   Self    Total    Samples  %-*s  Function\n",
-			   shown_rows, n, style->min_percent, width, "Object");
+			   "   Self    Total  %s  Samples  %-*s  Function\n",
+			   shown_rows, n, style->min_percent,
+			   ms_head(p, "     Self ms  "), width, "Object");
 	for (size_t i = 0; i < shown_rows; i++) {
 		add_percent(b, style, v[i]->self, p->weight);
 		add_percent(b, style, v[i]->total, p->weight);
+		add_ms(b, p, v[i]->self);
 		seam_strbuf_printf(b, "%9llu  %-*s  %s%s\n",
 				   (unsigned long long)v[i]->samples, width,
 				   object(v[i]), v[i]->name,

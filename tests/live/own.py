@@ -87,7 +87,7 @@ def faults(bench):
     bench.test("the unwind faulted them in, which is seam's own cost",
                summary["own"] >= summary["faulted"] >= 2 * LOOPS, summary)
     # The kernel has faults of its own there: a restartable sequence's.
-    inside = [s for s in left if any(
+    inside = [s for s in samples if s["event"] == "page-faults" and any(
         f.get("sym", "").startswith("bpf_") for f in s["frames"])]
     bench.test("no fault of the unwind is a sample of the thread, all others "
                "are", not inside and len(left) >= LOOPS * PAGES * 0.9,

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* One sample: what its event asks for, the user's half requested, the
+ * kernel's half taken. */
+#ifndef SEAM_BPF_SAMPLE_H
+#define SEAM_BPF_SAMPLE_H
+
+#include "bpf/request.h"
+
+/* Kernel threads, idle and io workers have no user half. */
+static __always_inline bool has_user(struct task_struct *task)
+{
+	return task->pid &&
+	       !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
+}
+
+/* Whether an event in this mode is none to whoever asks for :u or :k. */
+static __always_inline bool is_excluded(struct task_struct *task, uint32_t asks,
+					bool in_user)
+{
+	return ((asks & SEAM_ASK_KERNEL_MODE) && in_user) ||
+	       ((asks & SEAM_ASK_NO_KERNEL) && !has_user(task));
+}
+
+/* Inside seam's own unwind. */
+static __always_inline bool is_own(struct task_struct *task)
+{
+	uint64_t self = (uint64_t)task;
+	const struct seam_element *el = bpf_map_lookup_elem(&elements, &self);
+
+	return el && (el->state.entry.flags & SEAM_ENTRY_RUNNING);
+}
+
+/* Asks for the user's half. Return: whether the event is a sample, and not
+ * seam's own doing. */
+static __always_inline bool take_user(struct seam_wire_sample *sample,
+				      struct task_struct *task, uint32_t depth,
+				      bool in_user)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_asked asked;
+
+	head_fill(&sample->head, SEAM_WIRE_SAMPLE, task, 0);
+	sample->end = SEAM_NO_USER;
+	sample->stack_tid = task->pid;
+	if (!has_user(task))
+		return true;
+	if (!depth)
+		return !is_own(task);
+	entry_task(&t, &env, task);
+	t.depth = depth;
+	seam_entry_request(&t, in_user, &asked);
+	if (asked.flags & SEAM_SAMPLE_OWN)
+		return false;
+	count(SEAM_COUNT_WANTED);
+	sample->head.cookie = asked.cookie;
+	sample->end = asked.end;
+	sample->stack_tid = asked.stack_tid;
+	sample->flags |= asked.flags;
+	return true;
+}
+
+static __always_inline void sample_stack(void *ctx, struct sample_buffer *buf,
+					 bool kernel_stack)
+{
+	long bytes = 0;
+
+	buf->sample.nr = 0;
+	if (kernel_stack)
+		bytes = bpf_get_stack(ctx, buf->ips, sizeof(buf->ips), 0);
+	if (bytes > 0 && bytes <= (long)sizeof(buf->ips))
+		buf->sample.nr = bytes / 8;
+}
+
+/* What all kinds of events have in common. Its ip, 0 for the kernel's leaf,
+ * and its period are there. Return: whether it is a sample. */
+static __always_inline bool make_sample(void *ctx, struct sample_buffer *buf,
+					struct task_struct *task,
+					uint32_t event, uint32_t flags)
+{
+	bool in_user = flags & SEAM_SAMPLE_USER, kernel_stack = !in_user;
+	uint64_t nr = event;
+	uint32_t asks;
+
+	/* One register to the verifier. */
+	asm volatile("" : "+r"(nr));
+	if (nr >= SEAM_MAX_EVENTS)
+		return false;
+	asks = seam_asks[nr].flags;
+	if (is_excluded(task, asks, in_user)) {
+		count(SEAM_COUNT_EXCLUDED);
+		return false;
+	}
+	if (!in_user && (asks & SEAM_ASK_NO_KERNEL)) {
+		buf->sample.ip = task_regs(task)->ip;
+		flags = SEAM_SAMPLE_USER;
+		kernel_stack = false;
+	}
+	/* A tracepoint has its ip from the stack. */
+	if ((asks & SEAM_ASK_NO_KERNEL_STACK) && buf->sample.ip)
+		kernel_stack = false;
+	buf->sample.event = event;
+	buf->sample.flags = flags;
+	if (!take_user(&buf->sample, task, seam_asks[nr].depth, in_user)) {
+		count(SEAM_COUNT_OWN);
+		return false;
+	}
+	count(SEAM_COUNT_SAMPLES);
+	sample_stack(ctx, buf, kernel_stack);
+	return true;
+}
+
+static __always_inline void sample_emit(struct sample_buffer *buf)
+{
+	uint64_t nr = buf->sample.nr;
+
+	asm volatile("" : "+r"(nr));
+	if (nr > SEAM_MAX_KERNEL)
+		nr = SEAM_MAX_KERNEL;
+	if (bpf_ringbuf_output(&ring, &buf->sample,
+			       sizeof(buf->sample) + nr * 8, ring_flags(&ring)))
+		count(SEAM_COUNT_LOST_SAMPLE);
+}
+
+static __always_inline void take_sample(void *ctx, struct sample_buffer *buf,
+					struct task_struct *task,
+					uint32_t event, uint32_t flags)
+{
+	if (make_sample(ctx, buf, task, event, flags))
+		sample_emit(buf);
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Where tasks sleep, and for how long. The sample is made when a task goes to
+ * sleep, as that is where its stacks are, and sent when it runs again.
+ */
+#ifndef SEAM_BPF_SLEEP_H
+#define SEAM_BPF_SLEEP_H
+
+#include "bpf/sample.h"
+
+/* Interruptible or not. Stopped, traced and dead tasks do not sleep. */
+#define TASK_SLEEPS 3
+
+static __always_inline void sleep_begin(void *ctx, struct task_struct *task)
+{
+	uint32_t slot = BUFFER_SLEEP;
+	struct sample_buffer *buf = bpf_map_lookup_elem(&sample_buffers, &slot);
+	uint64_t key = (uint64_t)task;
+
+	if (!buf)
+		return;
+	buf->sample.ip = 0;
+	buf->sample.period = 0;
+	if (make_sample(ctx, buf, task, seam_sleep_event, 0) &&
+	    bpf_map_update_elem(&sleeps, &key, buf, BPF_ANY))
+		count(SEAM_COUNT_LOST_SLEEP);
+}
+
+/* The task runs again, or the recording ends. */
+static __always_inline void sleep_end(struct task_struct *task)
+{
+	uint64_t key = (uint64_t)task, now_ns = bpf_ktime_get_ns();
+	struct sample_buffer *buf = bpf_map_lookup_elem(&sleeps, &key);
+
+	if (!buf)
+		return;
+	buf->sample.period = now_ns - buf->sample.head.time_ns;
+	buf->sample.head.time_ns = now_ns;
+	buf->sample.head.cpu = bpf_get_smp_processor_id();
+	sample_emit(buf);
+	bpf_map_delete_elem(&sleeps, &key);
+}
+
+/* Of a task that is gone another may have the task_struct. */
+static __always_inline void sleep_forget(struct task_struct *task)
+{
+	uint64_t key = (uint64_t)task;
+
+	bpf_map_delete_elem(&sleeps, &key);
+}
+
+#endif

@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: --off-cpu says where each task slept, and for how long.
+
+A program measures its own naps while another of its threads waits for a pipe
+that stays empty, past the end of the recording, and two more run all the time,
+more than there are processors, so that they are preempted, which is no sleep.
+"""
+
+import collections
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import livetest
+
+NAPS = 20
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#define STAY() __asm__ volatile("" ::: "memory")
+static volatile unsigned long sink;
+static int empty[2];
+static long now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000L + t.tv_nsec;
+}
+void nap(void)
+{
+	struct timespec t = {0, 20000000};
+	nanosleep(&t, NULL);
+	STAY();
+}
+void wait_read(void) { char c; if (read(empty[0], &c, 1) < 0) exit(3); STAY(); }
+void *reader(void *arg) { wait_read(); return arg; }
+void *spin(void *arg) { for (;;) sink++; return arg; }
+int main(void)
+{
+	pthread_t t;
+	char c;
+	long slept = 0;
+	if (pipe(empty) || read(0, &c, 1) != 1) return 4;
+	pthread_create(&t, NULL, reader, NULL);
+	for (long i = sysconf(_SC_NPROCESSORS_ONLN); i >= 0; i--)
+		pthread_create(&t, NULL, spin, NULL);
+	for (int i = 0; i < NAPS; i++) {
+		long from = now();
+		nap();
+		slept += now() - from;
+	}
+	printf("%ld\n", slept);
+	fflush(stdout);
+	for (;;)
+		sink++;
+}
+"""
+
+
+def sleepers(samples, name):
+    return [s for s in samples if name in livetest.user_path(s)]
+
+
+def times(bench):
+    exe = bench.compile(SOURCE, "naps", "-pthread", "-DNAPS=%d" % NAPS)
+    target = bench.start([exe], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    recorder = bench.recorder("--off-cpu", "-e", "cpu-clock", "-F", "199",
+                              "-p", str(target.pid)).ready()
+    began = time.monotonic()
+    target.stdin.write(b"x")
+    target.stdin.flush()
+    slept = int(target.stdout.readline())
+    passed = time.monotonic() - began
+    recording = recorder.interrupt(signal.SIGTERM)
+    least, most = passed, time.monotonic() - began
+    target.kill()
+    target.wait()
+    everything = recording.samples()
+    samples = [s for s in everything if s["event"] == "offcpu-time"]
+    naps = sleepers(samples, "nap")
+    told = sum(s["period"] for s in naps)
+    bench.test("a sample for each nap, whole, with the kernel's part",
+               len(naps) == NAPS and all(
+                   s["end"] == "outermost" and
+                   "nanosleep" in " ".join(f.get("sym", "") for f in
+                                           livetest.kernel_frames(s))
+                   for s in naps), "%d\n" % len(naps) +
+               "\n".join(map(livetest.show, naps[:3])))
+    bench.test("their times are what the program measured around them",
+               NAPS * 20e6 <= told <= slept and slept - told < 0.5 * slept,
+               "%d ns told, %d measured" % (told, slept))
+    waits = sleepers(samples, "wait_read")
+    bench.test("who sleeps at the end has slept until then, with a whole "
+               "stack", len(waits) == 1 and waits[0]["end"] == "outermost" and
+               0.8 * least <= waits[0]["period"] / 1e9 <= most,
+               "%s, %.3f to %.3f s\n" % ([s["period"] for s in waits], least,
+                                         most) +
+               "\n".join(map(livetest.show, waits)))
+    spins = [s for s in samples if livetest.user_path(s)[-1:] == ["spin"]]
+    bench.test("to be preempted is not to sleep", not spins and
+               sleepers(everything, "spin"),
+               "\n".join(map(livetest.show, spins[:3])))
+    ends = {c: n for c, n in recording.summary["end"].items() if n}
+    found = collections.Counter(s["end"] for s in everything)
+    bench.test("each end code as often in the file, and nothing lost",
+               dict(found) == ends and
+               not any(recording.summary["lost"].values()), recording.log)
+    report(bench, recording, naps)
+
+
+def report(bench, recording, naps):
+    printed = subprocess.run(
+        [bench.seam, "report", "-i", recording.data, "--event",
+         "offcpu-time"], stdout=subprocess.PIPE, encoding="utf-8",
+        env=bench.env).stdout
+    want = "%.3f" % (sum(s["period"] for s in naps) / 1e6)
+    line = re.search(r"^.* nap$", printed, re.MULTILINE)
+    bench.test("report says how many ms", line and want in line.group() and
+               "Total ms" in printed, "%s not in\n%s" % (want, printed))
+
+
+def machine(bench):
+    """Beside a tracepoint that counts the same."""
+    recording = bench.record("-a", "-e", "offcpu-time:u,sched:sched_switch",
+                             "--duration", "0.5", "--", "sh", "-c",
+                             "for i in 1 2 3 4 5; do /bin/true; done; "
+                             "sleep 0.1")
+    samples = recording.samples()
+    slept = [s for s in samples if s["event"] == "offcpu-time:u"]
+    bench.test("-a, :u: the sleeps of every task, without the kernel's half",
+               len({s["pid"] for s in slept}) > 2 and not any(
+                   livetest.kernel_frames(s) for s in slept) and
+               recording.summary["expected"] is not None, recording.log)
+    sleep = [s for s in slept if s["comm"] == "sleep" and
+             s["period"] > 99e6]
+    bench.test("sleep 0.1 slept so long", len(sleep) == 1 and
+               sleep[0]["period"] < 10e9, [s["period"] for s in slept
+                                           if s["comm"] == "sleep"])
+
+
+def bad(bench):
+    for options, status, reason in [
+            (["-e", "offcpu-time", "--off-cpu"], 1, "recorded once"),
+            (["-e", "offcpu-time/period=7/"], 1, "takes every sleep"),
+            (["--off-cpu=5"], 2, "off-cpu")]:
+        recording = bench.record(*options, "--", "true", name="bad.data")
+        bench.test(" ".join(options) + " is refused, and why",
+                   recording.status == status and reason in recording.log and
+                   not os.path.exists(recording.data), recording.log)
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(times, machine, bad))
