@@ -216,12 +216,11 @@ static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
 		emit_frames(env, cookie, flags, end, began);
 }
 
-/* Takes and sends the stack of a task whose state has regs and cookie.
- * sp_now: the task's own, where flags say MOVED. */
-static __always_inline void take_stack(struct task_struct *task,
-				       struct task_state *state,
-				       uint64_t cookie, uint32_t flags,
-				       uint64_t sp_now, enum how how)
+/* Takes and sends the stack of a task whose state has regs and cookie, or none
+ * and the reason. sp_now: the task's own, where flags say MOVED. */
+static __always_inline void
+take_stack(struct task_struct *task, struct task_state *state, uint64_t cookie,
+	   uint32_t flags, uint64_t sp_now, enum how how, uint32_t why_not)
 {
 	struct seam_env env = {.state = state, .task = task, .how = how};
 	uint64_t began = bpf_ktime_get_ns();
@@ -231,13 +230,19 @@ static __always_inline void take_stack(struct task_struct *task,
 	if (!env.scratch)
 		return;
 	count(SEAM_COUNT_UNWINDS);
-	last_take(env.scratch, state, task->pid);
-	end = unwind(&env);
-	last_give(env.scratch, task->pid);
-	if ((flags & SEAM_STACK_MOVED) && stack_differs(&env, end, sp_now)) {
-		end = SEAM_REGS_DIFFER;
+	end = why_not;
+	if (!why_not) {
+		last_take(env.scratch, state, task->pid);
+		end = unwind(&env);
+		last_give(env.scratch, task->pid);
+		if ((flags & SEAM_STACK_MOVED) &&
+		    stack_differs(&env, end, sp_now))
+			why_not = end = SEAM_REGS_DIFFER;
+	}
+	if (why_not) {
+		env.scratch->ips[0] = state->regs[SEAM_AMD64_REG_IP];
 		env.scratch->nr = 1; /* the event's own ip is sure */
-		env.scratch->last_hits = 0;
+		env.scratch->last_hits = env.scratch->windows = 0;
 	}
 	emit_end(&env, cookie, flags, end, began);
 	scratch_give(env.scratch);
@@ -249,8 +254,8 @@ static __always_inline void take_stack(struct task_struct *task,
  * be of any moment, and its own callback sends the stack.
  */
 static __always_inline void take_sleeper(struct task_struct *task,
-					 const struct task_state *own,
-					 struct task_state *state,
+					 struct task_state *own,
+					 struct task_state *state, uint64_t was,
 					 uint64_t cookie)
 {
 	struct seam_env env = {.state = state, .task = task, .how = HOW_OTHER};
@@ -265,7 +270,7 @@ static __always_inline void take_sleeper(struct task_struct *task,
 	state->entry.depth = own->entry.depth;
 	state->mm = 0; /* no mapping of another task's is believed */
 	end = unwind(&env);
-	if (seam_entry_asleep(&own->entry, own->entry.start) == cookie) {
+	if (seam_entry_claim(&own->entry, was, cookie)) {
 		count(SEAM_COUNT_UNWINDS);
 		emit_end(&env, cookie, SEAM_STACK_OUTSIDE, end, began);
 	}

@@ -78,6 +78,12 @@ enum regs_flags {
 	REGS_SIGRETURN = 8, /* of rt_sigreturn: sp goes back up */
 };
 
+/* What tells, as far as anything does, whether a task has been in user space
+ * since: a system call's ax is its result only when it is over. */
+struct left {
+	uint64_t ip, sp, ax, orig_ax;
+};
+
 /* The per-task state. Only the task itself writes it, in its own context,
  * interrupted at worst by an event on its own CPU. */
 struct task_state {
@@ -90,6 +96,7 @@ struct task_state {
 	uint32_t unchecked; /* bits of maps[] that mm_seq does not vouch for */
 	uint32_t epoch; /* the last one given out */
 	uint32_t pad;
+	struct left left;
 	/* Of what maps[i] says, so that what was derived from it is known to
 	 * be of now; 0: maps[i] says nothing. */
 	uint16_t epochs[SEAM_CACHED_MAPPINGS];
@@ -129,15 +136,6 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct task_state);
 } outside_state SEC(".maps");
-
-/* By tgid. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 14);
-	__type(key, uint32_t);
-	__type(value, struct seam_moving);
-} moving_tasks SEC(".maps");
 
 /* Watched tasks: tgid or tid -> start_boottime, by seam_watch_mode. */
 struct {

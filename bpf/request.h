@@ -41,35 +41,29 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 	env->task = task;
 	t->start = task->start_boottime;
 	t->self = bpf_get_current_task();
+	t->image = (uint64_t)task->mm;
 	t->tid = task->pid;
-	t->tgid = task->tgid;
 	t->depth = seam_max_stack;
 	t->exiting = task->flags & PF_EXITING;
+	t->gone = !t->image;
 	t->dead = task->exit_state;
 	t->env = env;
 }
 
 static __always_inline struct seam_element *
-seam_entry_env_element(struct seam_entry_task *t, uint64_t self)
+seam_entry_env_element(struct seam_entry_task *t)
 {
-	return bpf_map_lookup_elem(&elements, &self);
+	return bpf_map_lookup_elem(&elements, &t->self);
 }
 
-static __always_inline int
-seam_entry_env_element_make(struct seam_entry_task *t, uint64_t self)
+static __always_inline void
+seam_entry_env_element_make(struct seam_entry_task *t)
 {
 	uint32_t zero = 0;
 	struct no_element *fresh = bpf_map_lookup_elem(&fresh_elements, &zero);
 
-	if (!fresh)
-		return -1;
-	return bpf_map_update_elem(&elements, &self, fresh, BPF_NOEXIST);
-}
-
-static __always_inline void
-seam_entry_env_element_drop(struct seam_entry_task *t, uint64_t self)
-{
-	bpf_map_delete_elem(&elements, &self);
+	if (fresh)
+		bpf_map_update_elem(&elements, &t->self, fresh, BPF_NOEXIST);
 }
 
 static __always_inline struct seam_entry *
@@ -78,29 +72,11 @@ seam_entry_env_entry(struct seam_element *el)
 	return &el->state.entry;
 }
 
-static __always_inline bool seam_entry_env_moving(struct seam_entry_task *t,
-						  uint32_t tgid,
-						  struct seam_moving *ret)
+static __always_inline void seam_entry_env_renew(struct seam_entry_task *t,
+						 struct seam_element *el)
 {
-	struct seam_moving *moving = bpf_map_lookup_elem(&moving_tasks, &tgid);
-
-	if (!moving)
-		return false;
-	*ret = *moving;
-	return true;
-}
-
-static __always_inline int
-seam_entry_env_moving_make(struct seam_entry_task *t, uint32_t tgid,
-			   const struct seam_moving *moving)
-{
-	return bpf_map_update_elem(&moving_tasks, &tgid, moving, BPF_ANY);
-}
-
-static __always_inline void
-seam_entry_env_moving_drop(struct seam_entry_task *t, uint32_t tgid)
-{
-	bpf_map_delete_elem(&moving_tasks, &tgid);
+	el->state.mm = 0;
+	el->state.left.ip = 0;
 }
 
 static __always_inline uint64_t
@@ -151,9 +127,32 @@ static __always_inline int seam_entry_env_schedule(struct seam_entry_task *t,
 #endif
 }
 
+static __always_inline void leave(struct task_state *state,
+				  const struct pt_regs___kernel *regs)
+{
+	state->left.ip = regs->ip;
+	state->left.sp = regs->sp;
+	state->left.ax = regs->ax;
+	state->left.orig_ax = regs->orig_ax;
+}
+
+static __always_inline bool seam_entry_env_is_as_left(struct seam_entry_task *t,
+						      struct seam_element *el)
+{
+	const struct pt_regs___kernel *regs = task_regs(t->env->task);
+	const struct left *left = &el->state.left;
+
+	uint64_t differ = (left->ip ^ regs->ip) | (left->sp ^ regs->sp) |
+			  (left->ax ^ regs->ax) |
+			  (left->orig_ax ^ regs->orig_ax);
+
+	return !differ;
+}
+
 static __always_inline void seam_entry_env_unwind(struct seam_entry_task *t,
 						  struct seam_element *el,
-						  uint64_t cookie)
+						  uint64_t cookie,
+						  uint32_t why_not)
 {
 	struct pt_regs___kernel *regs = task_regs(t->env->task);
 	struct task_state *state = &el->state;
@@ -167,15 +166,27 @@ static __always_inline void seam_entry_env_unwind(struct seam_entry_task *t,
 		count(SEAM_COUNT_MOVED);
 		flags |= SEAM_STACK_MOVED;
 	}
-	take_stack(t->env->task, state, cookie, flags, sp, HOW_FAULT);
+	take_stack(t->env->task, state, cookie, flags, sp, HOW_FAULT, why_not);
+	if (!why_not)
+		leave(state, regs);
 }
 
-static __always_inline void seam_entry_env_unwind_now(struct seam_entry_task *t,
-						      struct seam_element *el,
-						      uint64_t cookie,
-						      uint32_t flags)
+/* A global function: the verifier walks it once, and not for each way in. */
+__noinline int seam_take_now(struct task_state *state ARG_NONNULL,
+			     struct task_struct *task ARG_TRUSTED,
+			     uint64_t cookie, uint32_t flags, uint32_t why_not)
 {
-	take_stack(t->env->task, &el->state, cookie, flags, 0, HOW_NOFAULT);
+	take_stack(task, state, cookie, flags, 0, HOW_NOFAULT, why_not);
+	if (!why_not)
+		leave(state, (struct pt_regs___kernel *)bpf_task_pt_regs(task));
+	return 0;
+}
+
+static __always_inline void
+seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
+			  uint64_t cookie, uint32_t flags, uint32_t why_not)
+{
+	seam_take_now(&el->state, t->env->task, cookie, flags, why_not);
 }
 
 static int on_return_to_user(struct bpf_map *map, void *key, void *value)

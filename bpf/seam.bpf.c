@@ -22,13 +22,16 @@ static __always_inline bool is_watched_under(uint32_t id, uint64_t start)
 	return meant && *meant == start;
 }
 
-static __always_inline bool is_in_moving_exec(struct task_struct *task)
+/* In an exec that has given the task another tid. */
+static __always_inline bool has_moved(struct task_struct *task)
 {
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 
+	if (task->pid != task->tgid)
+		return false;
 	entry_task(&t, &env, task);
-	return seam_entry_tid_before(&t);
+	return seam_entry_has_moved(&t);
 }
 
 static __always_inline bool is_watched(struct task_struct *task)
@@ -39,7 +42,7 @@ static __always_inline bool is_watched(struct task_struct *task)
 		       ? is_watched_under(task->tgid,
 					  task->group_leader->start_boottime)
 		       : is_watched_under(task->pid, task->start_boottime) ||
-				 is_in_moving_exec(task);
+				 has_moved(task);
 }
 
 static __always_inline void count_event(uint32_t event, bool is_ours)
@@ -262,13 +265,17 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 	     struct linux_binprm *bprm)
 {
-	uint32_t tid = task->pid;
 	uint64_t start = task->start_boottime;
+	uint32_t tid = task->pid;
+	struct seam_entry_env env;
+	struct seam_entry_task t;
 
-	if (seam_watch_mode == SEAM_WATCH_TID && is_in_moving_exec(task)) {
+	if (seam_watch_mode == SEAM_WATCH_TID && has_moved(task)) {
 		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
 		bpf_map_delete_elem(&watched, &old_pid);
 	}
+	entry_task(&t, &env, task);
+	seam_entry_exec_done(&t);
 	if (seam_arm_tgid && tid == seam_arm_tgid) {
 		seam_arm_tgid = 0;
 		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
@@ -279,12 +286,12 @@ int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(seam_free, struct task_struct *task)
 {
-	struct seam_entry_task t = {0};
+	uint64_t self = (uint64_t)task;
 	uint32_t tid = task->pid;
 	uint64_t *start;
 
 	sleep_forget(task);
-	seam_entry_free(&t, (uint64_t)task, tid);
+	bpf_map_delete_elem(&elements, &self);
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return 0;
 	start = bpf_map_lookup_elem(&watched, &tid);
@@ -353,7 +360,7 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 	struct task_state *state;
 	struct seam_element *el;
 	uint32_t zero = 0;
-	uint64_t cookie, self = (uint64_t)task;
+	uint64_t cookie, was, self = (uint64_t)task;
 
 	if (!task || !has_user(task))
 		return 0;
@@ -366,11 +373,11 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 		emit_pending(task, &el->state, cookie);
 		return 0;
 	}
-	cookie = seam_entry_asleep(&el->state.entry, task->start_boottime);
+	cookie = seam_entry_asleep(&el->state.entry, &was);
 	if (!cookie)
 		return 0;
 	state = bpf_map_lookup_elem(&outside_state, &zero);
 	if (state)
-		take_sleeper(task, &el->state, state, cookie);
+		take_sleeper(task, &el->state, state, was, cookie);
 	return 0;
 }

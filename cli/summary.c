@@ -110,6 +110,11 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 		" by the library from %.1f MiB of copies\n",
 		c->unwinds, sum->stacks, ratio(served(sum), sum->stacks),
 		sum->max_served, c->copies, (double)c->copy_bytes / (1 << 20));
+	if (c->again)
+		fprintf(to,
+			"seam: %" PRIu64 " of the unwinds again, before user "
+			"space was reached\n",
+			c->again);
 	print_lost(to, sum);
 	fprintf(to,
 		"seam: engine deferred, %.0f ns a frame, %.1f frames a stack; "
@@ -167,6 +172,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(refused),
 		COUNT(closed),
 		COUNT(stale),
+		COUNT(again),
 		COUNT(skipped),
 		COUNT(redo),
 		COUNT(copies),

@@ -14,45 +14,41 @@
 enum seam_entry_flags {
 	SEAM_ENTRY_RUNNING = 1, /* the unwind is under way */
 	SEAM_ENTRY_TAKEN = 2, /* the stack was taken eagerly: exec or exit */
-	SEAM_ENTRY_EXIT = 4, /* past sched_process_exit: nothing comes after */
+	SEAM_ENTRY_EXIT = 8, /* by exit: the task has no other after this */
+	SEAM_ENTRY_UNSEEN = 4, /* no callback will say that the exec is over */
 };
 
 /* All 0: of no task yet. */
 struct seam_entry {
-	uint64_t start; /* start_boottime of the task it belongs to */
-	uint64_t self; /* its task_struct, which it is under */
-	uint64_t cookie; /* of the open entry; 0: none */
-	uint64_t closed; /* the last cookie whose stack was written */
-	uint32_t depth; /* frames that the deepest of its requests wants */
-	uint32_t closed_depth; /* the same of closed */
-	uint32_t flags; /* enum seam_entry_flags */
-	uint32_t tid; /* that the entry's stack comes under */
-};
-
-/* A thread, not its process's first, in an exec: in the middle of it the
- * thread takes over the first one's tid and start. By tgid: the kernel has a
- * process's execs wait for each other. */
-struct seam_moving {
+	uint64_t start; /* start_boottime of the task, when it was made */
 	uint64_t self; /* its task_struct */
-	uint32_t tid; /* that it had */
-	uint32_t pad;
+	uint64_t image; /* its mm, when the entry was opened */
+	uint64_t cookie; /* of the open entry; 0: none */
+	uint64_t served; /* the last cookie whose stack is or was taken */
+	uint64_t joined; /* a cookie that more than its first request has */
+	uint32_t depth; /* frames that the deepest of its requests wants */
+	uint32_t served_depth; /* the same of served */
+	uint32_t flags; /* enum seam_entry_flags */
+	uint32_t tid; /* that its stack comes under */
 };
 
 /* The current task, and where we are in it. */
 struct seam_entry_task {
-	uint64_t start, self; /* as in seam_entry */
-	uint32_t tid, tgid;
+	uint64_t start, self, image; /* as in seam_entry */
+	uint32_t tid;
 	uint32_t depth; /* frames that are wanted of its stack */
 	bool exiting; /* PF_EXITING */
+	bool gone; /* and its memory is */
 	bool dead; /* exit_state: no task work is done any more */
 	struct seam_entry_env *env;
 };
 
 /*
- * One task's: a seam_entry, the task work, and what else is the includer's
- * own. Kept by task_struct, which no other task has before this one is freed.
- * By tid, the next to have it would have to throw a dead task's element away:
- * whoever interrupts that makes a new one, which would be thrown away too.
+ * One task's: a seam_entry, the task work, and what else is the includer's own.
+ * It is kept by its task_struct, and not by its tid: that may be another's
+ * before this one is freed, and an exec gives a thread another in the middle.
+ * Who has it dropped when the task is freed need not come here, but that may
+ * not be seen.
  */
 struct seam_element;
 
@@ -60,28 +56,17 @@ struct seam_element;
 #define SEAM_ENTRY_HOOK SEAM_INLINE
 #endif
 
-/* A task's element, or NULL. */
+/* The current task's, or NULL. */
 SEAM_ENTRY_HOOK struct seam_element *
-seam_entry_env_element(struct seam_entry_task *t, uint64_t self);
-/* Makes one that is all 0, unless there is one. Return: 0 if this made it. */
-SEAM_ENTRY_HOOK int seam_entry_env_element_make(struct seam_entry_task *t,
-						uint64_t self);
-/* It is found no more, nor is its work done. Others may still look at it. */
-SEAM_ENTRY_HOOK void seam_entry_env_element_drop(struct seam_entry_task *t,
-						 uint64_t self);
+seam_entry_env_element(struct seam_entry_task *t);
+/* Makes one for it that is all 0, unless there is one, if there is room. */
+SEAM_ENTRY_HOOK void seam_entry_env_element_make(struct seam_entry_task *t);
 SEAM_ENTRY_HOOK struct seam_entry *
 seam_entry_env_entry(struct seam_element *el);
 
-/* Whether a process is in an exec by a thread, and which. */
-SEAM_ENTRY_HOOK bool seam_entry_env_moving(struct seam_entry_task *t,
-					   uint32_t tgid,
-					   struct seam_moving *ret);
-/* Return: 0, or there is no room. */
-SEAM_ENTRY_HOOK int
-seam_entry_env_moving_make(struct seam_entry_task *t, uint32_t tgid,
-			   const struct seam_moving *moving);
-SEAM_ENTRY_HOOK void seam_entry_env_moving_drop(struct seam_entry_task *t,
-						uint32_t tgid);
+/* Forgets what else was known of the task that had the element before. */
+SEAM_ENTRY_HOOK void seam_entry_env_renew(struct seam_entry_task *t,
+					  struct seam_element *el);
 
 /* Counts up this CPU's counter of cookies, of 64 bits. Return: what it is
  * then, and the number of the CPU that it is of. */
@@ -102,13 +87,19 @@ SEAM_ENTRY_HOOK void seam_entry_env_keep_regs(struct seam_entry_task *t,
  */
 SEAM_ENTRY_HOOK int seam_entry_env_schedule(struct seam_entry_task *t,
 					    struct seam_element *el);
-/* Takes the stack and sends it; may sleep. */
+/* Whether the task has not been in user space since its last stack was taken,
+ * as far as can be told. */
+SEAM_ENTRY_HOOK bool seam_entry_env_is_as_left(struct seam_entry_task *t,
+					       struct seam_element *el);
+/* Takes the stack and sends it; may sleep. why_not: send that there is none,
+ * for this reason (enum seam_err). */
 SEAM_ENTRY_HOOK void seam_entry_env_unwind(struct seam_entry_task *t,
 					   struct seam_element *el,
-					   uint64_t cookie);
+					   uint64_t cookie, uint32_t why_not);
 /* The same at once, with seam_stack_flags; does not sleep. */
 SEAM_ENTRY_HOOK void seam_entry_env_unwind_now(struct seam_entry_task *t,
 					       struct seam_element *el,
-					       uint64_t cookie, uint32_t flags);
+					       uint64_t cookie, uint32_t flags,
+					       uint32_t why_not);
 
 #endif

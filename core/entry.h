@@ -59,65 +59,77 @@ SEAM_INLINE void seam_entry_clear_flag(struct seam_entry *e, uint32_t flag)
 	SEAM_ENTRY_SET(e->flags, SEAM_ENTRY_GET(e->flags) & ~flag);
 }
 
-/* The tid that the current task had before its exec gave it another; 0: it is
- * in no such exec. */
-SEAM_INLINE uint32_t seam_entry_tid_before(struct seam_entry_task *t)
-{
-	struct seam_moving moving;
-
-	if (t->tid != t->tgid || !seam_entry_env_moving(t, t->tgid, &moving))
-		return 0;
-	return moving.self == t->self ? moving.tid : 0;
-}
-
-/* Makes the element the current task's. */
+/* Makes the element the current task's, which .start says when it is. */
 SEAM_INLINE struct seam_element *seam_entry_own(struct seam_entry_task *t,
 						struct seam_element *el)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 
 	SEAM_ENTRY_SET(e->self, t->self);
-	SEAM_ENTRY_SET(e->start, t->start);
 	SEAM_ENTRY_SET(e->tid, t->tid);
+	SEAM_ENTRY_SET(e->start, t->start);
 	return el;
 }
 
-/* Whether the element is the current task's. If not, it is a dead one's that
- * was at the same address, and whose end was not seen. */
-SEAM_INLINE bool seam_entry_is_own(struct seam_entry_task *t,
+/*
+ * Whether the element is the current task's. It may be a dead one's that was at
+ * the same address: the kernel does not show every end.
+ */
+SEAM_INLINE bool seam_entry_is_own(const struct seam_entry_task *t,
 				   const struct seam_entry *e)
 {
-	/* An exec may have given it another's start. */
-	return SEAM_ENTRY_GET(e->start) == t->start || seam_entry_tid_before(t);
+	uint32_t exec = SEAM_ENTRY_TAKEN, mask = exec | SEAM_ENTRY_EXIT;
+
+	/* An exec may have given it another's start, in the middle. */
+	return SEAM_ENTRY_GET(e->start) == t->start ||
+	       (SEAM_ENTRY_GET(e->flags) & mask) == exec;
+}
+
+/*
+ * Takes over a dead task's element. Who interrupts us may do all of that and
+ * open an entry of ours, which must stay: so what is reset is what was there
+ * while .start, which is set last, was still the other's.
+ */
+SEAM_INLINE struct seam_element *seam_entry_renew(struct seam_entry_task *t,
+						  struct seam_element *el)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
+	uint64_t served = SEAM_ENTRY_GET(e->served);
+	uint32_t flags = SEAM_ENTRY_GET(e->flags);
+
+	if (seam_entry_is_own(t, e))
+		return el;
+	seam_entry_env_count(t, SEAM_COUNT_STALE);
+	seam_entry_env_renew(t, el);
+	SEAM_ENTRY_SWAP(e->served, served, 0);
+	SEAM_ENTRY_SWAP(e->flags, flags, 0);
+	SEAM_ENTRY_SWAP(e->cookie, cookie, 0);
+	return seam_entry_own(t, el);
 }
 
 /* The element of the current task, made where it has none. NULL: there is no
- * room, or it is dead. */
+ * room, or it is dead and gets none any more. */
 SEAM_INLINE struct seam_element *seam_entry_element(struct seam_entry_task *t)
 {
-	struct seam_element *el = seam_entry_env_element(t, t->self);
-	struct seam_entry *e;
-	int err;
+	struct seam_element *el = seam_entry_env_element(t);
 
-	if (el) {
-		e = seam_entry_env_entry(el);
-		/* We interrupt the making of this very task's element. */
-		if (!SEAM_ENTRY_GET(e->start))
-			return seam_entry_own(t, el);
-		if (seam_entry_is_own(t, e))
-			return el;
-		seam_entry_env_count(t, SEAM_COUNT_STALE);
-		seam_entry_env_element_drop(t, t->self);
-	}
-	if (t->dead)
+	if (!el && t->dead)
 		return NULL;
-	err = seam_entry_env_element_make(t, t->self);
-	el = seam_entry_env_element(t, t->self);
+	if (!el) {
+		seam_entry_env_element_make(t);
+		el = seam_entry_env_element(t);
+	}
 	if (!el) {
 		seam_entry_env_count(t, SEAM_COUNT_NO_ELEMENT);
 		return NULL;
 	}
-	return err ? el : seam_entry_own(t, el);
+	/* Just made, or we interrupt who has. */
+	if (!SEAM_ENTRY_GET(seam_entry_env_entry(el)->start))
+		return seam_entry_own(t, el);
+	if (!seam_entry_is_own(t, seam_entry_env_entry(el)))
+		return seam_entry_renew(t, el);
+	return el;
 }
 
 /* Contexts in which events come: the task, soft and hard interrupts, NMIs. */
@@ -138,23 +150,47 @@ SEAM_INLINE void seam_entry_deepen(struct seam_entry_task *t,
 	}
 }
 
-/* Opens an entry, or finds that another request of it was first. */
+/* Joins the open entry. Return: its cookie; 0: none is open. */
+SEAM_INLINE uint64_t seam_entry_join(struct seam_entry_task *t,
+				     struct seam_entry *e)
+{
+	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
+
+	if (!cookie)
+		return 0;
+	seam_entry_deepen(t, e);
+	if (cookie != SEAM_ENTRY_GET(e->served))
+		SEAM_ENTRY_SET(e->joined, cookie);
+	return cookie;
+}
+
+/* Whoever takes a cookie's stack claims it. was: e->served, as read before.
+ * Return: false if another was faster. */
+SEAM_INLINE bool seam_entry_claim(struct seam_entry *e, uint64_t was,
+				  uint64_t cookie)
+{
+	return was != cookie && SEAM_ENTRY_SWAP(e->served, was, cookie) == was;
+}
+
+/* Opens an entry, or joins the one that is open. */
 SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 				     struct seam_element *el, bool in_user,
 				     bool *ret_first)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
-	uint64_t cookie = seam_entry_cookie(t), had;
+	uint64_t cookie = seam_entry_join(t, e);
 
 	*ret_first = false;
+	if (cookie)
+		return cookie;
 	/* Its stack comes under the tid that the task has now. */
-	if (!SEAM_ENTRY_GET(e->cookie))
-		SEAM_ENTRY_SET(e->tid, t->tid);
+	SEAM_ENTRY_SET(e->tid, t->tid);
 	seam_entry_deepen(t, e);
-	had = SEAM_ENTRY_SWAP(e->cookie, 0, cookie);
-	if (had)
-		return had;
+	cookie = seam_entry_cookie(t);
+	if (SEAM_ENTRY_SWAP(e->cookie, 0, cookie))
+		return seam_entry_join(t, e); /* who interrupted us was first */
 	*ret_first = true;
+	SEAM_ENTRY_SET(e->image, t->image);
 	seam_entry_env_keep_regs(t, el, in_user);
 	return cookie;
 }
@@ -166,11 +202,19 @@ SEAM_INLINE void seam_entry_forget(struct seam_entry *e)
 	SEAM_ENTRY_SET(e->cookie, 0);
 }
 
-SEAM_INLINE void seam_entry_close(struct seam_entry *e, uint64_t cookie)
+/* The stack is out. */
+SEAM_INLINE void seam_entry_close(struct seam_entry *e)
 {
-	SEAM_ENTRY_SET(e->closed, cookie);
-	SEAM_ENTRY_SET(e->closed_depth, SEAM_ENTRY_GET(e->depth));
+	SEAM_ENTRY_SET(e->served_depth, SEAM_ENTRY_GET(e->depth));
 	seam_entry_forget(e);
+}
+
+/* The reason why the entry's stack is not there any more, or 0: if there was
+ * no room for an element when an exec began, nobody has taken it. */
+SEAM_INLINE uint32_t seam_entry_why_not(const struct seam_entry_task *t,
+					const struct seam_entry *e)
+{
+	return SEAM_ENTRY_GET(e->image) == t->image ? SEAM_OK : SEAM_EXEC;
 }
 
 /* RUNNING until the caller has noted that the stack is out, since then it is
@@ -181,46 +225,73 @@ SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 
+	flags |= SEAM_STACK_EAGER;
+	if (!seam_entry_claim(e, SEAM_ENTRY_GET(e->served), cookie))
+		return;
 	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
-	seam_entry_env_unwind_now(t, el, cookie, SEAM_STACK_EAGER | flags);
+	seam_entry_env_unwind_now(t, el, cookie, flags,
+				  seam_entry_why_not(t, e));
+}
+
+/*
+ * Has the task take its stack on its way to user space.
+ * Return: whether it will, or *ret_served, by which the caller goes, was just
+ * taken and is this entry's too.
+ */
+SEAM_INLINE bool seam_entry_schedule(struct seam_entry_task *t,
+				     struct seam_element *el, uint64_t cookie,
+				     uint64_t *ret_served)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+	int err = seam_entry_env_schedule(t, el);
+	uint64_t served;
+
+	*ret_served = 0;
+	if (!err)
+		return true;
+	served = SEAM_ENTRY_GET(e->served);
+	if (err != -SEAM_ENTRY_EBUSY || !served ||
+	    SEAM_ENTRY_GET(e->served_depth) < SEAM_ENTRY_GET(e->depth)) {
+		seam_entry_env_count(t, SEAM_COUNT_REFUSED);
+		return false;
+	}
+	/* Between the callback's end and the kernel's own release. */
+	*ret_served = served;
+	seam_entry_env_count(t, SEAM_COUNT_CLOSED);
+	SEAM_ENTRY_SET(e->cookie, served);
+	/* But an event that came in between may have been given ours. */
+	if (SEAM_ENTRY_GET(e->joined) == cookie)
+		return false;
+	seam_entry_forget(e);
+	return true;
 }
 
 /* The first request of an entry: sees to it that its stack is taken. */
 SEAM_INLINE uint64_t seam_entry_arm(struct seam_entry_task *t,
 				    struct seam_element *el, uint64_t cookie,
-				    uint32_t *ret_end)
+				    bool in_user)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
-	uint64_t closed;
-	int err;
+	/* User code that spins leaves its registers as they were. */
+	bool again = !in_user && seam_entry_env_is_as_left(t, el);
+	uint64_t served = 0;
 
-	if (t->exiting) {
-		/* sched_process_exit is yet to come and takes the stack. */
-		if (!t->dead && !(SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_EXIT))
-			return cookie;
-		seam_entry_forget(e);
-		*ret_end = SEAM_EXITED;
-		return 0;
+	if (!t->exiting && seam_entry_schedule(t, el, cookie, &served)) {
+		if (again && !served)
+			seam_entry_env_count(t, SEAM_COUNT_AGAIN);
+		return served ? served : cookie;
 	}
-	err = seam_entry_env_schedule(t, el);
-	if (!err)
-		return cookie;
-	closed = SEAM_ENTRY_GET(e->closed);
-	if (err == -SEAM_ENTRY_EBUSY && closed &&
-	    SEAM_ENTRY_GET(e->closed_depth) >= t->depth) {
-		/* Between the callback's end and the kernel's own release:
-		 * the stack just written is this entry's. */
-		seam_entry_forget(e);
-		seam_entry_env_count(t, SEAM_COUNT_CLOSED);
-		return closed;
-	}
-	seam_entry_env_count(t, SEAM_COUNT_REFUSED);
-	/* The cookie stays until the stack is out: an event that comes in
-	 * between joins it. */
-	seam_entry_unwind_now(t, el, cookie, 0);
-	seam_entry_close(e, cookie);
+	if (again)
+		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
+	/* An event that comes in between joins the cookie, so it stays until
+	 * the stack is out; in an exit for good. */
+	seam_entry_unwind_now(t, el, cookie, t->exiting ? SEAM_STACK_EXIT : 0);
+	if (t->exiting)
+		seam_entry_set_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_EXIT);
+	else
+		seam_entry_close(e);
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
-	return cookie;
+	return served ? served : cookie;
 }
 
 SEAM_INLINE uint64_t seam_entry_ask(struct seam_entry_task *t,
@@ -231,15 +302,12 @@ SEAM_INLINE uint64_t seam_entry_ask(struct seam_entry_task *t,
 	uint64_t cookie;
 	bool first;
 
-	if (in_user && (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)) {
-		/* User code runs: the exec whose stack was taken is over, and
-		 * nothing more is of its program. */
-		SEAM_ENTRY_SET(e->closed, 0);
-		seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN);
-		seam_entry_forget(e);
+	if (t->gone && !SEAM_ENTRY_GET(e->cookie)) {
+		*ret_end = SEAM_EXITED;
+		return 0;
 	}
 	cookie = seam_entry_open(t, el, in_user, &first);
-	return first ? seam_entry_arm(t, el, cookie, ret_end) : cookie;
+	return first ? seam_entry_arm(t, el, cookie, in_user) : cookie;
 }
 
 /* A request at an event. in_user: the event interrupted user code. */
@@ -268,32 +336,52 @@ SEAM_INLINE void seam_entry_request(struct seam_entry_task *t, bool in_user,
 		ret->flags = SEAM_SAMPLE_TAIL;
 }
 
+/* An exec is over: what was taken is of the program before it. */
+SEAM_INLINE void seam_entry_exec_over(struct seam_entry_task *t,
+				      struct seam_element *el)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+
+	SEAM_ENTRY_SET(e->served, 0);
+	SEAM_ENTRY_SET(e->start, t->start);
+	seam_entry_forget(e);
+	seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_UNSEEN);
+}
+
+SEAM_INLINE void seam_entry_run(struct seam_entry_task *t,
+				struct seam_element *el, uint64_t cookie)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+
+	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
+	seam_entry_env_unwind(t, el, cookie, seam_entry_why_not(t, e));
+	seam_entry_close(e);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
+}
+
 /* Runs in the task, on its way to user space; may sleep. */
 SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 				   struct seam_element *el)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
-	uint32_t flags = SEAM_ENTRY_GET(e->flags), tid = SEAM_ENTRY_GET(e->tid);
+	uint32_t flags = SEAM_ENTRY_GET(e->flags);
 
-	if (flags & SEAM_ENTRY_EXIT) {
-		seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
-		return;
-	}
 	if (flags & SEAM_ENTRY_TAKEN) {
 		seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
-		seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN);
-		cookie = 0; /* it is of the program before: none joins it */
-	} else if (cookie) {
-		seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
-		seam_entry_env_unwind(t, el, cookie);
+		if (!t->exiting)
+			seam_entry_exec_over(t, el);
+		return;
 	}
-	seam_entry_close(e, cookie);
-	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
-	if (tid != t->tid) {
-		SEAM_ENTRY_SET(e->start, t->start);
-		seam_entry_env_moving_drop(t, t->tgid);
+	if (!cookie)
+		return;
+	if (seam_entry_claim(e, SEAM_ENTRY_GET(e->served), cookie)) {
+		seam_entry_run(t, el, cookie);
+		return;
 	}
+	/* From outside, while it slept: then it is this entry's too. */
+	seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
+	seam_entry_close(e);
 }
 
 /* Takes the stack now: at exec and exit, while the memory is still there.
@@ -309,9 +397,12 @@ SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 	if (!el)
 		return NULL;
 	e = seam_entry_env_entry(el);
-	if (SEAM_ENTRY_GET(e->flags) & (SEAM_ENTRY_TAKEN | SEAM_ENTRY_EXIT))
-		return NULL;
 	cookie = seam_entry_open(t, el, false, &first);
+	if (first && seam_entry_env_is_as_left(t, el))
+		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
+	/* Asked behind it: an event in between may have taken it. */
+	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
+		return NULL;
 	seam_entry_unwind_now(t, el, cookie, stack_flags);
 	seam_entry_set_flag(e, SEAM_ENTRY_TAKEN);
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
@@ -322,36 +413,62 @@ SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 SEAM_INLINE void seam_entry_exec(struct seam_entry_task *t)
 {
 	struct seam_element *el = seam_entry_take(t, SEAM_STACK_EXEC);
-	struct seam_moving moving = {t->self, t->tid, 0};
+	int err;
 
-	if (t->tid != t->tgid &&
-	    seam_entry_env_moving_make(t, t->tgid, &moving))
-		seam_entry_env_count(t, SEAM_COUNT_NO_ELEMENT);
+	if (!el)
+		return;
 	/* So that the exec's end is seen. Already pending is as good. */
-	if (el)
-		seam_entry_env_schedule(t, el);
+	err = seam_entry_env_schedule(t, el);
+	if (err && err != -SEAM_ENTRY_EBUSY)
+		seam_entry_set_flag(seam_entry_env_entry(el),
+				    SEAM_ENTRY_UNSEEN);
 }
 
-/* The task is at sched_process_exit. */
+/* The task runs another program now, and goes to it next. */
+SEAM_INLINE void seam_entry_exec_done(struct seam_entry_task *t)
+{
+	struct seam_element *el = seam_entry_env_element(t);
+	struct seam_entry *e;
+	uint32_t flags;
+
+	if (!el)
+		return;
+	e = seam_entry_env_entry(el);
+	flags = SEAM_ENTRY_GET(e->flags);
+	if (flags & SEAM_ENTRY_UNSEEN)
+		seam_entry_exec_over(t, el);
+}
+
+/* Whether the current task is in an exec that has given it another tid than
+ * it began with. */
+SEAM_INLINE bool seam_entry_has_moved(struct seam_entry_task *t)
+{
+	struct seam_element *el = seam_entry_env_element(t);
+	const struct seam_entry *e;
+
+	if (!el)
+		return false;
+	e = seam_entry_env_entry(el);
+	return (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN) &&
+	       SEAM_ENTRY_GET(e->tid) != t->tid;
+}
+
+/* The task is at sched_process_exit, or was killed inside an exec, whose
+ * stack serves the exit too. */
 SEAM_INLINE void seam_entry_exit(struct seam_entry_task *t)
 {
 	struct seam_element *el = seam_entry_take(t, SEAM_STACK_EXIT);
 
-	if (!el && t->depth) /* killed inside an exec, whose stack serves */
-		el = seam_entry_element(t);
-	if (el)
-		seam_entry_set_flag(seam_entry_env_entry(el), SEAM_ENTRY_EXIT);
-}
+	struct seam_entry *e;
 
-/* A task is freed, in whatever task we are. */
-SEAM_INLINE void seam_entry_free(struct seam_entry_task *t, uint64_t self,
-				 uint32_t tid)
-{
-	struct seam_moving moving;
-
-	seam_entry_env_element_drop(t, self);
-	if (seam_entry_env_moving(t, tid, &moving)) /* died in it */
-		seam_entry_env_moving_drop(t, tid);
+	if (!el)
+		el = seam_entry_env_element(t);
+	if (!el)
+		return;
+	e = seam_entry_env_entry(el);
+	/* An exec that it was killed in may have changed that. */
+	SEAM_ENTRY_SET(e->start, t->start);
+	seam_entry_set_flag(e, SEAM_ENTRY_EXIT);
 }
 
 /* The cookie of an entry whose stack the task is just taking, and may be asleep
@@ -363,16 +480,21 @@ SEAM_INLINE uint64_t seam_entry_under_way(const struct seam_entry *e)
 		       : 0;
 }
 
-/* The cookie of an entry that a task asleep may be in, to be asked from
- * outside before and after its stack was taken there; 0: none. */
+/*
+ * For a task that sleeps, from outside: the cookie of its entry, or 0. Who has
+ * taken its stack, claims the cookie with *ret_was, which fails if the task
+ * has woken since and taken one itself, and then sends it.
+ */
 SEAM_INLINE uint64_t seam_entry_asleep(const struct seam_entry *e,
-				       uint64_t start)
+				       uint64_t *ret_was)
 {
-	if (SEAM_ENTRY_GET(e->start) != start ||
-	    (SEAM_ENTRY_GET(e->flags) &
-	     (SEAM_ENTRY_TAKEN | SEAM_ENTRY_RUNNING)))
+	uint64_t was = SEAM_ENTRY_GET(e->served);
+	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
+
+	*ret_was = was;
+	if (SEAM_ENTRY_GET(e->flags) & (SEAM_ENTRY_TAKEN | SEAM_ENTRY_RUNNING))
 		return 0;
-	return SEAM_ENTRY_GET(e->cookie);
+	return cookie == was ? 0 : cookie;
 }
 
 #endif

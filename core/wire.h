@@ -146,6 +146,7 @@ enum seam_count {
 	SEAM_COUNT_REFUSED, /* the kernel refused the task work */
 	SEAM_COUNT_CLOSED, /* joined a stack that was just written */
 	SEAM_COUNT_STALE, /* element of a dead task met in another's place */
+	SEAM_COUNT_AGAIN, /* a second unwind before user space was reached */
 	SEAM_COUNT_SKIPPED, /* callback found its stack taken eagerly */
 	SEAM_COUNT_MOVED, /* registers changed before the unwind */
 	SEAM_COUNT_WATCH_FULL, /* a child could not be watched */

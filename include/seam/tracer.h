@@ -150,6 +150,7 @@ struct seam_counts {
 	uint64_t refused; /* task work, by the kernel: taken at the event */
 	uint64_t closed; /* samples that joined a stack just written */
 	uint64_t stale; /* elements of dead tasks met in another's place */
+	uint64_t again; /* unwinds of an entry that had one already */
 	uint64_t skipped; /* callbacks whose stack was taken eagerly */
 	uint64_t redo; /* unwinds repeated since a table changed */
 	uint64_t windows, faulted; /* reads of stacks; that faulted pages in */

@@ -309,6 +309,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->refused = k.count[SEAM_COUNT_REFUSED];
 	ret->closed = k.count[SEAM_COUNT_CLOSED];
 	ret->stale = k.count[SEAM_COUNT_STALE];
+	ret->again = k.count[SEAM_COUNT_AGAIN];
 	ret->skipped = k.count[SEAM_COUNT_SKIPPED];
 	ret->redo = k.count[SEAM_COUNT_REDO];
 	ret->watch_full = k.count[SEAM_COUNT_WATCH_FULL];

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# Description: test-entry can fail: core/entry.h is broken in one place after
+# the other, and each time it finds a way in which that goes wrong.
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../../.." || exit 1
+. tools/tap.sh
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir "$tmp/core"
+
+# mutant NAME SED WHY: what the broken one says is wrong.
+mutant() {
+	sed "$2" core/entry.h >"$tmp/core/entry.h"
+	if cmp -s core/entry.h "$tmp/core/entry.h"; then
+		not_ok "$1" 'the mutation fits nowhere any more'
+		return
+	fi
+	if ! out=$(${CC:-cc} -std=gnu17 -O1 -I "$tmp" -I . -I "$here" -w \
+		-o "$tmp/test" "$here/test-entry.c" "$here/world.c" \
+		"$here/explore.c" -lcmocka 2>&1); then
+		not_ok "$1" "$out"
+		return
+	fi
+	out=$("$tmp/test" 2>&1)
+	if [ $? != 0 ] && printf '%s\n' "$out" | grep -q "^# .*$3"; then
+		ok "$1"
+	else
+		not_ok "$1" "not found, or not as '$3':" "$out"
+	fi
+}
+
+mutant 'a cookie that is not renewed' \
+	's/count = seam_entry_env_count_next(t, &cpu);/count = 7;/' \
+	'two stacks\|two entries'
+mutant 'an overflow that is not passed over' \
+	's/if (!cookie) { .*/if (0) {/' \
+	'neither a stack\|no stack\|without a cookie'
+mutant 'a request that others may have joined withdrawn' \
+	's/SEAM_ENTRY_GET(e->joined) == cookie/0/' 'no stack, and no reason'
+mutant 'nobody notes that he joined' \
+	's/SEAM_ENTRY_SET(e->joined, cookie);/;/' 'no stack, and no reason'
+mutant 'an entry that is not closed' \
+	's/^\tseam_entry_close(e);/\t;/' 'open for ever\|with flags\|two stacks'
+mutant 'the mark of a running unwind left' \
+	's/seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);/;/' \
+	'with flags\|is not'
+mutant 'an unwind without its mark' \
+	's/seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);/;/' 'does not say so'
+mutant 'an exec whose end is not seen' \
+	's/SEAM_ENTRY_UNSEEN);/0);/' 'open for ever\|with flags'
+mutant 'what an exec took joined behind it' \
+	's/SEAM_ENTRY_SET(e->served, 0);/;/' 'across an exec'
+mutant 'the program before an exec unwound in the next' \
+	's/SEAM_ENTRY_GET(e->image) == t->image/1/' 'before an exec are unwound'
+mutant 'a refused task work that nobody makes good' \
+	's/^\tif (!err)$/\tif (err != -SEAM_ENTRY_EBUSY)/' \
+	'open for ever\|no stack, and no reason'
+mutant 'a second unwind that is not counted' \
+	's/seam_entry_env_count(t, SEAM_COUNT_AGAIN);/;/' 'again 1 times'
+mutant 'a task without memory that is asked for its stack' \
+	's/if (t->gone \&\& /if (0 \&\& /' 'there is no memory'
+mutant 'an element taken for made before it is' \
+	's/if (!SEAM_ENTRY_GET(seam_entry_env_entry(el)->start))/if (0)/' \
+	'under tid 0\|open for ever\|two'
+tap_done

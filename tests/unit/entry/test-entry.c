@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: core/entry.h, which BPF runs, through every interleaving of
+ * requests, interrupts inside them, callbacks, refusals, full rings and maps,
+ * exec, exit and reuse, up to the limits given here: each sample's stack comes
+ * once, of the entry that its cookie names, or there is a reason. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "world.h"
+
+/* Whole, and not cut short by a step that asks no more. */
+#define AT_LEAST(states, ...) assert_in_range(__VA_ARGS__, states, UINT64_MAX)
+
+static void interrupts(void **state)
+{
+	static const struct limits limits = {
+		.samples = 3, .interrupts = 2, .entries = 2, .drops = 1};
+
+	(void)state;
+	AT_LEAST(100000, world_search("interrupts", PLAN_ONE, &limits));
+}
+
+static void migration(void **state)
+{
+	static const struct limits limits = {
+		.samples = 2, .interrupts = 2, .entries = 2, .moves = 2};
+
+	(void)state;
+	AT_LEAST(10000, world_search("migration", PLAN_ONE, &limits));
+}
+
+static void refusals(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 2,
+					     .entries = 2,
+					     .refusals = 1,
+					     .full = 1};
+
+	(void)state;
+	AT_LEAST(10000, world_search("refusals", PLAN_ONE, &limits));
+}
+
+static void exec_and_exit(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 2,
+					     .refusals = 1,
+					     .full = 1,
+					     .may_exec = true,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(100000, world_search("exec and exit", PLAN_ONE, &limits));
+}
+
+static void reuse(void **state)
+{
+	static const struct limits limits = {.samples = 3,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .switches = 2,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(30000, world_search("reuse", PLAN_REUSE, &limits));
+}
+
+static void exec_by_thread(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .switches = 1,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(30000, world_search("exec by a thread", PLAN_MOVE, &limits));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(migration),	  cmocka_unit_test(refusals),
+		cmocka_unit_test(exec_and_exit),  cmocka_unit_test(reuse),
+		cmocka_unit_test(exec_by_thread), cmocka_unit_test(interrupts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,822 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+static uint64_t step_value(uint64_t value);
+static void step(void);
+
+/* Each a step; what it finds is what the code knows from there on. */
+#define SEAM_ENTRY_GET(x) (step(), (__typeof__(x))step_value(x))
+#define SEAM_ENTRY_SET(x, to)                                                  \
+	do {                                                                   \
+		__typeof__(x) set_to = (to);                                   \
+		step();                                                        \
+		(x) = set_to;                                                  \
+	} while (0)
+#define SEAM_ENTRY_SWAP(x, from, to)                                           \
+	({                                                                     \
+		step();                                                        \
+		__typeof__(x) was = (x);                                       \
+		if (was == (from))                                             \
+			(x) = (to);                                            \
+		step_value(was);                                               \
+	})
+#define SEAM_ENTRY_HOOK static
+
+#include "core/entry.h"
+
+/* Near its end, so that it wraps. */
+#define FIRST_COUNT (SEAM_COOKIE_COUNT_MASK - 1)
+#define ENOROOM 12
+
+enum work { /* as kernel/bpf/helpers.c has it */
+	    WORK_STANDBY,
+	    WORK_PENDING, /* an irq_work is to queue it */
+	    WORK_QUEUED,
+	    WORK_RUNNING,
+};
+
+/* Where a task's user half is to be had from. */
+struct place {
+	uint8_t task; /* + 1 */
+	uint8_t entry; /* counted from 1 */
+	uint8_t image; /* counted up by its execs */
+	uint8_t pad;
+};
+
+struct seam_element {
+	struct seam_entry entry;
+	struct place regs; /* kept */
+	struct place left; /* where the last stack was taken */
+	uint8_t dropped;
+	uint8_t work; /* enum work */
+	uint8_t worker; /* the task it is queued for */
+	uint8_t cpu; /* that the irq_work is on */
+	uint64_t self; /* key */
+};
+
+struct sample {
+	uint64_t cookie;
+	struct place at;
+	uint32_t end;
+	uint32_t flags;
+};
+
+struct stack {
+	uint64_t cookie;
+	struct place at;
+	uint16_t lost; /* no room in the ring, and counted */
+	uint16_t end; /* none, for this reason */
+};
+
+struct task {
+	uint64_t start, self;
+	uint8_t tid, cpu, entries;
+	uint8_t exiting, dead, no_mm, no_work, over, in_user, begun;
+	/* A sample taken there says SEAM_SAMPLE_OWN; may say so. */
+	uint8_t unwinding, inside;
+	struct place at;
+	uint64_t
+		known[MAX_LEVELS]; /* hash of what the code at each level saw */
+	uint8_t level, waits, pad[5];
+};
+
+/* All that there is, in one piece to be hashed. */
+struct world {
+	struct task tasks[MAX_TASKS];
+	struct seam_element elements[MAX_ELEMENTS];
+	struct sample samples[MAX_SAMPLES];
+	struct stack stacks[MAX_STACKS];
+	uint64_t counts[N_CPUS];
+	struct limits left;
+	uint8_t current, n_samples, n_stacks, n_elements;
+	uint8_t n_again;
+};
+
+struct seam_entry_env {
+	struct task *task;
+};
+
+static struct world w;
+static struct search s;
+static enum plan plan;
+static const struct limits *limits;
+static ucontext_t contexts[MAX_TASKS], main_context;
+static char stacks[MAX_TASKS][64 << 10];
+
+static struct task *self(void)
+{
+	return &w.tasks[w.current];
+}
+
+#define TRACE(...)                                                             \
+	do {                                                                   \
+		if (s.tracing) {                                               \
+			printf("#   task %d, entry %d, level %d: ", w.current, \
+			       self()->at.entry, self()->level);               \
+			printf(__VA_ARGS__);                                   \
+			putchar('\n');                                         \
+		}                                                              \
+	} while (0)
+
+#define WRONG(...) search_fail(&s, __VA_ARGS__)
+#define HOLDS(cond, ...)                                                       \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			WRONG(__VA_ARGS__);                                    \
+	} while (0)
+
+static uint64_t hash_world(void *arg)
+{
+	const uint64_t *words = (const uint64_t *)&w;
+	uint64_t hash = 1;
+
+	(void)arg;
+	_Static_assert(sizeof(w) % 8 == 0, "whole words");
+	for (size_t i = 0; i < sizeof(w) / 8; i++)
+		hash = mix(hash, words[i]);
+	return hash;
+}
+
+static uint32_t pick(uint32_t n)
+{
+	struct task *t = self();
+	uint32_t at = n > 1 ? choose(&s, n) : 0;
+
+	t = self();
+	t->known[t->level] = mix(t->known[t->level], at + 1);
+	return at;
+}
+
+/* Something that may happen so many times. */
+static bool may(uint8_t *left)
+{
+	if (!*left || !pick(2))
+		return false;
+	--*left;
+	return true;
+}
+
+static uint64_t step_value(uint64_t value)
+{
+	struct task *t = self();
+
+	t->known[t->level] = mix(t->known[t->level], value);
+	return value;
+}
+
+static bool is_ready(const struct task *t)
+{
+	return t->begun && !t->over && !t->waits;
+}
+
+static void go_on(uint32_t with)
+{
+	uint32_t from = w.current;
+
+	w.current = with;
+	if (from != with)
+		swapcontext(&contexts[from], &contexts[with]);
+}
+
+/* The irq_work of an element comes: it queues the task work. */
+static void irq_work(struct seam_element *el)
+{
+	struct task *to = &w.tasks[el->worker];
+
+	el->work = to->no_work || el->dropped ? WORK_STANDBY : WORK_QUEUED;
+	TRACE("irq_work: task work %s",
+	      el->work == WORK_QUEUED ? "queued" : "refused, silently");
+}
+
+static void request(bool in_user);
+
+static void interrupt(void)
+{
+	struct task *t = self();
+
+	w.left.interrupts--;
+	t->level++;
+	t->known[t->level] = 0;
+	TRACE("an interrupt");
+	request(false);
+	self()->level--;
+}
+
+/* Anything that may come between two steps does. */
+static void step(void)
+{
+	struct task *t = self();
+
+	for (;;) {
+		struct seam_element *pending = NULL;
+		uint32_t n = 1, at, others[MAX_TASKS], n_others = 0;
+
+		if (!t->level)
+			for (int i = 0; i < w.n_elements && !pending; i++)
+				if (w.elements[i].work == WORK_PENDING &&
+				    w.elements[i].cpu == t->cpu)
+					pending = &w.elements[i];
+		if (w.left.switches)
+			for (int i = 0; i < MAX_TASKS; i++)
+				if (i != w.current && is_ready(&w.tasks[i]))
+					others[n_others++] = i;
+		n += n_others + (pending != NULL);
+		n += w.left.interrupts && w.n_samples < limits->samples &&
+		     t->level + 1 < MAX_LEVELS;
+		at = pick(n);
+		if (!at)
+			return;
+		if (--at < n_others) {
+			w.left.switches--;
+			TRACE("task %d goes on", others[at]);
+			go_on(others[at]);
+			continue;
+		}
+		at -= n_others;
+		if (pending && !at)
+			irq_work(pending);
+		else
+			interrupt();
+	}
+}
+
+/* No other task has to be waited for but goes on by itself. */
+static void let_others(void)
+{
+	for (int i = 0; i < MAX_TASKS; i++)
+		if (i != w.current && is_ready(&w.tasks[i])) {
+			go_on(i);
+			return;
+		}
+	WRONG("every task waits");
+}
+
+static struct seam_element *element_of(uint64_t task)
+{
+	for (int i = 0; i < w.n_elements; i++)
+		if (!w.elements[i].dropped && w.elements[i].self == task)
+			return &w.elements[i];
+	return NULL;
+}
+
+static struct seam_element *seam_entry_env_element(struct seam_entry_task *t)
+{
+	struct seam_element *found;
+
+	step();
+	found = element_of(t->self);
+	step_value(found ? found - w.elements + 1 : 0);
+	return found;
+}
+
+static void seam_entry_env_element_make(struct seam_entry_task *t)
+{
+	step();
+	if (element_of(t->self) || may(&w.left.full))
+		return;
+	if (w.n_elements == MAX_ELEMENTS)
+		abort();
+	w.elements[w.n_elements++] = (struct seam_element){.self = t->self};
+	TRACE("an element is made");
+}
+
+static void seam_entry_env_renew(struct seam_entry_task *t,
+				 struct seam_element *el)
+{
+	(void)t;
+	step();
+	el->left = (struct place){0};
+}
+
+static struct seam_entry *seam_entry_env_entry(struct seam_element *el)
+{
+	return &el->entry;
+}
+
+static uint64_t seam_entry_env_count_next(struct seam_entry_task *t,
+					  uint32_t *ret_cpu)
+{
+	(void)t;
+	step();
+	*ret_cpu = self()->cpu;
+	return step_value(++w.counts[self()->cpu]);
+}
+
+static void seam_entry_env_count(struct seam_entry_task *t,
+				 enum seam_count what)
+{
+	(void)t;
+	TRACE("count %d", what);
+	w.n_again += what == SEAM_COUNT_AGAIN;
+}
+
+static bool is_same(struct place a, struct place b)
+{
+	return a.task == b.task && a.entry == b.entry && a.image == b.image;
+}
+
+static bool seam_entry_env_is_as_left(struct seam_entry_task *t,
+				      struct seam_element *el)
+{
+	step();
+	return step_value(is_same(el->left, t->env->task->at));
+}
+
+static void seam_entry_env_keep_regs(struct seam_entry_task *t,
+				     struct seam_element *el, bool in_user)
+{
+	(void)in_user;
+	step();
+	el->regs = t->env->task->at;
+	step();
+}
+
+static int seam_entry_env_schedule(struct seam_entry_task *t,
+				   struct seam_element *el)
+{
+	struct task *task = t->env->task;
+
+	step();
+	if (el->work != WORK_STANDBY) {
+		TRACE("schedule: busy");
+		return -(int)step_value(SEAM_ENTRY_EBUSY);
+	}
+	if (may(&w.left.refusals)) {
+		TRACE("schedule: refused");
+		return -ENOROOM;
+	}
+	el->work = WORK_PENDING;
+	el->worker = task - w.tasks;
+	el->cpu = task->cpu;
+	TRACE("schedule: accepted");
+	return 0;
+}
+
+/* A stack is made known, of where its registers were kept. */
+static void deliver(const struct seam_element *el, uint64_t cookie,
+		    uint32_t end)
+{
+	struct task *t = self();
+	struct stack *stack = &w.stacks[w.n_stacks];
+
+	HOLDS(cookie, "a stack without a cookie");
+	HOLDS(el->regs.task == t->at.task && el->regs.entry == t->at.entry,
+	      "registers of another entry are unwound");
+	HOLDS(end || is_same(el->regs, t->at),
+	      "registers of the program before an exec are unwound");
+	HOLDS(!t->no_mm, "a stack is taken where there is no memory");
+	for (int i = 0; i < w.n_stacks; i++)
+		HOLDS(w.stacks[i].cookie != cookie, "cookie %llx: two stacks",
+		      (unsigned long long)cookie);
+	if (w.n_stacks == MAX_STACKS)
+		abort();
+	stack->cookie = cookie;
+	stack->at = el->left;
+	stack->end = end;
+	stack->lost = may(&w.left.drops);
+	TRACE("stack %llx, end %d%s", (unsigned long long)cookie, end,
+	      stack->lost ? ", lost" : "");
+	w.n_stacks++;
+}
+
+static void take_stack(struct seam_element *el, uint64_t cookie,
+		       uint32_t why_not)
+{
+	step();
+	el->left = why_not ? el->regs : self()->at;
+	self()->unwinding++;
+	step();
+	deliver(el, cookie, why_not);
+	step();
+	self()->unwinding--;
+}
+
+static void seam_entry_env_unwind(struct seam_entry_task *t,
+				  struct seam_element *el, uint64_t cookie,
+				  uint32_t why_not)
+{
+	(void)t;
+	take_stack(el, cookie, why_not);
+}
+
+static void seam_entry_env_unwind_now(struct seam_entry_task *t,
+				      struct seam_element *el, uint64_t cookie,
+				      uint32_t flags, uint32_t why_not)
+{
+	(void)t;
+	(void)flags;
+	take_stack(el, cookie, why_not);
+}
+
+static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env)
+{
+	struct task *task = self();
+
+	env->task = task;
+	*t = (struct seam_entry_task){
+		.start = task->start,
+		.self = task->self,
+		.image = task->no_mm ? 0 : task->at.image,
+		.tid = task->tid,
+		.depth = 10,
+		.exiting = task->exiting,
+		.gone = task->no_mm,
+		.dead = task->dead,
+		.env = env,
+	};
+}
+
+static void request(bool in_user)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_asked asked;
+	struct sample *sample;
+	struct place at = self()->at;
+	bool unwinding = self()->unwinding, inside = self()->inside;
+
+	TRACE("request%s", in_user ? " from user code" : "");
+	/* Its room is taken before others can come in between. */
+	sample = &w.samples[step_value(w.n_samples++)];
+	entry_task(&t, &env);
+	self()->inside++;
+	seam_entry_request(&t, in_user, &asked);
+	self()->inside--;
+	*sample = (struct sample){asked.cookie, at,
+				  asked.cookie ? 0 : asked.end, asked.flags};
+	TRACE("cookie %llx, end %d, flags %d",
+	      (unsigned long long)sample->cookie, sample->end, sample->flags);
+	HOLDS(asked.cookie || asked.end || (asked.flags & SEAM_SAMPLE_OWN),
+	      "neither a stack to come nor a reason");
+	HOLDS(asked.stack_tid, "a sample whose stack comes under tid 0");
+	HOLDS(!unwinding || (asked.flags & SEAM_SAMPLE_OWN),
+	      "a sample of the unwind that does not say so");
+	HOLDS(inside || !(asked.flags & SEAM_SAMPLE_OWN),
+	      "a sample said to be of the unwind is not");
+}
+
+static bool can_ask(void)
+{
+	return w.n_samples < limits->samples;
+}
+
+static void requests(void)
+{
+	while (can_ask() && pick(2)) {
+		request(false);
+		step();
+	}
+	step();
+}
+
+static struct seam_element *queued(void)
+{
+	for (int i = 0; i < w.n_elements; i++)
+		if (w.elements[i].work == WORK_QUEUED &&
+		    w.elements[i].worker == w.current)
+			return &w.elements[i];
+	return NULL;
+}
+
+/* What interrupts raised on this CPU does not wait for the task any more. */
+static void irq_works(void)
+{
+	for (int i = 0; i < w.n_elements; i++)
+		if (w.elements[i].work == WORK_PENDING &&
+		    w.elements[i].worker == w.current)
+			irq_work(&w.elements[i]);
+}
+
+/* Runs the task works that are queued. Return: whether there was one. */
+static bool run_works(void)
+{
+	struct seam_element *el = queued();
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+
+	if (!el)
+		return false;
+	if (el->dropped) {
+		el->work = WORK_STANDBY;
+		return true;
+	}
+	el->work = WORK_RUNNING;
+	TRACE("callback");
+	entry_task(&t, &env);
+	self()->inside++;
+	seam_entry_return(&t, el);
+	self()->inside--;
+	TRACE("callback ends");
+	step();
+	el->work = WORK_STANDBY;
+	step();
+	return true;
+}
+
+static void check_user(void)
+{
+	const struct task *t = self();
+
+	for (int i = 0; i < w.n_elements; i++) {
+		const struct seam_element *el = &w.elements[i];
+
+		if (el->entry.self != t->self || el->entry.start != t->start ||
+		    el->dropped)
+			continue;
+		HOLDS(!el->entry.cookie,
+		      "back in user space, and its entry is open for ever");
+		HOLDS(!el->entry.flags, "back in user space, with flags %u",
+		      el->entry.flags);
+	}
+}
+
+static void leave(void)
+{
+	do {
+		step();
+		irq_works();
+	} while (run_works());
+	self()->in_user = 1;
+	/* Between two entries all that the code knew is forgotten. */
+	self()->known[0] = 0;
+	TRACE("in user space");
+	check_user();
+}
+
+static void enter(void)
+{
+	self()->in_user = 0;
+	self()->at.entry++;
+	self()->entries++;
+}
+
+static void run_exit(void)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct task *task = self();
+
+	TRACE("exit");
+	task->exiting = 1;
+	requests();
+	entry_task(&t, &env);
+	self()->inside++;
+	seam_entry_exit(&t);
+	self()->inside--;
+	TRACE("its memory goes");
+	task->no_mm = 1;
+	requests();
+	irq_works();
+	while (run_works())
+		irq_works();
+	task->no_work = 1;
+	requests();
+	TRACE("dead");
+	task->dead = 1;
+	requests();
+	for (int i = 0; i < MAX_TASKS; i++)
+		if (w.tasks[i].waits)
+			w.tasks[i].waits--;
+	requests();
+}
+
+/* A thread takes over the number and start of its process's first. */
+static void take_over(void)
+{
+	struct task *t = self(), *first = &w.tasks[0];
+	uint8_t tid = t->tid;
+
+	TRACE("waits for the first thread");
+	first->begun = 1;
+	t->waits = 1;
+	while (t->waits)
+		let_others();
+	TRACE("takes over its tid");
+	t->tid = first->tid;
+	t->start = first->start;
+	first->tid = tid;
+}
+
+/* Return: whether it went well; else the task is to die. */
+static bool run_exec(void)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct task *task = self();
+
+	TRACE("exec");
+	requests();
+	entry_task(&t, &env);
+	self()->inside++;
+	seam_entry_exec(&t);
+	self()->inside--;
+	requests();
+	if (plan == PLAN_MOVE)
+		take_over();
+	TRACE("the new program");
+	task->at.image++;
+	requests();
+	if (limits->may_exit && pick(2))
+		return false;
+	entry_task(&t, &env);
+	self()->inside++;
+	seam_entry_exec_done(&t);
+	self()->inside--;
+	return true;
+}
+
+static void run_syscall(void)
+{
+	requests();
+	/* As io_uring does, in the middle of a system call. */
+	if (queued() && pick(2))
+		run_works();
+	requests();
+	if (may(&w.left.moves)) {
+		self()->cpu = !self()->cpu;
+		TRACE("now on CPU %d", self()->cpu);
+		requests();
+	}
+}
+
+/* One stay in the kernel. Return: whether it comes back. */
+static bool run_entry(void)
+{
+	enum { SYSCALL, EVENT, EXEC, EXIT, N };
+	uint32_t what = pick(N);
+
+	if ((what == EVENT && !can_ask()) ||
+	    (what == EXEC && !limits->may_exec) ||
+	    (what == EXIT && !limits->may_exit))
+		what = SYSCALL;
+	enter();
+	if (what == EVENT)
+		request(true);
+	if (what == SYSCALL)
+		run_syscall();
+	if (what == EXIT || (what == EXEC && !run_exec())) {
+		run_exit();
+		return false;
+	}
+	leave();
+	return true;
+}
+
+static void run_task(void)
+{
+	bool lives = true;
+
+	if (plan == PLAN_MOVE && w.current == 1) {
+		enter();
+		if (run_exec())
+			leave();
+		else
+			run_exit(), lives = false;
+	} else if (plan == PLAN_MOVE) {
+		enter();
+		run_exit();
+		lives = false;
+	}
+	while (lives && self()->entries < limits->entries && pick(2))
+		lives = run_entry();
+}
+
+/* The kernel frees a dead task; another gets its number and its memory. */
+static void run_free(void)
+{
+	struct seam_element *el = element_of(self()->self);
+
+	/* Which is not always seen. */
+	if (el && !pick(2))
+		el->dropped = 1;
+	if (plan == PLAN_REUSE && !w.current)
+		w.tasks[1].begun = 1;
+}
+
+static void task_main(void)
+{
+	struct task *t = self();
+
+	run_task();
+	t = self();
+	t->over = 1;
+	t->level = 0;
+	t->known[0] = 0;
+	if (t->dead)
+		run_free();
+	for (;;) {
+		uint32_t others[MAX_TASKS], n = 0;
+
+		for (int i = 0; i < MAX_TASKS; i++)
+			if (is_ready(&w.tasks[i]))
+				others[n++] = i;
+		if (!n)
+			setcontext(&main_context);
+		go_on(others[pick(n)]);
+	}
+}
+
+static void check_samples(void)
+{
+	for (int i = 0; i < w.n_samples; i++) {
+		const struct sample *a = &w.samples[i];
+		const struct stack *found = NULL;
+
+		for (int k = 0; k < w.n_samples; k++)
+			HOLDS(!a->cookie || a->cookie != w.samples[k].cookie ||
+				      (a->at.task == w.samples[k].at.task &&
+				       a->at.entry == w.samples[k].at.entry),
+			      "cookie %llx names two entries",
+			      (unsigned long long)a->cookie);
+		for (int k = 0; a->cookie && k < w.n_stacks; k++)
+			if (w.stacks[k].cookie == a->cookie)
+				found = &w.stacks[k];
+		HOLDS(!a->cookie || found,
+		      "cookie %llx: no stack, and no reason",
+		      (unsigned long long)a->cookie);
+		HOLDS(!found || (a->at.task == found->at.task &&
+				 a->at.entry == found->at.entry),
+		      "cookie %llx: another entry's stack",
+		      (unsigned long long)a->cookie);
+		HOLDS(!found || found->end || is_same(a->at, found->at) ||
+			      (a->flags & SEAM_SAMPLE_TAIL),
+		      "cookie %llx: joined across an exec",
+		      (unsigned long long)a->cookie);
+	}
+}
+
+/* Each further stack of one stay in the kernel was counted. */
+static void check_again(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < w.n_stacks; i++)
+		for (int k = 0; k < i; k++)
+			if (is_same(w.stacks[i].at, w.stacks[k].at)) {
+				n++;
+				break;
+			}
+	/* But not what user code asks for, when an interrupt's own request was
+	 * refused in the very middle of that. */
+	HOLDS(n >= w.n_again &&
+		      n - w.n_again <= limits->refusals - w.left.refusals,
+	      "again %d times, counted %d", n, w.n_again);
+}
+
+static void set_up(void)
+{
+	static const struct task tasks[MAX_TASKS] = {
+		{.start = 100, .self = 0x100, .tid = 1},
+		{.start = 200, .self = 0x100, .tid = 1, .cpu = 1},
+	};
+
+	memset(&w, 0, sizeof(w));
+	memcpy(w.tasks, tasks, sizeof(tasks));
+	for (int i = 0; i < MAX_TASKS; i++) {
+		w.tasks[i].at.task = i + 1;
+		w.tasks[i].at.image = 1;
+		getcontext(&contexts[i]);
+		contexts[i].uc_stack.ss_sp = stacks[i];
+		contexts[i].uc_stack.ss_size = sizeof(stacks[i]);
+		makecontext(&contexts[i], task_main, 0);
+	}
+	for (int i = 0; i < N_CPUS; i++)
+		w.counts[i] = FIRST_COUNT;
+	w.left = *limits;
+	w.current = plan == PLAN_MOVE;
+	if (plan == PLAN_MOVE) {
+		w.tasks[1].self = 0x200;
+		w.tasks[1].tid = 2;
+	}
+	w.tasks[w.current].begun = 1;
+}
+
+static void run(void *arg)
+{
+	(void)arg;
+	set_up();
+	swapcontext(&main_context, &contexts[w.current]);
+	check_samples();
+	check_again();
+}
+
+uint64_t world_search(const char *name, enum plan with,
+		      const struct limits *up_to)
+{
+	s = (struct search){.run = run, .hash = hash_world};
+	plan = with;
+	limits = up_to;
+	search(&s);
+	printf("# %s: %llu states, %llu runs, at most %u choices in one\n",
+	       name, (unsigned long long)s.states, (unsigned long long)s.runs,
+	       s.deepest);
+	if (!s.failed)
+		return s.states;
+	printf("# %s\n", s.why);
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * A kernel for core/entry.h: tasks that enter it and leave, events that
+ * interrupt them and each other at every step, task work as BPF has it, maps
+ * that fill. Beside that it keeps what is true, and says when what entry.h
+ * made of it is not.
+ *
+ * A step is one load, store or atomic of an entry's state, or one call of the
+ * surroundings. At each an interrupt may come, or another task run on.
+ */
+#ifndef SEAM_TEST_WORLD_H
+#define SEAM_TEST_WORLD_H
+
+#include "explore.h"
+
+#define MAX_TASKS 2
+#define MAX_LEVELS 3 /* a task, interrupted, that interrupted */
+#define MAX_ELEMENTS 6
+#define MAX_SAMPLES 6
+#define MAX_STACKS 8
+#define N_CPUS 2
+
+/* How far a search goes. */
+struct limits {
+	uint8_t samples; /* at most MAX_SAMPLES */
+	uint8_t interrupts; /* of those, by interrupts */
+	uint8_t entries; /* of one task, besides its exit */
+	uint8_t refusals; /* the kernel has no memory for a task work */
+	uint8_t full; /* no room for an element */
+	uint8_t drops; /* a ring buffer is full */
+	uint8_t switches; /* another task goes on in the middle of a step */
+	uint8_t moves; /* to the other CPU */
+	bool may_exec, may_exit;
+};
+
+/* What the tasks do. */
+enum plan {
+	PLAN_ONE, /* one task */
+	PLAN_REUSE, /* one, and when it is freed another in its place */
+	PLAN_MOVE, /* a thread's exec, which takes its process's first tid */
+};
+
+/* Searches it all, prints what it was, and tells where it went wrong.
+ * Return: the number of states, 0 if one was wrong. */
+uint64_t world_search(const char *name, enum plan plan,
+		      const struct limits *limits);
+
+#endif
