@@ -169,8 +169,10 @@ static __noinline void mappings_check(struct task_state *state,
 	if (mm)
 		seq = mm_seq(mm);
 	bpf_rcu_read_unlock();
-	if (state->mm_seq != seq || seq & 1)
+	if (state->mm_seq != seq || seq & 1 || state->mm != mm) {
 		state->unchecked = (1U << SEAM_CACHED_MAPPINGS) - 1;
+		state->stack.start = state->stack.end = 0;
+	}
 	state->mm_seq = seq;
 	if (state->mm == mm && state->tables == seam_tables_generation &&
 	    state->epoch < SEAM_LAST_EPOCH_MAX)

@@ -85,11 +85,32 @@ static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 #define COPY_CHUNK 4096
 
 /*
+ * A chunk of the stack. A stack may be several mappings, where protection or
+ * an armed userfaultfd differ; but what follows its own may also be another's,
+ * and is taken only as far as it is in memory.
+ */
+static __always_inline int copy_chunk(struct seam_env *env, void *to,
+				      uint32_t size, uint64_t addr,
+				      uint64_t end)
+{
+	struct task_state *state = env->state;
+
+	if (addr < end)
+		return read_user(env, to, size, addr);
+	if (env->how == HOW_OTHER ||
+	    (!stack_has(state, addr) &&
+	     !stack_find(env->scratch, state, env->task, addr)) ||
+	    state->stack.reading == READ_NOTHING)
+		return -1;
+	return bpf_probe_read_user(to, size, (void *)addr);
+}
+
+/*
  * Copies want bytes of the stack, or as many as can be read, chunk by chunk.
- * Return: the number of bytes copied.
+ * end: of the mapping that it is in. Return: the number of bytes copied.
  */
 static __always_inline uint32_t copy_stack(struct seam_env *env, uint64_t from,
-					   uint32_t want)
+					   uint32_t want, uint64_t end)
 {
 	struct scratch *s = env->scratch;
 
@@ -108,38 +129,33 @@ static __always_inline uint32_t copy_stack(struct seam_env *env, uint64_t from,
 			break;
 		if (left > COPY_CHUNK)
 			left = COPY_CHUNK;
-		if (read_user(env, s->bytes + done, left, from + done))
+		if (copy_chunk(env, s->bytes + done, left, from + done, end))
 			break;
 		*nr = done + left;
 	}
 	return *nr;
 }
 
-static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
+/* Return: false: nothing of the stack can be read, and nothing was sent. */
+static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 				      uint32_t flags, int why, uint64_t began)
 {
 	struct scratch *s = env->scratch;
 	uint64_t sp = env->state->regs[SEAM_AMD64_REG_SP];
 	/* Whole pages, so that one which is not there costs no other. */
 	uint64_t from = (sp - SEAM_AMD64_RED_ZONE) & ~(COPY_CHUNK - 1ULL);
-	uint64_t want = 0, size, end = 0;
-	uint64_t mm;
-	uint32_t done = 0;
+	uint32_t want = seam_stack_copy, done;
+	uint64_t size;
 
-	bpf_rcu_read_lock();
-	mm = mm_of(env->task);
-	if (mm && !seam_vma_find(mm, sp, &s->vma)) {
-		if (from < s->vma.start)
-			from = s->vma.start;
-		end = s->vma.end;
-		want = end - from;
-	}
-	bpf_rcu_read_unlock();
-	if (want > seam_stack_copy)
-		want = seam_stack_copy;
+	if (!stack_find(s, env->state, env->task, sp))
+		return false;
+	if (from < env->state->stack.start)
+		from = env->state->stack.start;
 	if (want > SEAM_MAX_COPY)
 		want = SEAM_MAX_COPY;
-	done = copy_stack(env, from, want);
+	done = copy_stack(env, from, want, env->state->stack.end);
+	if (!done)
+		return false;
 	head_fill(&s->copy.head, SEAM_WIRE_COPY, env->task, cookie);
 	s->copy.took_ns = s->copy.head.time_ns - began;
 	s->copy.flags = flags;
@@ -149,7 +165,8 @@ static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
 	__builtin_memcpy(s->copy.regs, env->state->regs, sizeof(s->copy.regs));
 	s->copy.stack = from;
 	s->copy.size = done;
-	s->copy.cut = end - from != done;
+	/* Else it ends where nothing more can be read. */
+	s->copy.cut = s->want == done;
 	if (done > SEAM_MAX_COPY)
 		done = SEAM_MAX_COPY;
 	size = sizeof(s->copy) + done;
@@ -157,6 +174,7 @@ static __always_inline void emit_copy(struct seam_env *env, uint64_t cookie,
 	count_add(SEAM_COUNT_COPY_BYTES, done);
 	if (bpf_ringbuf_output(&copies, &s->copy, size, ring_flags(&copies)))
 		count(SEAM_COUNT_LOST_COPY);
+	return true;
 }
 
 /* Where a table or a rule is missing that the library may have. */
@@ -210,10 +228,15 @@ static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
 				     uint32_t flags, int end, uint64_t began)
 {
 	count_add(SEAM_COUNT_WINDOWS, env->scratch->windows);
-	if (wants_copy(env, end))
-		emit_copy(env, cookie, flags, end, began);
-	else
-		emit_frames(env, cookie, flags, end, began);
+	if (wants_copy(env, end)) {
+		if (emit_copy(env, cookie, flags, end, began))
+			return;
+		/* The frames lay where the copy was to be. */
+		env->scratch->ips[0] = env->state->regs[SEAM_AMD64_REG_IP];
+		env->scratch->nr = 1;
+		end = SEAM_UNREADABLE;
+	}
+	emit_frames(env, cookie, flags, end, began);
 }
 
 /* Takes and sends the stack of a task whose state has regs and cookie, or none

@@ -16,12 +16,19 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)),           \
 			     apply_to = record)
 
+struct file_system_type {
+	int fs_flags;
+};
+
 struct super_block {
 	uint32_t s_dev;
+	unsigned long s_magic;
+	struct file_system_type *s_type;
 };
 
 struct inode {
 	struct super_block *i_sb;
+	uint16_t i_mode;
 	unsigned long i_ino;
 	long long i_size;
 	long long i_ctime_sec;
@@ -156,5 +163,15 @@ struct perf_event {
 #define VM_UFFD_MISSING 0x00000200UL
 #define VM_UFFD_WP 0x00001000UL
 #define VM_UFFD_MINOR (1UL << 38)
+
+#define FS_REQUIRES_DEV 1
+#define S_IFMT 0170000
+#define S_IFREG 0100000
+
+/* <linux/magic.h>, and FUSE's own. */
+#define FUSE_MAGIC 0x65735546
+#define TMPFS_MAGIC 0x01021994
+#define RAMFS_MAGIC 0x858458f6
+#define HUGETLBFS_MAGIC 0x958458f6
 
 #endif

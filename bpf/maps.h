@@ -84,6 +84,19 @@ struct left {
 	uint64_t ip, sp, ax, orig_ax;
 };
 
+/* How memory may be read that stacks lie in. */
+enum reading {
+	READ_NOTHING, /* a device may see it */
+	READ_RESIDENT, /* who would bring pages may wait for us, or for ever */
+	READ_FAULTING,
+};
+
+/* The mapping that a stack was last read in. */
+struct stack_map {
+	uint64_t start, end; /* both 0: not known */
+	uint64_t reading; /* enum reading */
+};
+
 /* The per-task state. Only the task itself writes it, in its own context,
  * interrupted at worst by an event on its own CPU. */
 struct task_state {
@@ -101,6 +114,7 @@ struct task_state {
 	 * be of now; 0: maps[i] says nothing. */
 	uint16_t epochs[SEAM_CACHED_MAPPINGS];
 	struct mapping maps[SEAM_CACHED_MAPPINGS];
+	struct stack_map stack; /* as of mm_seq */
 };
 
 /* Apart, since the verifier keeps functions away from the task work. */

@@ -23,60 +23,112 @@ struct seam_env {
 	enum how how;
 };
 
-/* Memory that must not be faulted in on behalf of a profiler. */
-static __noinline bool may_fault(struct task_struct *task, uint64_t addr,
-				 uint32_t size, struct vma_view *vma)
+/*
+ * Whether pages of a file come from this machine's own disks or memory. What a
+ * daemon or a server brings may never come, and that daemon may be the very
+ * task whose stack is taken.
+ */
+static __always_inline bool is_near(uint64_t inode)
 {
-	uint64_t mm;
-	bool ok = false;
+	uint64_t sb, type;
+	uint64_t magic;
 
-	bpf_rcu_read_lock();
-	mm = mm_of(task);
-	if (mm && !seam_vma_find(mm, addr, vma))
-		ok = !(vma->flags & (VM_IO | VM_PFNMAP | VM_UFFD_MISSING |
-				     VM_UFFD_WP | VM_UFFD_MINOR)) &&
-		     vma->end - addr >= size;
-	bpf_rcu_read_unlock();
-	return ok;
+	if (!inode || (VIEW(struct inode, inode)->i_mode & S_IFMT) != S_IFREG)
+		return false;
+	sb = ADDRESS(struct inode, inode, i_sb);
+	magic = VIEW(struct super_block, sb)->s_magic;
+	if (magic == FUSE_MAGIC)
+		return false;
+	if (magic == TMPFS_MAGIC || magic == RAMFS_MAGIC ||
+	    magic == HUGETLBFS_MAGIC)
+		return true;
+	type = ADDRESS(struct super_block, sb, s_type);
+	return VIEW(struct file_system_type, type)->fs_flags & FS_REQUIRES_DEV;
 }
 
-/* Copies user memory, faulting pages in where that is allowed. */
+static __always_inline enum reading reading_of(const struct vma_view *vma)
+{
+	if (vma->flags & (VM_IO | VM_PFNMAP))
+		return READ_NOTHING;
+	if (vma->flags & (VM_UFFD_MISSING | VM_UFFD_WP | VM_UFFD_MINOR))
+		return READ_RESIDENT;
+	return !vma->file || is_near(vma->inode) ? READ_FAULTING
+						 : READ_RESIDENT;
+}
+
+/* Makes state->stack the mapping of addr. Return: false: it has none. */
+static __noinline bool stack_find(struct scratch *s, struct task_state *state,
+				  struct task_struct *task, uint64_t addr)
+{
+	uint64_t mm;
+
+	state->stack.start = state->stack.end = 0;
+	bpf_rcu_read_lock();
+	mm = mm_of(task);
+	if (mm && !seam_vma_find(mm, addr, &s->vma)) {
+		state->stack.start = s->vma.start;
+		state->stack.end = s->vma.end;
+		state->stack.reading = reading_of(&s->vma);
+	}
+	bpf_rcu_read_unlock();
+	return state->stack.end;
+}
+
+static __always_inline bool stack_has(const struct task_state *state,
+				      uint64_t addr)
+{
+	return addr - state->stack.start <
+	       state->stack.end - state->stack.start;
+}
+
+/* Copies from state->stack, faulting pages in where that is allowed. */
 static __always_inline int read_user(struct seam_env *env, void *to,
 				     uint32_t size, uint64_t addr)
 {
-	if (env->how == HOW_OTHER) {
-		if (!may_fault(env->task, addr, size, &env->scratch->vma))
-			return -1;
+	const struct task_state *state = env->state;
+
+	if (!stack_has(state, addr) || state->stack.end - addr < size ||
+	    state->stack.reading == READ_NOTHING)
+		return -1;
+	if (env->how != HOW_OTHER &&
+	    !bpf_probe_read_user(to, size, (void *)addr))
+		return 0;
+	if (env->how == HOW_NOFAULT || state->stack.reading != READ_FAULTING)
+		return -1;
+	if (env->how == HOW_OTHER)
 		return bpf_copy_from_user_task(to, size, (void *)addr,
 					       env->task, 0);
-	}
-	if (!bpf_probe_read_user(to, size, (void *)addr))
-		return 0;
-	if (env->how != HOW_FAULT ||
-	    !may_fault(env->task, addr, size, &env->scratch->vma))
-		return -1;
 	count(SEAM_COUNT_FAULTED);
 	return bpf_copy_from_user(to, size, (void *)addr);
 }
 
 /*
- * Moves the window so that it holds addr, with pages that are there. Whole
- * windows first; where that crosses into what is not mapped, up to the end
- * of addr's page. Saved registers lie below the return address: keep some
- * room there.
+ * Moves the window so that it holds addr, with pages that are there, up to
+ * the end of addr's mapping. Whole windows first; where that crosses into
+ * what is not there, up to the end of addr's page. Saved registers lie below
+ * the return address: keep some room there.
+ *
+ * Another mapping than the known one is for the caller to find, and to step
+ * again. Found here it is "combined stack size of 7 calls is 528. Too large"
+ * (Linux 6.18, clang 19).
  */
-static __noinline bool window_move(struct scratch *s, uint64_t addr)
+static __noinline bool
+window_move(struct scratch *s, const struct task_state *state, uint64_t addr)
 {
-	uint64_t base = (addr - 64) & ~7ULL;
-	uint32_t left;
+	uint64_t base = (addr - 64) & ~7ULL, left;
 
-	s->len = 0;
 	s->fault = addr;
-	if (s->other)
+	if (s->other || !stack_has(state, addr) ||
+	    state->stack.reading == READ_NOTHING)
 		return false;
+	s->len = 0;
 	s->windows++;
+	if (base < state->stack.start || base > addr)
+		base = state->stack.start;
+	left = state->stack.end - base;
 	s->base = base;
-	if (!bpf_probe_read_user(s->window, SEAM_WINDOW, (void *)base)) {
+	if (left >= SEAM_WINDOW &&
+	    !bpf_probe_read_user(s->window, SEAM_WINDOW, (void *)base)) {
 		s->len = SEAM_WINDOW;
 		return true;
 	}
@@ -92,7 +144,21 @@ static __noinline bool window_move(struct scratch *s, uint64_t addr)
 	return true;
 }
 
-/* The same for a caller that may sleep: faults the page of addr in. */
+/* A stack is one mapping, or several side by side where protection or a
+ * lock differ. */
+#define STACK_NEAR 65536
+
+static __always_inline bool is_of_stack(const struct task_state *state,
+					uint64_t sp, uint64_t addr)
+{
+	return stack_has(state, sp) || addr - sp < STACK_NEAR;
+}
+
+/*
+ * The same for a caller that may sleep: faults the page of addr in, if it is
+ * of the stack that the frame at hand is on. A rule that leads elsewhere may
+ * be wrong, and finds there what happens to be in memory.
+ */
 static __always_inline bool window_fault(struct seam_env *env, uint64_t addr)
 {
 	struct scratch *s = env->scratch;
@@ -103,6 +169,12 @@ static __always_inline bool window_fault(struct seam_env *env, uint64_t addr)
 		left = SEAM_WINDOW - 8;
 	left &= SEAM_WINDOW - 1;
 	s->len = 0;
+	/* Another task's mappings may have changed since. */
+	if ((env->how == HOW_OTHER || !stack_has(env->state, base)) &&
+	    !stack_find(s, env->state, env->task, base))
+		return false;
+	if (!is_of_stack(env->state, s->cursor.sp, addr))
+		return false;
 	if (read_user(env, s->window, left, base))
 		return false;
 	s->base = base;
@@ -117,7 +189,7 @@ static __always_inline bool seam_env_word(struct seam_env *env, uint64_t addr,
 	uint64_t off = addr - s->base;
 
 	if (off >= s->len || s->len - off < 8) {
-		if (!window_move(s, addr))
+		if (!window_move(s, env->state, addr))
 			return false;
 		off = addr - s->base;
 		if (off >= s->len || s->len - off < 8)

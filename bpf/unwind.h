@@ -94,8 +94,16 @@ __noinline int seam_frame(struct scratch *s ARG_NONNULL,
 	return err;
 }
 
-/* A step reads three words at most; each may need its page faulted in. */
-#define FAULTS_PER_FRAME 4
+/* A step reads three words at most; each may lie in another mapping, and need
+ * its page faulted in. */
+#define FAULTS_PER_FRAME 7
+
+/* Whether addr's mapping, which was not the known one, now is. */
+static __always_inline bool stack_knows(struct seam_env *env, uint64_t addr)
+{
+	return env->how != HOW_OTHER && !stack_has(env->state, addr) &&
+	       stack_find(env->scratch, env->state, env->task, addr);
+}
 
 /*
  * Unwinds from state->regs into scratch->ips, scratch->nr of them, at least
@@ -125,6 +133,8 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->len = 0;
 	s->nr = 0;
 	mappings_check(env->state, env->task, s);
+	if (!stack_has(env->state, s->cursor.sp))
+		stack_find(s, env->state, env->task, s->cursor.sp);
 	last_begin(s);
 	/* Counted in memory: a register of known value would make each round
 	 * a new state to the verifier. */
@@ -136,8 +146,9 @@ static __always_inline int unwind_once(struct seam_env *env)
 		err = seam_frame(s, env->state, env->task);
 		if (err == SEAM_UNREADABLE && s->faults < FAULTS_PER_FRAME) {
 			s->faults++;
-			if (env->how == HOW_NOFAULT ||
-			    !window_fault(env, s->fault))
+			if (!stack_knows(env, s->fault) &&
+			    (env->how == HOW_NOFAULT ||
+			     !window_fault(env, s->fault)))
 				s->lose_fp = true;
 			continue;
 		}
