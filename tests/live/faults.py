@@ -295,7 +295,7 @@ def armed(bench):
                    list(ends[name]) == [end] and ends[name][end] > 50, ends)
 
 
-WILD = HEAD + r"""
+SPIN = r"""
 /* With a stack pointer of any value nothing may be called or pushed. */
 #define SPIN(name)                                                         \
 	__attribute__((noinline)) void spin_##name(unsigned long sp, long n)   \
@@ -306,6 +306,8 @@ WILD = HEAD + r"""
 				 "mov %0, %%rsp"                               \
 				 : "=&r"(own), "+r"(n) : "r"(sp) : "memory");  \
 	}
+"""
+WILD = HEAD + SPIN + r"""
 SPIN(vvar) SPIN(perf) SPIN(armed) SPIN(kernel) SPIN(noncanonical)
 SPIN(unmapped) SPIN(forbidden) SPIN(edge) SPIN(sparse)
 
