@@ -20,10 +20,10 @@ static void step(void);
 #define SEAM_ENTRY_SWAP(x, from, to)                                           \
 	({                                                                     \
 		step();                                                        \
-		__typeof__(x) was = (x);                                       \
-		if (was == (from))                                             \
+		__typeof__(x) was_ = (x);                                      \
+		if (was_ == (from))                                            \
 			(x) = (to);                                            \
-		step_value(was);                                               \
+		step_value(was_);                                              \
 	})
 #define SEAM_ENTRY_HOOK static
 
