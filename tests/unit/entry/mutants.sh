@@ -62,7 +62,10 @@ mutant 'a second unwind that is not counted' \
 	's/seam_entry_env_count(t, SEAM_COUNT_AGAIN);/;/' 'again 1 times'
 mutant 'a task without memory that is asked for its stack' \
 	's/if (t->gone \&\& /if (0 \&\& /' 'there is no memory'
-mutant 'an element taken for made before it is' \
-	's/if (!SEAM_ENTRY_GET(seam_entry_env_entry(el)->start))/if (0)/' \
-	'under tid 0\|open for ever\|two'
+mutant 'the element of a dead task taken for our own' \
+	's/if (!seam_entry_is_own(t, seam_entry_env_entry(el)))/if (0)/' \
+	'two entries\|another entry'
+mutant 'a dead task'"'"'s element reset, whoever has it now' \
+	's/SEAM_ENTRY_SWAP(e->cookie, cookie, 0);/SEAM_ENTRY_SET(e->cookie, 0);/' \
+	'no stack, and no reason'
 tap_done
