@@ -135,11 +135,11 @@ def paged_out(bench, what, *args):
     bench.note("%s: %d pages out, %d brought back in %d samples" % (
         what, out, summary["faulted"], len(samples)))
     # Some stay, of those that have just been read.
-    if not bench.test(what + ": the pages were out", out >= 2 * rounds,
+    if not bench.test(what + ": the pages were out", out >= rounds / 2,
                       "%d of %d rounds" % (out, rounds)):
         return
     bench.test(what + ": they were brought back for the unwind",
-               summary["faulted"] >= rounds / 4, summary)
+               summary["faulted"] >= min(rounds, out) / 4, summary)
     bad = [s for s in samples if s["end"] != "outermost" or
            livetest.user_path(s) != PATH]
     bench.test(what + ": every stack is whole", len(samples) > 100 and not bad,
