@@ -417,8 +417,11 @@ static void find_files(void)
 	/* Of each size some, but none of the very largest. */
 	all = num_files;
 	step = all / SAMPLE + 1;
-	for (size_t i = step - 1; i < all; i += step)
-		files[kept++] = files[i];
+	for (size_t i = 0; i < all; i++)
+		if (i % step == step - 1)
+			files[kept++] = files[i];
+		else
+			free(files[i].path);
 	num_files = kept;
 	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++)
 		if (realpath(named[i], real))
@@ -456,6 +459,13 @@ static bool run_workers(void)
 	return ok;
 }
 
+static void free_files(void)
+{
+	for (size_t i = 0; i < num_files; i++)
+		free(files[i].path);
+	free(files);
+}
+
 static void print_totals(void)
 {
 	printf("%" PRIu64 " files, %" PRIu64 " more without CFI, %" PRIu64
@@ -483,6 +493,8 @@ static void print_totals(void)
 
 int main(int argc, char **argv)
 {
+	bool ok;
+
 	sum = mmap(NULL, sizeof(*sum), PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (sum == MAP_FAILED)
@@ -491,7 +503,9 @@ int main(int argc, char **argv)
 		add_file(argv[i], 0);
 	if (argc == 1)
 		find_files();
-	if (!run_workers()) {
+	ok = run_workers();
+	free_files();
+	if (!ok) {
 		printf("a worker did not end well\n");
 		return 1;
 	}
