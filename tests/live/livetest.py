@@ -148,7 +148,7 @@ class Recorder:
             time.sleep(0.01)
         return self
 
-    def interrupt(self, signum=signal.SIGINT):
+    def interrupt(self, signum=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(signum)
         return self.wait()
@@ -219,6 +219,8 @@ def main(*tests, options=()):
     for name, value in options:
         parser.add_argument(name, default=value)
     args = parser.parse_args()
+    # A background shell's children ignore SIGINT, and so would ours.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     reason = why_not(args)
     if reason:
         print("1..0 # SKIP " + reason)
