@@ -3,8 +3,11 @@
  * What a frame of the own stack costs: seam_backtrace, glibc's backtrace,
  * libunwind's unw_step and a walk along frame pointers, one after the other
  * in each round, on the same stack. Built with frame pointers, for the last.
- * Prints medians in ns a frame, and the ratios of seam's to them.
+ * Prints medians in ns a frame, and the ratios of seam's to them. What a walk
+ * finds may be as it was at the last one, or not: the innermost frames others
+ * each time, or every frame at another place.
  */
+#include <alloca.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,6 +52,12 @@ static __attribute__((noinline)) int by_unw_step(void)
 	return n;
 }
 
+/* What the calls themselves take. */
+static __attribute__((noinline)) int by_nothing(void)
+{
+	return 0;
+}
+
 /* With the check without which it would follow anything. */
 static __attribute__((noinline)) int by_frame_pointers(void)
 {
@@ -91,20 +100,56 @@ static int compare(const void *a, const void *b)
 	return l < r ? -1 : l > r;
 }
 
-static __attribute__((noinline)) void measure(const char *shape)
+static int same_stack(int (*take)(void), int i)
+{
+	(void)i;
+	return take();
+}
+
+static volatile int sink;
+
+static __attribute__((noinline)) int deeper(int (*take)(void), int levels)
+{
+	int n = levels ? deeper(take, levels - 1) : take();
+
+	sink++;
+	return n;
+}
+
+/* One to five frames, none of which is where the last walk had one. */
+static int new_top(int (*take)(void), int i)
+{
+	return deeper(take, i % 5);
+}
+
+/* Of all calls. Return: in ns; *ret_frames: the sum. */
+static double time_calls(int (*run)(int (*take)(void), int i),
+			 int (*take)(void), int calls, int *ret_frames)
+{
+	double start = now_ns();
+	int sum = 0;
+
+	for (int i = 0; i < calls; i++)
+		sum += run(take, i);
+	*ret_frames = sum;
+	return now_ns() - start;
+}
+
+static __attribute__((noinline)) void
+measure(const char *shape, int (*run)(int (*take)(void), int i))
 {
 	static double ns[WAYS][ROUNDS];
 	int frames[WAYS];
 
 	for (int round = 0; round < ROUNDS; round++)
 		for (size_t w = 0; w < WAYS; w++) {
-			double start = now_ns();
-			int sum = 0;
+			int calls = ways[w].calls, sum, none;
+			double took =
+				time_calls(run, ways[w].take, calls, &sum);
 
-			for (int i = 0; i < ways[w].calls; i++)
-				sum += ways[w].take();
-			ns[w][round] = (now_ns() - start) / sum;
-			frames[w] = sum / ways[w].calls;
+			took -= time_calls(run, by_nothing, calls, &none);
+			ns[w][round] = took / sum;
+			frames[w] = sum / calls;
 		}
 	for (size_t w = 0; w < WAYS; w++) {
 		qsort(ns[w], ROUNDS, sizeof(double), compare);
@@ -115,14 +160,12 @@ static __attribute__((noinline)) void measure(const char *shape)
 	}
 }
 
-static volatile int sink;
-
 static __attribute__((noinline)) void recurse(int n)
 {
 	if (n)
 		recurse(n - 1);
 	else
-		measure("recursion");
+		measure("recursion", same_stack);
 	sink++;
 }
 
@@ -135,9 +178,17 @@ static __attribute__((noinline)) void recurse(int n)
 		b();                                                           \
 		sink += room[0];                                               \
 	}
+static int (*taken)(void); /* by the leaf, or it measures */
+static int num_taken;
+
 static __attribute__((noinline)) void leaf(void)
 {
-	measure("distinct functions");
+	if (taken) {
+		num_taken = taken();
+	} else {
+		measure("distinct functions", same_stack);
+		measure("distinct functions, new innermost", new_top);
+	}
 	sink++;
 }
 #define LINKS(a, next)                                                         \
@@ -152,6 +203,18 @@ LINKS(e, f1111)
 LINKS(d, e1111)
 LINKS(c, d1111)
 LINKS(b, c1111)
+
+/* The chain anew, with SP where it was not the last 30 times. */
+static int new_stack(int (*take)(void), int i)
+{
+	volatile char *room = alloca((size_t)(i % 31) * 16 + 16);
+
+	room[0] = 1;
+	taken = take;
+	b1111();
+	sink += room[0];
+	return num_taken;
+}
 
 int main(void)
 {
@@ -168,6 +231,7 @@ int main(void)
 	puts("| stack | by | frames | ns a frame | seam's by this |");
 	puts("|---|---|---|---|---|");
 	b1111();
+	measure("distinct functions, all new", new_stack);
 	recurse(100);
 	return 0;
 }

@@ -8,6 +8,10 @@
  * latency. So a node also has the address that was found last: the processor
  * goes on with that, and the comparison with what the stack says is off the
  * path. A wrong guess costs a mispredicted branch, and nothing else.
+ *
+ * What is faster: most frames were there when the thread was last walked. As
+ * soon as one is met, the rest is compared with what the stack says, and no
+ * look-up is needed (memo.h).
  */
 #include "seam/backtrace.h"
 
@@ -27,6 +31,7 @@ struct seam_env {
 	const struct seam_snapshot *snapshot;
 	struct seam_stretch stack;
 	uint64_t context; /* ucontext of the interrupted leaf; 0: none */
+	struct seam_memo *memo; /* NULL: none, or it is done with */
 };
 
 static bool seam_env_word(struct seam_env *env, uint64_t addr, uint64_t *ret)
@@ -70,6 +75,7 @@ static bool seam_env_lose_fp(struct seam_env *env)
 #define NODE_FP_MAX 0xffu
 #define NODE_BASE_FP (1u << 24)
 #define NODE_OUTERMOST ((1u << TAG_SHIFT) - 1)
+#define ROW_MIN 8
 #define ADDRESS_MAX (UINT64_C(1) << 47)
 
 /* The cache is the one part that readers write. */
@@ -122,19 +128,23 @@ static __attribute__((noinline)) uint64_t guess_anew(struct seam_nodes *nodes,
 }
 
 /*
- * Steps as long as nodes know how, and writes the addresses found. Any doubt
- * is left to step_slowly. Return: behind the last address written.
+ * Steps as long as nodes know how, and writes the addresses found, and memo
+ * if there is one, which has room. Any doubt is left to step_slowly. Return:
+ * behind the last address written.
  */
-static void **step_known(const struct seam_env *env, struct seam_cursor *c,
-			 void **to, void **end)
+static inline __attribute__((always_inline)) void **
+step_known(const struct seam_env *env, struct seam_memo *memo,
+	   struct seam_cursor *c, void **to, void **end)
 {
 	struct seam_nodes *nodes = nodes_of(env);
-	const uint64_t lo = env->stack.lo, hi = env->stack.hi;
+	const uint64_t hi = env->stack.hi;
 	uint64_t ip = c->ip + c->exact, sp = c->sp, fp = c->fp;
 	bool fp_lost = c->fp_lost;
+	struct seam_memo_frame *frame = memo ? &memo->frames[memo->n] : NULL;
+	struct seam_memo_fp *by_fp = memo ? &memo->fps[memo->n] : NULL;
 	void **begin = to;
 
-	if (sp & 7 || sp < lo || sp > hi)
+	if (sp & 7 || sp < env->stack.lo || sp > hi)
 		return to;
 	while (to < end) {
 		uint64_t i = ip % SEAM_NODES, ra, slot;
@@ -155,7 +165,8 @@ static void **step_known(const struct seam_env *env, struct seam_cursor *c,
 				break;
 			cfa += fp;
 			slot = cfa - 8 * saved;
-			if (cfa <= sp || cfa & 7 || slot < lo || fp_lost)
+			/* Below SP nothing is saved. */
+			if (cfa <= sp || cfa & 7 || slot < sp || fp_lost)
 				break;
 		} else {
 			cfa += sp;
@@ -175,11 +186,118 @@ static void **step_known(const struct seam_env *env, struct seam_cursor *c,
 		}
 		sp = cfa;
 		ip = guess;
+		if (memo) {
+			frame->ra_slot = cfa - 8;
+			frame++->ra = ip;
+			by_fp->slot =
+				(saved ? slot : 0) | !!(rule & NODE_BASE_FP);
+			by_fp++->fp = fp;
+		}
 		*to++ = (void *)(uintptr_t)ip;
 	}
+	if (memo)
+		memo->n = (uint32_t)(frame - memo->frames);
 	if (to > begin)
 		*c = (struct seam_cursor){
 			.ip = ip, .sp = sp, .fp = fp, .fp_lost = fp_lost};
+	return to;
+}
+
+/* FP in the frame last, which the walk came to from next: what it is where it
+ * was saved last. */
+static void find_fp(const struct seam_memo *memo, uint32_t last,
+		    struct seam_cursor *c)
+{
+	for (; last > memo->next; last--) {
+		uint64_t slot = memo->fps[last].slot & SEAM_MEMO_SLOT;
+
+		if (!slot)
+			continue;
+		c->fp = seam_own_word(slot);
+		c->fp_lost = false;
+		return;
+	}
+}
+
+/*
+ * Goes on from the kept frame next along those behind it, as long as they are
+ * the same. All that is read lies between SP and the last of them. Return:
+ * behind the last address written; *ret_last: the last that is the same.
+ */
+static void **follow(const struct seam_memo *memo, struct seam_cursor *c,
+		     void **to, void **end, uint32_t *ret_last)
+{
+	const uint32_t most = SEAM_MEMO_FRAMES - 1 - memo->next;
+	const struct seam_memo_frame *f = &memo->frames[memo->next + 1], *stop;
+	uint32_t last;
+
+	stop = f + (end - to < most ? (uint32_t)(end - to) : most);
+	for (; f < stop; f++) {
+		if (seam_own_word(f->ra_slot) != f->ra ||
+		    seam_own_word(f->fp_slot) != f->fp)
+			break;
+		*to++ = (void *)(uintptr_t)f->ra;
+	}
+	last = (uint32_t)(f - memo->frames) - 1;
+	*ret_last = last;
+	if (last == memo->next)
+		return to;
+	/* Behind the outermost frame nobody asks for FP. */
+	if (last < SEAM_MEMO_FRAMES - 1 || !memo->is_whole)
+		find_fp(memo, last, c);
+	c->ip = f[-1].ra;
+	c->sp = f[-1].ra_slot + 8;
+	c->leaf = c->exact = false;
+	return to;
+}
+
+/*
+ * step_known, some steps. Where they are written there is room for one.
+ * Return: behind the last address; *ret_stop: where steps would have ended.
+ */
+static void **step_some(const struct seam_env *env, struct seam_cursor *c,
+			void **to, void **end, void ***ret_stop)
+{
+	struct seam_memo *memo = env->memo;
+	uint32_t most = SEAM_MEMO_STEPS;
+	void **begin = to;
+
+	if (memo->is_written && seam_memo_room(memo) < most)
+		most = seam_memo_room(memo);
+	*ret_stop = end - to < most ? end : to + most;
+	if (memo->is_written)
+		to = step_known(env, memo, c, to, *ret_stop);
+	else
+		to = step_known(env, NULL, c, to, *ret_stop);
+	memo->alone += (uint32_t)(to - begin);
+	return to;
+}
+
+/* step_known on the thread's own stack. */
+static void **step_own(struct seam_env *env, struct seam_cursor *c, void **to,
+		       void **end)
+{
+	struct seam_memo *memo = env->memo;
+	void **stop;
+
+	do {
+		if (seam_memo_meets(memo, c, env->stack.hi)) {
+			uint32_t last;
+
+			to = follow(memo, c, to, end, &last);
+			if (to == end || last == SEAM_MEMO_FRAMES - 1) {
+				seam_memo_join(memo);
+				env->memo = NULL;
+				return to;
+			}
+			seam_memo_part(memo, last);
+		}
+		if (!seam_memo_begin_writing(memo, c)) {
+			env->memo = NULL;
+			return step_known(env, NULL, c, to, end);
+		}
+		to = step_some(env, c, to, end, &stop);
+	} while (to == stop && to < end);
 	return to;
 }
 
@@ -222,6 +340,22 @@ static int step_slowly(struct seam_env *env, struct seam_cursor *c)
 	return SEAM_OK;
 }
 
+/*
+ * Frames in a row that nodes know end here. Few of them are not worth what was
+ * kept before: of a walk there is one row.
+ */
+static void end_row(struct seam_env *env, int err)
+{
+	if (!env->memo)
+		return;
+	if (env->memo->n >= (err ? 2 : ROW_MIN)) {
+		seam_memo_keep(env->memo, err == SEAM_OUTERMOST);
+		env->memo = NULL;
+	} else {
+		seam_memo_drop(env->memo);
+	}
+}
+
 /* buffer has the first address already. */
 static int walk(struct seam_env *env, struct seam_cursor *c, void **buffer,
 		int size, int *ret_end)
@@ -231,13 +365,17 @@ static int walk(struct seam_env *env, struct seam_cursor *c, void **buffer,
 
 	env->stack = seam_own_stretch(c->sp);
 	for (;;) {
-		to = step_known(env, c, to, end);
+		if (env->memo && env->stack.is_own)
+			to = step_own(env, c, to, end);
+		else
+			to = step_known(env, NULL, c, to, end);
 		if (to == end)
 			err = SEAM_MAX_STACK;
 		else if (is_outermost(env, c))
 			err = SEAM_OUTERMOST;
 		else
 			err = step_slowly(env, c);
+		end_row(env, err);
 		if (err)
 			break;
 		*to++ = (void *)(uintptr_t)c->ip;
@@ -263,6 +401,9 @@ static int backtrace_from(struct seam_cursor *c, const void *context,
 		reading = seam_snapshot_read();
 	}
 	env.snapshot = reading.snapshot;
+	env.memo = env.snapshot ? reading.memo : NULL;
+	if (env.memo && !seam_memo_begin(env.memo, env.snapshot->serial))
+		env.memo = NULL;
 	buffer[0] = (void *)(uintptr_t)c->ip;
 	*ret_end = SEAM_NO_TABLE;
 	if (env.snapshot)

@@ -36,7 +36,7 @@ static long own_number(long call)
 
 static struct seam_stretch unpack(uint64_t word)
 {
-	struct seam_stretch s = {.hi = word >> 28 << PAGE_BITS};
+	struct seam_stretch s = {.hi = word >> 28 << PAGE_BITS, .is_own = true};
 
 	s.lo = s.hi - ((word & 0xfffffff) << PAGE_BITS);
 	return s;
@@ -117,11 +117,12 @@ struct seam_stretch seam_own_stretch(uint64_t sp)
 	}
 	if (page < PAGE || !seam_own_readable(page))
 		return (struct seam_stretch){0};
-	s = (struct seam_stretch){page, page + PAGE};
+	s = (struct seam_stretch){.lo = page, .hi = page + PAGE};
 	end = own_end();
 	if (page <= end && end - page <= CLIMB_MAX &&
 	    readable_pages(s.hi, end + PAGE)) {
 		s.hi = end + PAGE;
+		s.is_own = true;
 		remember(s);
 	}
 	return s;

@@ -14,6 +14,7 @@
 /* A stretch of memory that can be read. */
 struct seam_stretch {
 	uint64_t lo, hi;
+	bool is_own; /* the thread's own stack, up to its end */
 };
 
 /*

@@ -22,6 +22,9 @@ static struct stripe {
 	_Alignas(64) unsigned int readers;
 } all_stripes[PROCESSES][STRIPES];
 static struct stripe *stripes = all_stripes[0];
+/* In a child where stripes began anew a walk of the old ones may go on, and
+ * there are none. */
+static struct seam_memo memos[STRIPES];
 
 static struct seam_snapshot *current;
 
@@ -71,11 +74,13 @@ static void forked(void)
 struct seam_reading seam_snapshot_read(void)
 {
 	uint64_t self = (uintptr_t)__builtin_thread_pointer();
-	struct seam_reading reading = {
-		.stripe = &stripes[(self * 0x9e3779b97f4a7c15) >> 58].readers,
-	};
+	uint64_t i = (self * 0x9e3779b97f4a7c15) >> 58;
+	struct seam_reading reading = {.stripe = &stripes[i].readers};
 
-	__atomic_fetch_add(reading.stripe, 1, __ATOMIC_SEQ_CST);
+	/* Who comes later does not find 0 before this one has gone. */
+	if (!__atomic_fetch_add(reading.stripe, 1, __ATOMIC_SEQ_CST) &&
+	    stripes == all_stripes[0])
+		reading.memo = &memos[i];
 	reading.snapshot = __atomic_load_n(&current, __ATOMIC_SEQ_CST);
 	return reading;
 }
@@ -248,6 +253,7 @@ static void publish(struct seam_snapshot *fresh)
 
 static int refresh(void)
 {
+	static uint64_t serial;
 	struct look look = {.old = current};
 	int r;
 
@@ -255,6 +261,7 @@ static int refresh(void)
 	look.fresh = calloc(1, sizeof(*look.fresh));
 	if (!look.fresh)
 		return -ENOMEM;
+	look.fresh->serial = ++serial;
 	memset(look.fresh->nodes.callers, 0xff,
 	       sizeof(look.fresh->nodes.callers));
 	r = dl_iterate_phdr(on_loaded, &look);

@@ -12,6 +12,7 @@
 #ifndef SEAM_LIB_UNWIND_SNAPSHOT_H
 #define SEAM_LIB_UNWIND_SNAPSHOT_H
 
+#include "unwind/memo.h"
 #include "unwind/object.h"
 
 /*
@@ -30,6 +31,7 @@ struct seam_nodes {
 
 struct seam_snapshot {
 	struct seam_nodes nodes;
+	uint64_t serial; /* no other has had it */
 	struct seam_snapshot *next; /* retired before this one */
 	uint64_t busy; /* retired: stripes that may still read it */
 	bool is_kept; /* for good: it may be read by who is not counted */
@@ -43,6 +45,7 @@ struct seam_snapshot {
 struct seam_reading {
 	struct seam_snapshot *snapshot; /* NULL: there is none yet */
 	unsigned int *stripe;
+	struct seam_memo *memo; /* NULL: another reader may be using it */
 };
 
 struct seam_reading seam_snapshot_read(void);
