@@ -36,7 +36,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("files", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     files = args.files or [LIBC] + largest(2)
     lines = subprocess.run(
         [os.path.join(args.build, "bench", "convert"), str(args.rounds),

@@ -45,6 +45,20 @@ int seam_sframe_builder_new(uint32_t flags, struct seam_sframe_builder **ret)
 					   SEAM_SFRAME_ABI_AMD64, flags, ret);
 }
 
+void seam_sframe_builder_reserve(struct seam_sframe_builder *b, size_t bytes,
+				 size_t functions)
+{
+	/* Not by seam_grow, which would make it a power of two. */
+	if (!b->fres && bytes) {
+		b->fres = malloc(bytes);
+		b->cap_fres = b->fres ? bytes : 0;
+	}
+	if (!b->entries && functions) {
+		b->entries = reallocarray(NULL, functions, sizeof(*b->entries));
+		b->cap_entries = b->entries ? functions : 0;
+	}
+}
+
 const char *seam_sframe_builder_reason(const struct seam_sframe_builder *b)
 {
 	return b->reason;

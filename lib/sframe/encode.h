@@ -56,6 +56,14 @@ struct seam_sframe_builder;
 int seam_sframe_builder_new_for(uint8_t version, uint8_t abi, uint32_t flags,
 				struct seam_sframe_builder **ret);
 int seam_sframe_builder_new(uint32_t flags, struct seam_sframe_builder **ret);
+
+/*
+ * Makes room at once for a section of so many bytes and functions: growing
+ * step by step touches half as many pages again. Only a hint: nothing fails,
+ * and memory that is not used is not touched.
+ */
+void seam_sframe_builder_reserve(struct seam_sframe_builder *b, size_t bytes,
+				 size_t functions);
 struct seam_sframe_builder *
 seam_sframe_builder_free(struct seam_sframe_builder *b);
 

@@ -491,6 +491,17 @@ static int add_entry(struct build *b)
 	return r ? r : close_run(b);
 }
 
+/* Of what compilers write a table is 1.1 to 1.2 times as long, and an FDE
+ * takes 50 bytes. */
+static void reserve(struct build *b)
+{
+	struct seam_elf_section eh;
+
+	if (!seam_elf_section(b->elf, ".eh_frame", &eh))
+		seam_sframe_builder_reserve(b->builder, eh.size + eh.size / 4,
+					    eh.size / 48);
+}
+
 static int convert(struct build *b, struct seam_errinfo *reterr)
 {
 	const struct seam_cfi_taker taker = {.state = on_state,
@@ -562,8 +573,10 @@ static int build(const struct seam_elf *elf, bool is_kernel,
 			SEAM_SFRAME_V3,
 			arch ? arch->abi : SEAM_SFRAME_ABI_AMD64,
 			is_kernel ? SEAM_SFRAME_ALLOW_ADD : 0, &b.builder);
-	if (!r)
+	if (!r) {
+		reserve(&b);
 		r = convert(&b, reterr);
+	}
 	if (!r)
 		r = seam_sframe_builder_finish(b.builder, 0, ret_bytes,
 					       ret_size, &totals);
