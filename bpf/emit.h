@@ -167,6 +167,7 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	s->copy.size = done;
 	/* Else it ends where nothing more can be read. */
 	s->copy.cut = s->want == done;
+	seam_probed_copy(s, env->task, from);
 	if (done > SEAM_MAX_COPY)
 		done = SEAM_MAX_COPY;
 	size = sizeof(s->copy) + done;

@@ -67,10 +67,19 @@ struct mm_context {
 };
 typedef struct mm_context mm_context_t;
 
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	struct maple_tree mm_mt;
 	seqcount_t mm_lock_seq;
 	mm_context_t context;
+	struct uprobes_state uprobes_state;
 };
 
 struct maple_metadata {
@@ -104,6 +113,22 @@ struct pt_regs___kernel {
 	unsigned long orig_ax, ip, cs, flags, sp, ss;
 };
 
+struct uprobe;
+
+/* A return that a probe waits for: its address's place, and the true one. */
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+	unsigned long vaddr; /* of the probed instruction */
+	struct uprobe *active_uprobe;
+	unsigned long xol_vaddr; /* of its copy, which runs */
+};
+
 struct task_struct {
 	unsigned int flags;
 	int exit_state;
@@ -111,6 +136,7 @@ struct task_struct {
 	uint64_t start_boottime;
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
+	struct uprobe_task *utask;
 };
 
 /* Defined, not declared: libbpf compares prototypes by kind of type. */

@@ -60,23 +60,20 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	return true;
 }
 
-static __always_inline void sample_stack(void *ctx, struct sample_buffer *buf,
-					 bool kernel_stack)
+static __always_inline void take_kernel(void *ctx, struct sample_buffer *buf)
 {
-	long bytes = 0;
+	long bytes = bpf_get_stack(ctx, buf->ips, sizeof(buf->ips), 0);
 
-	buf->sample.nr = 0;
-	if (kernel_stack)
-		bytes = bpf_get_stack(ctx, buf->ips, sizeof(buf->ips), 0);
 	if (bytes > 0 && bytes <= (long)sizeof(buf->ips))
 		buf->sample.nr = bytes / 8;
 }
 
 /* What all kinds of events have in common. Its ip, 0 for the kernel's leaf,
- * and its period are there. Return: whether it is a sample. */
-static __always_inline bool make_sample(void *ctx, struct sample_buffer *buf,
-					struct task_struct *task,
-					uint32_t event, uint32_t flags)
+ * and its period are there. Return: whether it is a sample, which has the
+ * kernel's half or not. */
+static __always_inline bool ask_sample(struct seam_wire_sample *sample,
+				       struct task_struct *task, uint32_t event,
+				       uint32_t flags, bool *ret_kernel_stack)
 {
 	bool in_user = flags & SEAM_SAMPLE_USER, kernel_stack = !in_user;
 	uint64_t nr = event;
@@ -92,21 +89,36 @@ static __always_inline bool make_sample(void *ctx, struct sample_buffer *buf,
 		return false;
 	}
 	if (!in_user && (asks & SEAM_ASK_NO_KERNEL)) {
-		buf->sample.ip = task_regs(task)->ip;
+		sample->ip = task_regs(task)->ip;
 		flags = SEAM_SAMPLE_USER;
 		kernel_stack = false;
 	}
 	/* A tracepoint has its ip from the stack. */
-	if ((asks & SEAM_ASK_NO_KERNEL_STACK) && buf->sample.ip)
+	if ((asks & SEAM_ASK_NO_KERNEL_STACK) && sample->ip)
 		kernel_stack = false;
-	buf->sample.event = event;
-	buf->sample.flags = flags;
-	if (!take_user(&buf->sample, task, seam_asks[nr].depth, in_user)) {
+	sample->event = event;
+	sample->flags = flags;
+	sample->nr = 0;
+	if (!take_user(sample, task, seam_asks[nr].depth, in_user)) {
 		count(SEAM_COUNT_OWN);
 		return false;
 	}
 	count(SEAM_COUNT_SAMPLES);
-	sample_stack(ctx, buf, kernel_stack);
+	*ret_kernel_stack = kernel_stack;
+	return true;
+}
+
+/* With the kernel's half. */
+static __always_inline bool make_sample(void *ctx, struct sample_buffer *buf,
+					struct task_struct *task,
+					uint32_t event, uint32_t flags)
+{
+	bool kernel_stack = false;
+
+	if (!ask_sample(&buf->sample, task, event, flags, &kernel_stack))
+		return false;
+	if (kernel_stack)
+		take_kernel(ctx, buf);
 	return true;
 }
 

@@ -191,6 +191,62 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/*
+ * A clock may have ticked on the way to the probe, and opened the entry with
+ * registers that the kernel was to change: it moves the ip back to the probe,
+ * and out of the way that a return takes there. Now they are the event's.
+ */
+static __always_inline void keep_probe(struct task_struct *task,
+				       uint64_t cookie)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_element *el;
+
+	entry_task(&t, &env, task);
+	el = seam_entry_env_element(&t);
+	if (el && cookie && el->state.entry.cookie == cookie &&
+	    el->state.entry.served != cookie)
+		seam_entry_env_keep_regs(&t, el, true);
+}
+
+/*
+ * Loaded where there are uprobes. The kernel runs it in the task, which may be
+ * preempted in it, by another task that meets the probe: so nothing here is
+ * per CPU but what is counted by atomics. It is user code that was
+ * interrupted, so there is no kernel's half.
+ */
+SEC("uprobe")
+int seam_uprobe(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint64_t event = bpf_get_attach_cookie(ctx) & ~SEAM_EVENT_TAG_MASK;
+	struct seam_cpu_state *cpu = cpu_state();
+	struct seam_wire_sample sample = {};
+	bool is_ours = is_watched(task), kernel_stack;
+	uint64_t period, hits;
+
+	count_event(event, is_ours);
+	asm volatile("" : "+r"(event));
+	if (!is_ours)
+		count(SEAM_COUNT_FILTERED);
+	if (!is_ours || !cpu || event >= SEAM_MAX_EVENTS)
+		return 0;
+	period = seam_tracepoint_period[event];
+	hits = __sync_fetch_and_add(&cpu->since_sample[event], 1) + 1;
+	if (!period || hits % period)
+		return 0;
+	sample.ip = ctx->rip;
+	sample.period = period;
+	if (!ask_sample(&sample, task, event, SEAM_SAMPLE_USER, &kernel_stack))
+		return 0;
+	keep_probe(task, sample.head.cookie);
+	if (bpf_ringbuf_output(&ring, &sample, sizeof(sample),
+			       ring_flags(&ring)))
+		count(SEAM_COUNT_LOST_SAMPLE);
+	return 0;
+}
+
 /* Loaded where sleeps are recorded. Kernel threads sleep for a living. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(seam_switch, bool preempt, struct task_struct *prev,

@@ -7,6 +7,7 @@
 #define SEAM_BPF_UNWIND_H
 
 #include "bpf/binding.h"
+#include "bpf/probed.h"
 
 /*
  * Finds the rule of the frame at the cursor by the table of its mapping.
@@ -152,6 +153,9 @@ static __always_inline int unwind_once(struct seam_env *env)
 				s->lose_fp = true;
 			continue;
 		}
+		if (err == SEAM_NO_TABLE &&
+		    seam_probed(s, env->state, env->task))
+			continue;
 		s->nr++;
 		s->faults = 0;
 		s->lose_fp = false;

@@ -179,28 +179,44 @@ static int parse_terms(struct part terms, struct seam_event_name *name,
 	return err;
 }
 
+/* FILE and SYMBOL, in which all characters but these are the file's. */
+static size_t probe_len(const char *text, size_t file_at,
+			struct seam_event_name *name)
+{
+	const char *colon = strchr(text + file_at, ':');
+
+	name->file_at = file_at;
+	name->file_len = colon ? (size_t)(colon - text) - file_at
+			       : strlen(text + file_at);
+	if (!colon)
+		return strlen(text);
+	return (size_t)(colon + 1 - text) + strcspn(colon + 1, ":/,");
+}
+
 /* NAME, with which a text or list begins. */
-static struct part base_of(const char *text,
-			   const struct seam_known_event **ret_known)
+static void parse_base(const char *text, struct seam_event_name *name)
 {
 	struct part base = {text, strcspn(text, ":/,")};
 
-	*ret_known = find_known(base);
+	name->known = find_known(base);
+	name->returns = is(base, "uretprobe");
 	/* SUBSYSTEM:NAME; modifiers are behind a colon too. */
-	if (!*ret_known && text[base.len] == ':')
+	if ((name->returns || is(base, "uprobe")) && text[base.len] == ':')
+		base.len = probe_len(text, base.len + 1, name);
+	else if (!name->known && text[base.len] == ':')
 		base.len += 1 + strcspn(text + base.len + 1, ":/,");
-	return base;
+	name->base_len = base.len;
 }
 
 int seam_event_name_parse(const char *text, struct seam_event_name *ret,
 			  struct seam_errinfo *reterr)
 {
 	struct seam_event_name name = {0};
-	struct part base = base_of(text, &name.known);
-	const char *p = text + base.len;
+	const char *p;
 	int err = 0;
 
-	name.base_len = base.len;
+	parse_base(text, &name);
+	p = text + name.base_len;
 	if (*p == '/') {
 		struct part terms = {p + 1, strcspn(p + 1, "/")};
 
@@ -227,9 +243,11 @@ int seam_event_name_parse(const char *text, struct seam_event_name *ret,
 
 size_t seam_event_name_end(const char *list)
 {
-	const struct seam_known_event *known;
-	const char *p = list + base_of(list, &known).len;
+	struct seam_event_name name = {0};
+	const char *p;
 
+	parse_base(list, &name);
+	p = list + name.base_len;
 	if (*p == '/') {
 		p += 1 + strcspn(p + 1, "/");
 		p += *p == '/';

@@ -4,7 +4,8 @@
  *
  *	NAME[/TERM[=VALUE],.../][:MODIFIERS]
  *
- * NAME is one of perf's events, or SUBSYSTEM:NAME of a tracepoint. Terms:
+ * NAME is one of perf's events, SUBSYSTEM:NAME of a tracepoint, or a probe as
+ * bpftrace has it: uprobe:FILE:SYMBOL[+OFFSET] or uretprobe:FILE:SYMBOL. Terms:
  * max-stack, freq, period, name, call-graph, kernel-callchains and
  * user-callchains; modifiers: u and k.
  */
@@ -35,7 +36,10 @@ struct seam_known_event { /* of perf's own names */
 
 struct seam_event_name {
 	size_t base_len; /* of NAME, with which the text begins */
-	const struct seam_known_event *known; /* NULL: a tracepoint */
+	/* NULL: a tracepoint, or a probe if there is a probed file. */
+	const struct seam_known_event *known;
+	size_t file_at, file_len; /* of a probe, in the text; at 0: none */
+	bool returns; /* uretprobe */
 	bool user, kernel; /* modifiers; neither: as both */
 	bool has_max_stack;
 	uint32_t max_stack; /* 0: no limit */

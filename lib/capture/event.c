@@ -12,6 +12,7 @@
 
 #include "capture/event-name.h"
 #include "capture/fail.h"
+#include "capture/uprobe.h"
 #include "core/uapi.h"
 #include "core/wire.h"
 #include "perfdata/writer.h"
@@ -141,6 +142,28 @@ static void set_depth(const struct seam_event_spec *spec,
 		ev->attr.sample_max_stack = (uint16_t)ev->max_frames;
 }
 
+static int open_probe(const struct seam_event_name *name, struct seam_event *ev,
+		      struct seam_errinfo *reterr)
+{
+	const char *where = ev->base + name->file_at + name->file_len;
+	char *file = strndup(ev->base + name->file_at, name->file_len);
+	int fd;
+
+	if (!file)
+		return -ENOMEM;
+	if (*where == ':' && where[1] && *file)
+		fd = seam_uprobe_open(file, where + 1, name->returns, reterr);
+	else
+		fd = seam_fail(reterr, -EINVAL,
+			       "'%.60s': want uprobe:FILE:FUNCTION", ev->base);
+	free(file);
+	if (fd < 0)
+		return fd;
+	ev->probe_fd = fd;
+	ev->is_probe = true;
+	return 0;
+}
+
 static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 		    struct seam_errinfo *reterr)
 {
@@ -162,10 +185,12 @@ static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 				 "'%.40s' is no event that seam knows; 'seam "
 				 "record --help' lists them",
 				 ev->base);
-	/* SUBSYSTEM:NAME. An event that counts nothing lends it its ids. */
-	ev->is_tracepoint = true;
+	/* An event that counts nothing lends these its ids. */
 	ev->attr.type = PERF_TYPE_SOFTWARE;
 	ev->attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+	if (name->file_at)
+		return open_probe(name, ev, reterr);
+	ev->is_tracepoint = true;
 	return 0;
 }
 
@@ -219,7 +244,7 @@ static void set_period(const struct seam_event_spec *spec,
 		attr->sample_period = ev->period_ns;
 	} else if (ev->is_sleep) {
 		attr->sample_period = 1;
-	} else if (ev->is_tracepoint) {
+	} else if (ev->is_tracepoint || ev->is_probe) {
 		attr->sample_period = period ? period : 1;
 	} else if (freq) {
 		attr->freq = 1;
@@ -328,6 +353,8 @@ void seam_event_close(struct seam_event *ev)
 {
 	for (size_t i = 0; i < ev->n; i++)
 		close(ev->fds[i]);
+	if (ev->is_probe)
+		close(ev->probe_fd);
 	free(ev->name);
 	free(ev->base);
 	free(ev->fds);
@@ -338,7 +365,7 @@ void seam_event_close(struct seam_event *ev)
 
 bool seam_event_is_lent(const struct seam_event *ev)
 {
-	return ev->is_tracepoint || ev->is_sleep;
+	return ev->is_tracepoint || ev->is_sleep || ev->is_probe;
 }
 
 int seam_event_enable(struct seam_event *ev, bool on)

@@ -33,6 +33,8 @@ struct seam_event {
 	uint32_t max_frames; /* of a user stack; 0: none is wanted */
 	uint32_t asks; /* of enum seam_ask */
 	bool is_tracepoint; /* SUBSYSTEM:NAME */
+	bool is_probe; /* uprobe:FILE:SYMBOL */
+	int probe_fd; /* of a probe, else not open */
 	bool is_sleep; /* offcpu-time: a sample for each sleep */
 	bool is_clock; /* counts ns */
 	uint64_t period_ns; /* of a clock */

@@ -101,7 +101,6 @@ static int size_rings(struct seam_kernel *k, uint32_t pages)
 static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 {
 	struct seam_bpf *skel = k->skel;
-	bool tracepoints = false;
 	int err = size_rings(k, opts->buffer_pages);
 
 	if (err)
@@ -120,9 +119,9 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 			skel->rodata->seam_max_stack = depth;
 	}
 	/* Verifying takes time that a short recording would feel. */
-	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++)
-		tracepoints |= opts->tracepoint_period[i] != 0;
-	bpf_program__set_autoload(skel->progs.seam_tracepoint, tracepoints);
+	bpf_program__set_autoload(skel->progs.seam_tracepoint,
+				  opts->tracepoints);
+	bpf_program__set_autoload(skel->progs.seam_uprobe, opts->probes);
 	bpf_program__set_autoload(skel->progs.seam_switch, opts->sleeps);
 	skel->rodata->seam_sleep_event = opts->sleep_event;
 	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
@@ -317,16 +316,27 @@ static int keep_fd(struct seam_kernel *k, int fd)
 	return 0;
 }
 
-int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event)
+static int attach_to(struct seam_kernel *k, const struct bpf_program *prog,
+		     int perf_fd, uint32_t event)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts,
 		    .perf_event.bpf_cookie = k->event_tag | event);
 	/* libbpf's own attachment would enable the event now, and close the
 	 * caller's descriptor in the end. */
-	int fd = bpf_link_create(bpf_program__fd(k->skel->progs.seam_event),
-				 perf_fd, BPF_PERF_EVENT, &opts);
+	int fd = bpf_link_create(bpf_program__fd(prog), perf_fd, BPF_PERF_EVENT,
+				 &opts);
 
 	return fd < 0 ? fd : keep_fd(k, fd);
+}
+
+int seam_kernel_attach(struct seam_kernel *k, int perf_fd, uint32_t event)
+{
+	return attach_to(k, k->skel->progs.seam_event, perf_fd, event);
+}
+
+int seam_kernel_attach_probe(struct seam_kernel *k, int perf_fd, uint32_t event)
+{
+	return attach_to(k, k->skel->progs.seam_uprobe, perf_fd, event);
 }
 
 /*

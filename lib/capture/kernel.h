@@ -21,7 +21,8 @@ struct seam_kernel_opts {
 	uint32_t buffer_pages; /* of each ring; 0: as the object has it */
 	/* Of each event; a depth is at most SEAM_MAX_FRAMES. */
 	struct seam_event_ask asks[SEAM_MAX_EVENTS];
-	uint64_t tracepoint_period[SEAM_MAX_EVENTS];
+	uint64_t tracepoint_period[SEAM_MAX_EVENTS]; /* of probes too */
+	bool tracepoints, probes; /* are recorded */
 	bool sleeps; /* are recorded, as */
 	uint32_t sleep_event;
 };
@@ -45,6 +46,9 @@ int seam_kernel_try_tracepoint(struct seam_kernel *k, const char *name);
 int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
 				  uint32_t event);
 
+/* At each hit of a uprobe, by its event, which stays the caller's. */
+int seam_kernel_attach_probe(struct seam_kernel *k, int perf_fd,
+			     uint32_t event);
 /* At each sleep, if opts said so. */
 int seam_kernel_attach_sleeps(struct seam_kernel *k);
 

@@ -110,7 +110,9 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 
 		opts.asks[i] =
 			(struct seam_event_ask){ev->max_frames, ev->asks};
-		if (ev->is_tracepoint)
+		opts.tracepoints |= ev->is_tracepoint;
+		opts.probes |= ev->is_probe;
+		if (ev->is_tracepoint || ev->is_probe)
 			opts.tracepoint_period[i] = ev->attr.sample_period;
 		if (ev->is_sleep && opts.sleeps)
 			return seam_fail(reterr, -EINVAL,
@@ -171,14 +173,18 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 	return err;
 }
 
-/* Events without a perf event of their own: tracepoints, sleeps. */
+/* Events whose samples have the ids of another: tracepoints, probes, sleeps. */
 static int attach_lent(struct seam_session *s, size_t i)
 {
+	const struct seam_event *ev = &s->events[i];
 	int err = s->strip.n ? 0 : seam_strip_open(&s->strip);
 
 	if (err)
 		return err;
-	if (s->events[i].is_sleep)
+	if (ev->is_probe)
+		return seam_kernel_attach_probe(s->kernel, ev->probe_fd,
+						(uint32_t)i);
+	if (ev->is_sleep)
 		return seam_kernel_attach_sleeps(s->kernel);
 	return seam_kernel_attach_tracepoint(
 		s->kernel, strchr(s->events[i].base, ':') + 1, (uint32_t)i);

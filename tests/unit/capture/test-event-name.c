@@ -67,6 +67,24 @@ static void terms(void **state)
 	assert_int_equal(parse("cs//").halves, SEAM_HALVES_BOTH);
 }
 
+static void probes(void **state)
+{
+	const char *text = "uprobe:/a,b/c:f+0x10/max-stack=2/u";
+	struct seam_event_name name = parse(text);
+
+	(void)state;
+	assert_int_equal(name.base_len, strlen("uprobe:/a,b/c:f+0x10"));
+	assert_memory_equal(text + name.file_at, "/a,b/c:", 7);
+	assert_int_equal(name.file_len, 6);
+	assert_true(name.user && name.has_max_stack && !name.returns);
+	name = parse("uretprobe:x:u:k");
+	assert_true(name.returns && name.kernel && !name.user);
+	assert_int_equal(name.base_len, 13);
+	assert_int_equal(parse("uprobe:x").file_len, 1);
+	assert_int_equal(parse("uprobe::").file_len, 0);
+	assert_int_equal(seam_event_name_end("uprobe:/a,b/c:f/x=1,y/,cs"), 22);
+}
+
 static void bad(void **state)
 {
 	static const struct {
@@ -119,9 +137,8 @@ static void lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(modifiers),
-		cmocka_unit_test(terms),
-		cmocka_unit_test(bad),
+		cmocka_unit_test(modifiers), cmocka_unit_test(terms),
+		cmocka_unit_test(probes),    cmocka_unit_test(bad),
 		cmocka_unit_test(lists),
 	};
 
