@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/grow.h"
+#include "base/ranges.h"
 #include "sframe/verify.h"
 #include "table/table.h"
 #include "unwind/row.h"
@@ -30,8 +31,9 @@ struct stretch {
 };
 
 struct seam_tables {
-	struct stretch *v;
+	struct stretch **v;
 	size_t n, max;
+	struct seam_ranges ranges; /* of v, each where it is the last one */
 	struct source **sources;
 	size_t n_sources, max_sources;
 };
@@ -60,19 +62,49 @@ struct seam_tables *seam_tables_free(struct seam_tables *t)
 		return NULL;
 	for (size_t i = 0; i < t->n_sources; i++)
 		source_free(t->sources[i]);
+	for (size_t i = 0; i < t->n; i++)
+		free(t->v[i]);
+	seam_ranges_fini(&t->ranges, NULL);
 	free(t->sources);
 	free(t->v);
 	free(t);
 	return NULL;
 }
 
-static int add(struct seam_tables *t, const struct stretch *s)
+/* Return: a copy, with room to keep it; NULL: there is no memory. */
+static struct stretch *new_stretch(struct seam_tables *t,
+				   const struct stretch *from)
 {
-	int r = seam_grow(&t->v, t->n + 1, &t->max, sizeof(*t->v));
+	struct stretch *s;
 
-	if (!r)
-		t->v[t->n++] = *s;
-	return r;
+	if (seam_grow(&t->v, t->n + 1, &t->max, sizeof(struct stretch *)) ||
+	    seam_grow(&t->ranges.v, t->ranges.n + SEAM_RANGES_PUT,
+		      &t->ranges.cap, sizeof(*t->ranges.v)))
+		return NULL;
+	s = malloc(sizeof(*s));
+	if (s)
+		*s = *from;
+	return s;
+}
+
+/* Does not fail, since there is room. */
+static void keep(struct seam_tables *t, struct stretch *s)
+{
+	t->v[t->n++] = s;
+	if (s->start < s->end)
+		seam_ranges_put(&t->ranges,
+				&(struct seam_range){s->start, s->end, s},
+				NULL);
+}
+
+static int add(struct seam_tables *t, const struct stretch *from)
+{
+	struct stretch *s = new_stretch(t, from);
+
+	if (!s)
+		return -ENOMEM;
+	keep(t, s);
+	return 0;
 }
 
 int seam_tables_add_sframe(struct seam_tables *t, uint64_t start, uint64_t end,
@@ -107,13 +139,17 @@ static int add_source(struct seam_tables *t, struct seam_elf *elf,
 int seam_tables_add_elf(struct seam_tables *t, uint64_t start, uint64_t end,
 			uint64_t off, struct seam_elf *elf)
 {
-	struct stretch s = {.start = start, .end = end, .space = start - off};
-	/* Room first: a source that was added is not taken back. */
-	int r = seam_grow(&t->v, t->n + 1, &t->max, sizeof(*t->v));
+	const struct stretch from = {
+		.start = start, .end = end, .space = start - off};
+	/* First: a source that was added is not taken back. */
+	struct stretch *s = new_stretch(t, &from);
+	int r = s ? add_source(t, elf, &s->source) : -ENOMEM;
 
-	if (!r)
-		r = add_source(t, elf, &s.source);
-	return r ? r : add(t, &s);
+	if (r)
+		free(s);
+	else
+		keep(t, s);
+	return r;
 }
 
 int seam_tables_add_file(struct seam_tables *t, uint64_t start, uint64_t end,
@@ -140,8 +176,8 @@ int seam_tables_add_file(struct seam_tables *t, uint64_t start, uint64_t end,
 		seam_elf_close(elf);
 		return r;
 	}
-	t->v[t->n - 1].source->dev = st.st_dev;
-	t->v[t->n - 1].source->ino = st.st_ino;
+	t->v[t->n - 1]->source->dev = st.st_dev;
+	t->v[t->n - 1]->source->ino = st.st_ino;
 	return 0;
 }
 
@@ -191,10 +227,9 @@ static int load(struct source *s)
 
 static struct stretch *stretch_at(const struct seam_tables *t, uint64_t pc)
 {
-	for (size_t i = t->n; i > 0; i--)
-		if (pc >= t->v[i - 1].start && pc < t->v[i - 1].end)
-			return &t->v[i - 1];
-	return NULL;
+	const struct seam_range *range = seam_ranges_find(&t->ranges, pc);
+
+	return range ? range->value : NULL;
 }
 
 int seam_tables_rule(struct seam_tables *t, uint8_t abi, uint64_t pc,
