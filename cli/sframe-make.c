@@ -129,7 +129,15 @@ static void print_made(const struct make *m, const char *path,
 		       (unsigned long long)in->svma);
 }
 
-static int make(const struct make *m, struct sframe_input *in)
+static void say_lost(void *ctx, const char *name, int rc)
+{
+	const struct make *m = ctx;
+
+	fprintf(stderr, "seam sframe make: %s: %s was not kept: %s\n", m->out,
+		name, strerror(-rc));
+}
+
+static int make(struct make *m, struct sframe_input *in)
 {
 	struct seam_table_in_elf made = {0};
 	struct seam_errinfo err = {0};
@@ -146,7 +154,7 @@ static int make(const struct make *m, struct sframe_input *in)
 		seam_replace_abort(&r);
 		return sframe_complain(in->path, rc, &err);
 	}
-	rc = seam_replace_commit(&r, m->detached ? -1 : in->fd);
+	rc = seam_replace_commit(&r, m->detached ? -1 : in->fd, say_lost, m);
 	if (rc)
 		return sframe_complain(m->out, rc, NULL);
 	print_made(m, m->in_place ? in->path : m->out, &made);

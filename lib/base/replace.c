@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static int check_path(const char *path)
@@ -53,22 +55,66 @@ int seam_replace_begin(const char *path, struct seam_replace *ret)
 	return rc;
 }
 
-static int set_mode(int fd, int like_fd)
-{
-	mode_t mode = 0666, mask;
-	struct stat st;
+struct like {
+	int fd;
+	seam_replace_lost_fn *lost;
+	void *ctx;
+};
 
-	if (like_fd < 0) {
-		mask = umask(0);
-		umask(mask);
-		return fchmod(fd, mode & ~mask) ? -errno : 0;
-	}
-	if (fstat(like_fd, &st))
+static void keep_attribute(int fd, const struct like *like, const char *name,
+			   void *value)
+{
+	ssize_t n;
+
+	if (!strcmp(name, "security.ima") || !strcmp(name, "security.evm"))
+		return;
+	n = fgetxattr(like->fd, name, value, XATTR_SIZE_MAX);
+	if (n < 0 || fsetxattr(fd, name, value, (size_t)n, 0))
+		like->lost(like->ctx, name, -errno);
+}
+
+/* Return: 0 or -errno; where there are none at all 0. */
+static int keep_attributes(int fd, const struct like *like)
+{
+	char *names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX);
+	ssize_t n;
+
+	if (!names)
+		return -ENOMEM;
+	n = flistxattr(like->fd, names, XATTR_LIST_MAX);
+	if (n < 0 && errno != ENOTSUP)
+		like->lost(like->ctx, "all", -errno);
+	for (char *name = names; name < names + n; name += strlen(name) + 1)
+		keep_attribute(fd, like, name, names + XATTR_LIST_MAX);
+	free(names);
+	return 0;
+}
+
+/* Capabilities are lost by a change of the owner, and what an access list has
+ * of the permissions is set by the latter. */
+static int set_like(int fd, const struct like *like)
+{
+	struct stat st;
+	mode_t mode;
+	int rc;
+
+	if (fstat(like->fd, &st))
 		return -errno;
 	mode = st.st_mode & 07777;
 	if (fchown(fd, st.st_uid, st.st_gid))
 		mode &= 0777;
-	return fchmod(fd, mode) ? -errno : 0;
+	rc = keep_attributes(fd, like);
+	if (!rc && fchmod(fd, mode))
+		rc = -errno;
+	return rc;
+}
+
+static int set_new(int fd)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return fchmod(fd, 0666 & ~mask) ? -errno : 0;
 }
 
 static void done(struct seam_replace *r)
@@ -78,10 +124,12 @@ static void done(struct seam_replace *r)
 	free(r->temp);
 }
 
-int seam_replace_commit(struct seam_replace *r, int like_fd)
+int seam_replace_commit(struct seam_replace *r, int like_fd,
+			seam_replace_lost_fn *lost, void *ctx)
 {
+	const struct like like = {like_fd, lost, ctx};
 	const int saved_errno = errno;
-	int rc = set_mode(r->fd, like_fd);
+	int rc = like_fd < 0 ? set_new(r->fd) : set_like(r->fd, &like);
 
 	/* The name must not be on disk before the bytes are. */
 	if (!rc && fsync(r->fd))

@@ -13,13 +13,18 @@ struct seam_replace {
  * making a file beside it failed with. */
 int seam_replace_begin(const char *path, struct seam_replace *ret);
 
+/* An extended attribute that the new file does not get, and why: -errno. */
+typedef void seam_replace_lost_fn(void *ctx, const char *name, int rc);
+
 /*
- * like_fd: the file whose permissions, and owner where we may give it, the
- * new one gets; without the same owner it is not set-user-id. -1: those of
- * any new file. Fails as writing does; then there is nothing new. Whatever it
- * returns, r is done with.
+ * like_fd: the file whose permissions, extended attributes, and owner where we
+ * may give it, the new one gets; without the same owner it is not set-user-id.
+ * security.ima and security.evm vouch for the old bytes, and stay behind. -1:
+ * those of any new file. Fails as writing does; then there is nothing new.
+ * Whatever it returns, r is done with.
  */
-int seam_replace_commit(struct seam_replace *r, int like_fd);
+int seam_replace_commit(struct seam_replace *r, int like_fd,
+			seam_replace_lost_fn *lost, void *ctx);
 void seam_replace_abort(struct seam_replace *r);
 
 #endif

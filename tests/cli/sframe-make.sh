@@ -178,6 +178,47 @@ mode_kept() {
 		cmp "$dir/mode" "$dir/pie.sf" && cmp "$dir/link" "$dir/pie"
 }
 
+# attributes FILE [NAME=HEX]...: sets those, then prints what there is.
+attributes() {
+	python3 - "$@" <<'END'
+import os, sys
+for name, value in (a.split("=") for a in sys.argv[2:]):
+    os.setxattr(sys.argv[1], name, bytes.fromhex(value))
+for name in sorted(os.listxattr(sys.argv[1])):
+    print(name, os.getxattr(sys.argv[1], name).hex())
+END
+}
+
+# A capability that is no secret: CAP_NET_RAW, as ping has it. The list lets
+# one more user read and execute, so that the group's bits are its mask.
+capability=security.capability=0100000200200000000000000000000000000000
+list=0200000001000700ffffffff02000500feff000004000500ffffffff
+list=${list}10000500ffffffff20000000ffffffff
+list=system.posix_acl_access=$list
+
+attributes_kept() {
+	cp "$dir/pie" "$dir/attr"
+	chmod 750 "$dir/attr"
+	attributes "$dir/attr" user.seam=6f6e65 user.empty= \
+		"$capability" "$list" >"$dir/wanted" || return
+	attributes "$dir/attr" security.ima=0102 >/dev/null
+	"$seam" sframe make "$dir/attr" -o "$dir/attr2" >/dev/null &&
+		attributes "$dir/attr2" | diff "$dir/wanted" - &&
+		[ "$(stat -c %a "$dir/attr2")" = 750 ] &&
+		"$seam" sframe make --in-place "$dir/attr" >/dev/null &&
+		attributes "$dir/attr" | diff "$dir/wanted" -
+}
+
+attributes_lost() {
+	setpriv --bounding-set -setfcap "$seam" sframe make "$dir/attr" \
+		-o "$dir/attr3" >/dev/null 2>"$dir/err" || return
+	[ "$(cat "$dir/err")" = "seam sframe make: $dir/attr3:\
+ security.capability was not kept: Operation not permitted" ] &&
+		attributes "$dir/attr3" >"$dir/has" &&
+		grep -v "^security.capability" "$dir/wanted" |
+		diff - "$dir/has"
+}
+
 # What a symbolic link leads to is written over, not the link.
 link_kept() {
 	mkdir -p "$dir/lib" && cp "$dir/pie" "$dir/lib/real" &&
@@ -286,6 +327,15 @@ check "linkers' sections are replaced in their place" over_linkers
 check 'files of other machines' other_machines
 check 'detached is the same table' detached
 check 'the mode is kept, other links too' mode_kept
+: >"$dir/probe"
+if attributes "$dir/probe" user.seam=00 "$capability" "$list" >"$dir/out" 2>&1
+then
+	check 'extended attributes are kept, but for signatures' \
+		attributes_kept
+	check 'one that may not be set is named' attributes_lost
+else
+	skip 'extended attributes are kept' 'they cannot be set here'
+fi
 check 'a symbolic link stays one' link_kept
 check 'the input is not written over' not_over_input
 check 'what would not run as before is refused' refusals
