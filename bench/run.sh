@@ -32,6 +32,11 @@ if [ $# = 0 ] && [ -x "$build/bench/bench-lookup" ]; then
 	"$build/bench/bench-lookup" /usr/bin/python3
 	echo
 fi
+# Sizes, with the binutils that 'make peers' fetches.
+if [ $# = 0 ]; then
+	"$here/table-size.sh" "$build" || [ $? = 77 ]
+	echo
+fi
 if [ "$(id -u)" != 0 ]; then
 	echo "bench: recording with BPF needs root: try 'sudo make bench'"
 	exit 77
