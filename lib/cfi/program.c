@@ -78,6 +78,27 @@ static bool negate_ra_state(struct run *r, uint8_t bits)
 	return true;
 }
 
+/* The state, and where the signing is from here, which only who checks a
+ * signature needs to know. */
+static bool set_ra_state(struct run *r)
+{
+	static const uint8_t states[] = {0, SEAM_CFI_RA_SIGNED,
+					 SEAM_CFI_RA_SIGNED |
+						 SEAM_CFI_RA_SIGNED_PC};
+	uint64_t state;
+	int64_t signing;
+
+	if (r->cfi->arch->machine != EM_AARCH64)
+		return bad_op(r, "an operation of another architecture");
+	if (!seam_bytes_uleb(&r->b, &state) ||
+	    !seam_bytes_sleb(&r->b, &signing))
+		return cut(r);
+	if (state >= sizeof(states))
+		return bad_op(r, "an unknown way to sign return addresses");
+	r->m->row.ra_state = states[state];
+	return true;
+}
+
 static bool set_offset(struct run *r, uint64_t reg, int64_t factored,
 		       enum seam_cfi_how how)
 {
@@ -386,6 +407,8 @@ static bool run_extended(struct run *r, uint8_t op)
 		return def_cfa_expression(r);
 	case OP_GNU_ARGS_SIZE:
 		return args_size(r);
+	case OP_AARCH64_SET_RA_STATE:
+		return set_ra_state(r);
 	case OP_AARCH64_NEGATE_RA_STATE:
 		return negate_ra_state(r, SEAM_CFI_RA_SIGNED);
 	case OP_AARCH64_NEGATE_RA_STATE_WITH_PC:

@@ -2,7 +2,8 @@
 /*
  * Rows as text, to compare them whole. One row a line, addresses from the
  * function's start: "0-4 r7+8 3=[c-16] 16=[c-8]". [x] is the word at x, c
- * the CFA, e(..) an expression's bytes, u undefined.
+ * the CFA, e(..) an expression's bytes, u undefined; pac1 enum
+ * seam_cfi_ra_state.
  */
 #ifndef SEAM_TESTS_CFI_ROWS_H
 #define SEAM_TESTS_CFI_ROWS_H
@@ -73,6 +74,8 @@ static inline int add_row(void *ctx, const struct seam_cfi_row *row)
 		ADD(t, " %d=", i);
 		add_reg(t, &row->regs[i]);
 	}
+	if (row->ra_state)
+		ADD(t, " pac%u", row->ra_state);
 	ADD(t, "\n");
 	return 0;
 }

@@ -185,6 +185,27 @@ static const struct op_case op_cases[] = {
 	 "0-100 r7+8 16=[c-8]\n"},
 };
 
+/* What their CIEs begin with. */
+#define AARCH64 .cie = BYTES(0x0c, 31, 0), .ra = 30
+
+static const struct op_case aarch64_cases[] = {
+	{"negate_ra_state",
+	 {AARCH64, .fde = BYTES(0x2d, 0x44, 0x2d)},
+	 "0-4 r31+0 pac1\n4-100 r31+0\n"},
+	{"negate_ra_state_with_pc",
+	 {AARCH64, .fde = BYTES(0x44, 0x2c, 0x44, 0x2c)},
+	 "0-4 r31+0\n4-8 r31+0 pac3\n8-100 r31+0\n"},
+	{"set_ra_state",
+	 {AARCH64, .fde = BYTES(0x44, 0x2b, 1, 0, 0x44, 0x2b, 2, 0x78, 0x44,
+				0x2b, 2, 0x80, 0x7f, 0x44, 0x2b, 0, 0x7c)},
+	 "0-4 r31+0\n4-8 r31+0 pac1\n8-c r31+0 pac3\nc-10 r31+0 pac3\n"
+	 "10-100 r31+0\n"},
+	{"set_ra_state ends what a rule says, and is remembered",
+	 {AARCH64, .fde = BYTES(0x16, 34, 1, 0x31, 0x44, 0x2b, 1, 0, 0x0a, 0x44,
+				0x2b, 0, 0, 0x44, 0x0b)},
+	 "0-4 r31+0 pac4\n4-8 r31+0 pac1\n8-c r31+0\nc-100 r31+0 pac1\n"},
+};
+
 static void print_bad(void *ctx, uint64_t start, uint64_t end,
 		      const struct seam_errinfo *why)
 {
@@ -221,21 +242,35 @@ static void run_case(const struct op_case *c, struct image *im)
 	seam_elf_close(elf);
 }
 
-static void each_op(void **state)
+static void run_cases(const struct op_case *cases, size_t n, uint16_t machine)
 {
 	static struct image im;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(op_cases) / sizeof(*op_cases); i++) {
-		image_build(&im, &op_cases[i].spec);
-		run_case(&op_cases[i], &im);
+	for (size_t i = 0; i < n; i++) {
+		image_build(&im, &cases[i].spec);
+		((Elf64_Ehdr *)im.bytes)->e_machine = machine;
+		run_case(&cases[i], &im);
 	}
+}
+
+static void each_op(void **state)
+{
+	(void)state;
+	run_cases(op_cases, sizeof(op_cases) / sizeof(*op_cases), EM_X86_64);
+}
+
+static void aarch64_ops(void **state)
+{
+	(void)state;
+	run_cases(aarch64_cases, sizeof(aarch64_cases) / sizeof(*aarch64_cases),
+		  EM_AARCH64);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_op),
+		cmocka_unit_test(aarch64_ops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
