@@ -80,6 +80,7 @@ static bool take_user_stack(struct span *s, struct seam_pd_rec_sample *ret)
 	if (!ret->user_stack || !span_u64(s, &used))
 		return false;
 	ret->user_stack_len = used < size ? used : size;
+	ret->user_stack_room = size;
 	return true;
 }
 
@@ -319,6 +320,34 @@ static int find_event(struct seam_pd_reader *r, uint32_t type, struct span s)
 	return word < 0 && !sample ? 0 : word;
 }
 
+static bool parse_as(const struct pd_event *ev, struct span s,
+		     struct seam_pd_rec *ret)
+{
+	if (ret->type == PERF_RECORD_SAMPLE)
+		return parse_sample(ev, s, ret);
+	return parse_tail(ev, &s, ret) && parse_body(&s, ret);
+}
+
+bool seam_pd_parse_kernel(const struct perf_event_attr *attr,
+			  const struct perf_event_header *record,
+			  struct seam_pd_rec *ret)
+{
+	const struct pd_event ev = {
+		.pub.attr = *attr,
+		.sample_type = attr->sample_type,
+		.read_format = attr->read_format,
+		.branch_type = attr->branch_sample_type,
+		.regs_user = attr->sample_regs_user,
+		.regs_intr = attr->sample_regs_intr,
+		.sample_id_all = attr->sample_id_all,
+	};
+	const struct span s = {(const uint8_t *)(record + 1),
+			       record->size - sizeof(*record)};
+
+	*ret = (struct seam_pd_rec){.type = record->type, .misc = record->misc};
+	return parse_as(&ev, s, ret);
+}
+
 bool seam_pd_parse(struct seam_pd_reader *r, const uint8_t *record,
 		   struct seam_pd_rec *ret)
 {
@@ -331,8 +360,5 @@ bool seam_pd_parse(struct seam_pd_reader *r, const uint8_t *record,
 	ret->event = find_event(r, h.type, s);
 	if (ret->event < 0)
 		return false;
-	if (h.type == PERF_RECORD_SAMPLE)
-		return parse_sample(&r->events[ret->event], s, ret);
-	return parse_tail(&r->events[ret->event], &s, ret) &&
-	       parse_body(&s, ret);
+	return parse_as(&r->events[ret->event], s, ret);
 }

@@ -62,6 +62,7 @@ struct seam_pd_rec_sample {
 	struct seam_pd_words user_regs; /* one word for each bit of the mask */
 	const uint8_t *user_stack;
 	size_t user_stack_len; /* of it, what the kernel could copy */
+	size_t user_stack_room; /* that the sample has for it */
 };
 
 struct seam_pd_rec_map {
@@ -149,6 +150,15 @@ uint64_t seam_pd_count(const struct seam_pd_reader *r, uint32_t type);
 size_t seam_pd_n_records(const struct seam_pd_reader *r);
 void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 		    struct seam_pd_rec *ret);
+
+/*
+ * One record as the kernel wrote it for an event that was opened with attr.
+ * Its size must have been compared with what is there. Return: false: it
+ * contradicts itself. .event is 0.
+ */
+bool seam_pd_parse_kernel(const struct perf_event_attr *attr,
+			  const struct perf_event_header *record,
+			  struct seam_pd_rec *ret);
 
 /* Where record i is in the file; inside COMPRESSED, where that is. */
 uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i);
