@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "capture/engine.h"
 #include "capture/event-name.h"
 
 static const char usage_text[] =
@@ -49,15 +50,21 @@ static const char usage_text[] =
 	"  -g                    stacks; always on, for perf's users\n"
 	"      --max-stack N     frames of a user stack, to 4096; 0: no limit "
 	"(0)\n"
-	"      --stack-copy B    bytes of stack to copy where there is no "
-	"table\n"
-	"                        yet, at most 65536 (65536)\n"
+	"      --stack-copy B    bytes of stack to copy, at most 65536: where "
+	"there\n"
+	"                        is no table yet (65536); of each sample, "
+	"with\n"
+	"                        --engine dump (32768)\n"
 	"      --table-memory B  for tables in the kernel; K, M, G (512M)\n"
 	"  -m, --mmap-pages N    pages of each buffer between kernel and seam, "
 	"a\n"
 	"                        power of two; or a size in B, K, M, G\n"
 	"      --duration S      seconds to record\n"
-	"      --engine E        auto or deferred\n"
+	"      --engine E        how to get user stacks: auto (the best that "
+	"works),\n"
+	"                        deferred, or dump, which needs no rights for "
+	"your\n"
+	"                        own programs\n"
 	"  -z, --compress LEVEL  zstd level, 0 to 19; 0: none (1)\n"
 	"      --json-summary F  the summary as JSON too\n"
 	"  -q, --quiet           no summary\n"
@@ -242,11 +249,12 @@ static int on_duration(struct record_options *o, const char *value)
 	return -1;
 }
 
-static int on_engine(const char *value)
+static int on_engine(struct record_options *o, const char *value)
 {
-	if (strcmp(value, "auto") && strcmp(value, "deferred"))
+	if (!seam_engine_by_name(value, &o->engine))
 		return bad("--engine", value,
-			   "want auto or deferred; no other is built yet");
+			   "want auto, deferred or dump; 'seam doctor' says "
+			   "which work here");
 	return -1;
 }
 
@@ -297,7 +305,7 @@ static int on_option(struct record_options *o, int c)
 	case 'm':
 		return on_pages(o, optarg);
 	case OPT_ENGINE:
-		return on_engine(optarg);
+		return on_engine(o, optarg);
 	case OPT_JSON:
 		o->json_summary = optarg;
 		return -1;
@@ -355,7 +363,6 @@ int record_options_parse(struct record_options *o, int argc, char **argv)
 	*o = (struct record_options){
 		.tasks = SEAM_TASKS_PROCESSES,
 		.output = "perf.data",
-		.stack_copy = 65536,
 		.table_memory = 512ULL << 20,
 		.zstd_level = 1,
 		.argv = argv,

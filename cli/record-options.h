@@ -18,7 +18,8 @@ struct record_options {
 	uint32_t *ids;
 	size_t n_ids;
 	const char *output, *json_summary;
-	uint32_t max_stack, stack_copy;
+	uint32_t max_stack, stack_copy; /* copy 0: the engine's usual */
+	enum seam_engine engine;
 	uint32_t buffer_pages; /* 0: the library's choice */
 	uint64_t table_memory;
 	double duration_s;

@@ -83,6 +83,27 @@ static void print_lost(FILE *to, const struct seam_summary *sum)
 	fputs(sep[0] == ' ' ? " nothing\n" : "\n", to);
 }
 
+static void print_engine(FILE *to, const struct seam_summary *sum)
+{
+	const struct seam_counts *c = &sum->counts;
+	/* An engine that has all from copies has its frames from there. */
+	uint64_t stacks =
+		c->unwinds == c->copies ? c->copies : c->unwinds - c->copies;
+
+	fprintf(to, "seam: engine %s", sum->engine);
+	if (sum->why[0])
+		fprintf(to, " (%s; see 'seam doctor')", sum->why);
+	fprintf(to,
+		", %.0f ns a frame, %.1f frames a stack; "
+		"%" PRIu64 " tables, %.1f MiB",
+		ratio(c->unwind_ns, c->frames), ratio(c->frames, stacks),
+		c->tables, (double)c->table_bytes / (1 << 20));
+	if (c->tables_evicted)
+		fprintf(to, ", %" PRIu64 " taken out for the budget",
+			c->tables_evicted);
+	fputc('\n', to);
+}
+
 void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 {
 	const struct seam_counts *c = &sum->counts;
@@ -116,16 +137,8 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 			"space was reached\n",
 			c->again);
 	print_lost(to, sum);
-	fprintf(to,
-		"seam: engine deferred, %.0f ns a frame, %.1f frames a stack; "
-		"%" PRIu64 " tables, %.1f MiB",
-		ratio(c->unwind_ns, c->frames),
-		ratio(c->frames, c->unwinds - c->copies), c->tables,
-		(double)c->table_bytes / (1 << 20));
-	if (c->tables_evicted)
-		fprintf(to, ", %" PRIu64 " taken out for the budget",
-			c->tables_evicted);
-	fprintf(to, "\nseam: wrote %.2f MiB to %s\n",
+	print_engine(to, sum);
+	fprintf(to, "seam: wrote %.2f MiB to %s\n",
 		(double)sum->bytes / (1 << 20), output);
 }
 
@@ -231,7 +244,8 @@ static json_t *json_summary(const struct seam_summary *sum)
 			    json_real(ratio(served(sum), sum->stacks)));
 	set_count(root, "served_most", sum->max_served);
 	json_object_set_new(root, "lost", json_lost(sum));
-	json_object_set_new(root, "engine", json_string("deferred"));
+	json_object_set_new(root, "engine", json_string(sum->engine));
+	json_object_set_new(root, "engine_why", json_string(sum->why));
 	json_object_set_new(root, "ns_per_frame",
 			    json_real(ratio(c->unwind_ns, c->frames)));
 	set_counts(root, c);

@@ -44,16 +44,26 @@ enum seam_tasks {
 	SEAM_TASKS_THREADS, /* ids are tids; what they start is followed */
 };
 
+/* How user stacks are got; see seam-doctor(1). */
+enum seam_engine {
+	SEAM_ENGINE_AUTO, /* the best that works */
+	SEAM_ENGINE_DEFERRED, /* at the return to user space, by BPF */
+	SEAM_ENGINE_DUMP = 4, /* from a copy of each sample's stack */
+};
+
 #define SEAM_SESSION_MAX_PAGES (1U << 16)
 
 struct seam_session_opts {
 	size_t sz; /* sizeof(struct seam_session_opts) */
 	uint64_t table_memory; /* bytes for tables in the kernel */
-	uint32_t stack_copy; /* bytes, at most 65536 */
+	/* Bytes, at most 65536 (dump: 65528 by the kernel); 0: the engine's
+	 * usual. */
+	uint32_t stack_copy;
 	/* Of each buffer that the kernel fills, and the session empties: a
 	 * power of two, at most SEAM_SESSION_MAX_PAGES; 0: seam's choice. */
 	uint32_t buffer_pages;
 	const char *cache_dir; /* NULL: the user's; see seam-record(1) */
+	enum seam_engine engine;
 };
 
 struct seam_client_event {
@@ -142,7 +152,9 @@ struct seam_counts {
 	uint64_t unwinds; /* user stacks taken */
 	uint64_t moved; /* registers changed between event and unwind */
 	uint64_t copies, copy_bytes; /* stacks unwound by the library */
-	uint64_t frames, unwind_ns; /* of what the kernel side unwound */
+	/* Of what the kernel side unwound; of a direct engine (dump), of what
+	 * the library did. */
+	uint64_t frames, unwind_ns;
 	uint64_t lost_sleeps; /* no memory to keep them until they ended */
 	uint64_t lost_samples, lost_stacks, lost_copies, lost_sideband;
 	uint64_t lost_requests; /* for tables; asked again at the next need */
@@ -170,6 +182,11 @@ int seam_session_open(const struct seam_session_opts *opts,
 		      struct seam_session **ret, struct seam_errinfo *reterr);
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		    struct seam_errinfo *reterr);
+/* Which engine a client made it: never SEAM_ENGINE_AUTO after that. why, which
+ * may be NULL: why auto took no better one, borrowed; empty: it is the best, or
+ * was asked for. */
+enum seam_engine seam_session_engine(const struct seam_session *s,
+				     const char **why);
 int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr);
 /* Readable when something waits; borrowed. Read every 100 ms at least. */
 int seam_session_fd(const struct seam_session *s);

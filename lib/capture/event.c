@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "capture/event.h"
+#include "capture/event-direct.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -254,31 +254,6 @@ static void set_period(const struct seam_event_spec *spec,
 	}
 }
 
-/* Debian's kernels know 3, and have it by default: events are root's then,
- * whatever other capabilities say. */
-static int fail_rights(const struct seam_event *ev, int err,
-		       struct seam_errinfo *reterr)
-{
-	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-	int paranoid = 0;
-
-	if (f) {
-		if (fscanf(f, "%d", &paranoid) != 1)
-			paranoid = 0;
-		fclose(f);
-	}
-	if (paranoid > 2)
-		return seam_fail(reterr, err,
-				 "opening %s on every CPU is not permitted: "
-				 "run as root, or with CAP_BPF, CAP_PERFMON "
-				 "and kernel.perf_event_paranoid below 3",
-				 ev->name);
-	return seam_fail(reterr, err,
-			 "opening %s on every CPU is not "
-			 "permitted: " SEAM_TAKES_RIGHTS,
-			 ev->name);
-}
-
 /* What the kernel is to know of it. */
 static struct perf_event_attr attr_to_open(const struct seam_event *ev)
 {
@@ -291,22 +266,16 @@ static struct perf_event_attr attr_to_open(const struct seam_event *ev)
 	return attr;
 }
 
-static int open_one(struct seam_event *ev, int cpu, struct seam_errinfo *reterr)
+static int open_one(struct seam_event *ev, int tid, int cpu,
+		    struct seam_errinfo *reterr)
 {
-	struct perf_event_attr attr = attr_to_open(ev);
-	int fd = seam_perf_event_open(&attr, -1, cpu);
+	int fd = seam_perf_event_open(&ev->opened, tid, cpu);
 	uint64_t id;
 
-	if (fd == -EACCES || fd == -EPERM)
-		return fail_rights(ev, fd, reterr);
-	if (fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV)
-		return seam_fail(reterr, fd,
-				 "this machine cannot count %s; try -e "
-				 "cpu-clock",
-				 ev->name);
+	if (fd == -ESRCH && tid > 0)
+		return 0; /* a thread that has ended since */
 	if (fd < 0)
-		return seam_fail(reterr, fd, "opening %s on CPU %d failed (%s)",
-				 ev->name, cpu, strerror(-fd));
+		return seam_event_fail(ev, tid, cpu, fd, reterr);
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &id)) {
 		int err = -errno;
 
@@ -320,27 +289,42 @@ static int open_one(struct seam_event *ev, int cpu, struct seam_errinfo *reterr)
 	return 0;
 }
 
+static int open_all(struct seam_event *ev, const struct seam_scope *scope,
+		    struct seam_errinfo *reterr)
+{
+	size_t n_tasks = seam_scope_n(scope), all;
+	int *cpus = NULL, n = seam_online_cpus(&cpus), err;
+
+	if (n < 0)
+		return n;
+	all = n_tasks * (size_t)n;
+	ev->fds = calloc(all, sizeof(*ev->fds));
+	ev->ids = calloc(all, sizeof(*ev->ids));
+	ev->cpus = calloc(all, sizeof(*ev->cpus));
+	err = ev->fds && ev->ids && ev->cpus ? 0 : -ENOMEM;
+	for (size_t i = 0; !err && i < all; i++)
+		err = open_one(ev, seam_scope_tid(scope, i / (size_t)n),
+			       cpus[i % (size_t)n], reterr);
+	free(cpus);
+	return err;
+}
+
 int seam_event_open(const struct seam_event_spec *spec, struct seam_event *ret,
 		    struct seam_errinfo *reterr)
 {
 	struct seam_event_name name;
 	struct seam_event ev = {0};
-	int *cpus = NULL, n, err;
+	int err = set_name(spec, &ev, &name, reterr);
 
-	err = set_name(spec, &ev, &name, reterr);
-	n = err ? err : seam_online_cpus(&cpus);
-	if (n < 0) {
-		seam_event_close(&ev);
-		return n;
+	if (!err) {
+		set_period(spec, &name, &ev);
+		ev.opened = attr_to_open(&ev);
 	}
-	set_period(spec, &name, &ev);
-	ev.fds = calloc((size_t)n, sizeof(*ev.fds));
-	ev.ids = calloc((size_t)n, sizeof(*ev.ids));
-	ev.cpus = calloc((size_t)n, sizeof(*ev.cpus));
-	err = ev.fds && ev.ids && ev.cpus ? 0 : -ENOMEM;
-	for (int i = 0; !err && i < n; i++)
-		err = open_one(&ev, cpus[i], reterr);
-	free(cpus);
+	if (!err && spec->direct)
+		err = seam_event_settle(&ev, spec->direct, reterr);
+	if (!err)
+		err = open_all(&ev, spec->direct ? &spec->direct->scope : NULL,
+			       reterr);
 	if (err) {
 		seam_event_close(&ev);
 		return err;
@@ -390,6 +374,24 @@ uint64_t seam_event_expected(const struct seam_event *ev)
 		if (read(ev->fds[i], value, sizeof(value)) == sizeof(value))
 			total += value[0] / ev->attr.sample_period;
 	return total;
+}
+
+uint64_t seam_event_counted(const struct seam_event *ev, uint64_t *ret_lost)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < ev->n; i++) {
+		uint64_t value[3] = {0};
+
+		if (read(ev->fds[i], value, sizeof(value)) <= 0)
+			continue;
+		total += ev->attr.freq ? 0 : value[0] / ev->attr.sample_period;
+		*ret_lost += value[2];
+	}
+	return ev->attr.freq || ev->opened.exclude_kernel ||
+			       ev->opened.exclude_user
+		       ? SEAM_UNKNOWN
+		       : total;
 }
 
 uint64_t seam_event_id(const struct seam_event *ev, uint32_t cpu)

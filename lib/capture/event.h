@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Perf events to sample on: one descriptor for each CPU. Tasks are filtered
- * in BPF, so that a clock ticks on through short processes: a clock for each
- * task starts a whole period at each task's start, and a task that lives
+ * Perf events to sample on: one descriptor for each CPU. With BPF, tasks are
+ * filtered there, so that a clock ticks on through short processes: a clock for
+ * each task starts a whole period at each task's start, and a task that lives
  * shorter than a period is never seen.
  */
 #ifndef SEAM_LIB_CAPTURE_EVENT_H
@@ -13,8 +13,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/scope.h"
 #include "seam/error.h"
 #include "seam/tracer.h"
+
+/* How an event's own samples have the user's half, where no BPF program takes
+ * it: see capture/direct.h. */
+struct seam_event_direct {
+	struct seam_scope scope; /* the tasks */
+	uint32_t stack_copy; /* bytes, a multiple of 8 */
+};
 
 struct seam_event_spec { /* what the user asked for */
 	/* With terms and modifiers (capture/event-name.h). NULL: cycles if
@@ -24,12 +32,14 @@ struct seam_event_spec { /* what the user asked for */
 	uint64_t freq; /* Hz; or */
 	uint64_t period; /* events */
 	uint32_t max_frames; /* of a user stack */
+	struct seam_event_direct *direct; /* NULL: BPF takes the stacks */
 };
 
 struct seam_event {
 	char *name; /* as output and the file have it */
 	char *base; /* without terms and modifiers */
 	struct perf_event_attr attr; /* as the file has it */
+	struct perf_event_attr opened; /* as the kernel has it */
 	uint32_t max_frames; /* of a user stack; 0: none is wanted */
 	uint32_t asks; /* of enum seam_ask */
 	bool is_tracepoint; /* SUBSYSTEM:NAME */
@@ -38,7 +48,7 @@ struct seam_event {
 	bool is_sleep; /* offcpu-time: a sample for each sleep */
 	bool is_clock; /* counts ns */
 	uint64_t period_ns; /* of a clock */
-	int *fds; /* one for each online CPU */
+	int *fds; /* of each task in its scope, one for each online CPU */
 	uint64_t *ids; /* sample ids, in the same order */
 	int *cpus;
 	size_t n;
@@ -60,6 +70,9 @@ int seam_event_enable(struct seam_event *ev, bool on);
  * not tell how many samples that makes.
  */
 uint64_t seam_event_expected(const struct seam_event *ev);
+/* Of an event whose samples come from the kernel itself: its own count,
+ * divided by the period, clocks too; and samples that a full buffer lost. */
+uint64_t seam_event_counted(const struct seam_event *ev, uint64_t *ret_lost);
 /* Whether BPF makes its samples without the event, which lends its ids. */
 bool seam_event_is_lent(const struct seam_event *ev);
 /* The sample id of the descriptor for a CPU. */

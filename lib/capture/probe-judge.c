@@ -16,7 +16,7 @@ static const struct {
 	[DEFERRED] = {"deferred", true},
 	[IMMEDIATE] = {"immediate", false},
 	[NATIVE] = {"native", false},
-	[DUMP] = {"dump", false},
+	[DUMP] = {"dump", true},
 };
 
 #define RIGHTS "sudo seam record ..."
@@ -385,6 +385,31 @@ static void judge_engine(struct judge *j, enum engine engine, int rc,
 		    built ? "works" : "not built yet; this machine could");
 }
 
+/* The engine that needs no rights, for what is one's own. */
+static void judge_dump(struct judge *j)
+{
+	const struct seam_probe_facts *f = j->f;
+	bool right = !strcmp(f->machine, "x86_64");
+	struct seam_probe_result *r =
+		add(j, engines[DUMP].name,
+		    right && !f->dump_rc ? SEAM_PROBE_YES : SEAM_PROBE_NO);
+
+	r->is_engine = true;
+	if (!right) {
+		say(r, "machine: %s; seam runs on x86_64 so far", f->machine);
+	} else if (f->dump_rc) {
+		say(r, "needs perf events with registers and stack copies (%s)",
+		    error_text(f->dump_rc));
+		if (is_roots_alone(f))
+			advise(r, "sudo sysctl kernel.perf_event_paranoid=2");
+	} else if (f->clock_rc) {
+		say(r, "a stack copy with each sample, unwound by seam; of "
+		       "your own programs, and without the kernel's part");
+	} else {
+		say(r, "a stack copy with each sample, unwound by seam");
+	}
+}
+
 static void judge_engines(struct judge *j)
 {
 	const struct seam_probe_facts *f = j->f;
@@ -394,8 +419,7 @@ static void judge_engines(struct judge *j)
 		     "Linux 5.17 and the right to use BPF");
 	judge_engine(j, NATIVE, f->defer_rc,
 		     "Linux 6.19 with deferred callchains");
-	judge_engine(j, DUMP, f->dump_rc,
-		     "perf events with registers and stack copies");
+	judge_dump(j);
 }
 
 static void choose(struct seam_probe *probe)

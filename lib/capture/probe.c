@@ -219,7 +219,8 @@ static void gather_buffers(struct seam_probe_facts *f)
 
 	if (f->clock_rc)
 		return;
-	f->buffers_rc = seam_sideband_open(0, &sb, &err);
+	f->buffers_rc =
+		seam_sideband_open(&(struct seam_sideband_opts){0}, &sb, &err);
 	if (!f->buffers_rc)
 		seam_sideband_close(sb);
 	snprintf(f->buffers_reason, sizeof(f->buffers_reason), "%s",

@@ -25,10 +25,8 @@ static int is_followed(struct seam_session *s,
 	return seam_followed_record(&s->followed, rec->time_ns, rec->header);
 }
 
-/* Hands out the records of followed processes, which stay at the front of
- * side. Return: how many those are, or -ENOMEM. */
-static long give_records(struct seam_session *s, struct seam_side_record *side,
-			 size_t n)
+long seam_session_give_records(struct seam_session *s,
+			       struct seam_side_record *side, size_t n)
 {
 	long kept = 0;
 
@@ -92,6 +90,18 @@ static void hold_files(struct seam_session *s)
 	}
 }
 
+int seam_session_give_worker(struct seam_session *s,
+			     const struct seam_side_record *side, size_t n)
+{
+	int err = seam_worker_give(s->worker, &s->copies, &s->held, side, n);
+
+	if (err != -ENOBUFS)
+		return err;
+	lose_copies(s);
+	seam_held_fini(&s->held);
+	return 0;
+}
+
 /* Gives copies, table requests and sideband to the worker. */
 static int read_copies(struct seam_session *s)
 {
@@ -101,21 +111,13 @@ static int read_copies(struct seam_session *s)
 	long n;
 
 	hold_files(s);
-	n = seam_sideband_read(s->sideband, &side, &s->lost_sideband);
+	n = seam_sideband_read(s->sideband, 0, &side, &s->lost_sideband);
 	if (n < 0)
 		return (int)n;
-	n = give_records(s, side, (size_t)n);
+	n = seam_session_give_records(s, side, (size_t)n);
 	if (n < 0)
 		return (int)n;
-	if (!err)
-		err = seam_worker_give(s->worker, &s->copies, &s->held, side,
-				       (size_t)n);
-	if (err == -ENOBUFS) {
-		lose_copies(s);
-		seam_held_fini(&s->held);
-		err = 0;
-	}
-	return err;
+	return err ? err : seam_session_give_worker(s, side, (size_t)n);
 }
 
 static void strip_tracepoint(struct seam_session *s, struct seam_sample *sample)
@@ -222,6 +224,18 @@ static int give_unwound(struct seam_session *s, struct seam_unwound *unwound,
 	return n < 0 ? (int)n : 0;
 }
 
+static int read_kernel(struct seam_session *s)
+{
+	int err = read_copies(s);
+
+	if (!err)
+		err = seam_kernel_drain_samples(s->kernel, seam_batch_add,
+						&s->samples);
+	/* What can be handed out is, whatever failed. */
+	give_samples(s);
+	return err;
+}
+
 int seam_session_read(struct seam_session *s)
 {
 	struct seam_unwound *unwound = NULL;
@@ -230,12 +244,7 @@ int seam_session_read(struct seam_session *s)
 
 	seam_batch_clear(&s->samples);
 	seam_batch_clear(&s->copies);
-	err = read_copies(s);
-	if (!err)
-		err = seam_kernel_drain_samples(s->kernel, seam_batch_add,
-						&s->samples);
-	/* What can be handed out is, whatever failed. */
-	give_samples(s);
+	err = s->kernel ? read_kernel(s) : seam_direct_read(s, !s->running);
 	unwound_err = give_unwound(s, unwound, n_unwound);
 	if (!err && (s->samples.err || s->copies.err))
 		err = -ENOMEM;
@@ -269,55 +278,67 @@ static uint64_t expected_watched(const struct seam_session *s,
 	return k->count[SEAM_COUNT_WATCHED_EXPIRIES];
 }
 
-int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
+/* What the BPF side counts. */
+static void set_kernel_counts(struct seam_session *s,
+			      const struct seam_kernel_counts *k,
+			      struct seam_counts *ret)
+{
+	ret->events = k->count[SEAM_COUNT_EVENTS];
+	ret->expected = expected(s, k);
+	ret->watched = k->count[SEAM_COUNT_WATCHED];
+	ret->expected_watched = expected_watched(s, k);
+	ret->withheld = k->count[SEAM_COUNT_WITHHELD];
+	ret->withheld_watched = k->count[SEAM_COUNT_WATCHED_WITHHELD];
+	ret->blocked = k->count[SEAM_COUNT_BLOCKED];
+	ret->samples = k->count[SEAM_COUNT_SAMPLES];
+	ret->wanted = k->count[SEAM_COUNT_WANTED];
+	ret->own = k->count[SEAM_COUNT_OWN];
+	ret->excluded = k->count[SEAM_COUNT_EXCLUDED];
+	ret->unwinds = k->count[SEAM_COUNT_UNWINDS];
+	ret->moved = k->count[SEAM_COUNT_MOVED];
+	ret->copies = k->count[SEAM_COUNT_COPIES];
+	ret->copy_bytes = k->count[SEAM_COUNT_COPY_BYTES];
+	ret->frames = k->count[SEAM_COUNT_FRAMES];
+	ret->unwind_ns = k->count[SEAM_COUNT_UNWIND_NS];
+	ret->lost_samples =
+		k->count[SEAM_COUNT_LOST_SAMPLE] + s->samples.n_dropped;
+	ret->lost_sleeps = k->count[SEAM_COUNT_LOST_SLEEP];
+	ret->lost_stacks = k->count[SEAM_COUNT_LOST_STACK];
+	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] +
+			   s->copies.n_dropped + s->lost_waiting;
+	ret->lost_sideband = s->lost_sideband;
+	ret->no_element = k->count[SEAM_COUNT_NO_ELEMENT];
+	ret->no_scratch = k->count[SEAM_COUNT_NO_SCRATCH];
+	ret->lost_requests = k->count[SEAM_COUNT_LOST_MISS] + s->lost_requests;
+	ret->refused = k->count[SEAM_COUNT_REFUSED];
+	ret->closed = k->count[SEAM_COUNT_CLOSED];
+	ret->stale = k->count[SEAM_COUNT_STALE];
+	ret->again = k->count[SEAM_COUNT_AGAIN];
+	ret->skipped = k->count[SEAM_COUNT_SKIPPED];
+	ret->redo = k->count[SEAM_COUNT_REDO];
+	ret->watch_full = k->count[SEAM_COUNT_WATCH_FULL];
+	ret->windows = k->count[SEAM_COUNT_WINDOWS];
+	ret->faulted = k->count[SEAM_COUNT_FAULTED];
+	ret->last_hits = k->count[SEAM_COUNT_LAST_HITS];
+	ret->map_walks = k->count[SEAM_COUNT_MAP_WALKS];
+	ret->map_retries = k->count[SEAM_COUNT_MAP_RETRIES];
+}
+
+static void set_images(const struct seam_images_stats *images,
+		       struct seam_counts *ret)
+{
+	ret->images = images->n;
+	ret->image_bytes = images->bytes;
+	ret->image_bytes_max = images->bytes_max;
+	ret->images_evicted = images->evicted;
+	ret->images_gone = images->gone;
+}
+
+static void set_tables(struct seam_session *s, struct seam_counts *ret)
 {
 	struct seam_tables_stats t;
-	struct seam_kernel_counts k;
-	int err = seam_kernel_counts(s->kernel, &k);
 
-	if (err)
-		return err;
 	seam_tables_stats(s->tables, &t);
-	memset(ret, 0, sizeof(*ret));
-	ret->events = k.count[SEAM_COUNT_EVENTS];
-	ret->expected = expected(s, &k);
-	ret->watched = k.count[SEAM_COUNT_WATCHED];
-	ret->expected_watched = expected_watched(s, &k);
-	ret->withheld = k.count[SEAM_COUNT_WITHHELD];
-	ret->withheld_watched = k.count[SEAM_COUNT_WATCHED_WITHHELD];
-	ret->blocked = k.count[SEAM_COUNT_BLOCKED];
-	ret->samples = k.count[SEAM_COUNT_SAMPLES];
-	ret->wanted = k.count[SEAM_COUNT_WANTED];
-	ret->own = k.count[SEAM_COUNT_OWN];
-	ret->excluded = k.count[SEAM_COUNT_EXCLUDED];
-	ret->unwinds = k.count[SEAM_COUNT_UNWINDS];
-	ret->moved = k.count[SEAM_COUNT_MOVED];
-	ret->copies = k.count[SEAM_COUNT_COPIES];
-	ret->copy_bytes = k.count[SEAM_COUNT_COPY_BYTES];
-	ret->frames = k.count[SEAM_COUNT_FRAMES];
-	ret->unwind_ns = k.count[SEAM_COUNT_UNWIND_NS];
-	ret->lost_samples =
-		k.count[SEAM_COUNT_LOST_SAMPLE] + s->samples.n_dropped;
-	ret->lost_sleeps = k.count[SEAM_COUNT_LOST_SLEEP];
-	ret->lost_stacks = k.count[SEAM_COUNT_LOST_STACK];
-	ret->lost_copies = k.count[SEAM_COUNT_LOST_COPY] + s->copies.n_dropped +
-			   s->lost_waiting;
-	ret->lost_sideband = s->lost_sideband;
-	ret->no_element = k.count[SEAM_COUNT_NO_ELEMENT];
-	ret->no_scratch = k.count[SEAM_COUNT_NO_SCRATCH];
-	ret->lost_requests = k.count[SEAM_COUNT_LOST_MISS] + s->lost_requests;
-	ret->refused = k.count[SEAM_COUNT_REFUSED];
-	ret->closed = k.count[SEAM_COUNT_CLOSED];
-	ret->stale = k.count[SEAM_COUNT_STALE];
-	ret->again = k.count[SEAM_COUNT_AGAIN];
-	ret->skipped = k.count[SEAM_COUNT_SKIPPED];
-	ret->redo = k.count[SEAM_COUNT_REDO];
-	ret->watch_full = k.count[SEAM_COUNT_WATCH_FULL];
-	ret->windows = k.count[SEAM_COUNT_WINDOWS];
-	ret->faulted = k.count[SEAM_COUNT_FAULTED];
-	ret->last_hits = k.count[SEAM_COUNT_LAST_HITS];
-	ret->map_walks = k.count[SEAM_COUNT_MAP_WALKS];
-	ret->map_retries = k.count[SEAM_COUNT_MAP_RETRIES];
 	ret->tables = t.loaded;
 	ret->table_bytes = t.bytes;
 	ret->table_bytes_max = t.bytes_max;
@@ -328,10 +349,22 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->tables_too_big = t.too_big;
 	ret->tables_left_out = t.left_out;
 	ret->tables_forgotten = t.forgotten;
-	ret->images = t.images.n;
-	ret->image_bytes = t.images.bytes;
-	ret->image_bytes_max = t.images.bytes_max;
-	ret->images_evicted = t.images.evicted;
-	ret->images_gone = t.images.gone;
+	set_images(&t.images, ret);
+}
+
+int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
+{
+	struct seam_kernel_counts k;
+	int err = s->kernel ? seam_kernel_counts(s->kernel, &k) : 0;
+
+	if (err)
+		return err;
+	memset(ret, 0, sizeof(*ret));
+	if (s->kernel) {
+		set_kernel_counts(s, &k, ret);
+		set_tables(s, ret);
+	} else {
+		seam_direct_counts(s, ret);
+	}
 	return 0;
 }

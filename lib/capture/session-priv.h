@@ -4,6 +4,8 @@
 #define SEAM_LIB_CAPTURE_SESSION_PRIV_H
 
 #include "capture/batch.h"
+#include "capture/direct.h"
+#include "capture/engine.h"
 #include "capture/followed.h"
 #include "capture/kernel.h"
 #include "capture/process.h"
@@ -20,7 +22,10 @@ struct seam_session {
 	struct seam_event events[SEAM_MAX_EVENTS];
 	size_t n_events;
 	struct seam_sideband *sideband;
-	struct seam_kernel *kernel;
+	enum seam_engine engine;
+	char why[96]; /* auto took no better one */
+	struct seam_direct direct; /* of engines without BPF; these have no */
+	struct seam_kernel *kernel; /* and no tables */
 	struct seam_images images;
 	struct seam_processes processes;
 	struct seam_tables *tables;
@@ -37,5 +42,13 @@ struct seam_session {
 	uint64_t lost_sideband, lost_waiting;
 	uint64_t lost_requests; /* for tables, likewise */
 };
+
+/* read.c: what engines share. Hands out the records of followed processes,
+ * which stay at the front of side. Return: how many those are, or -ENOMEM. */
+long seam_session_give_records(struct seam_session *s,
+			       struct seam_side_record *side, size_t n);
+/* Gives s->copies, s->held and sideband to the worker. */
+int seam_session_give_worker(struct seam_session *s,
+			     const struct seam_side_record *side, size_t n);
 
 #endif

@@ -23,6 +23,10 @@ int seam_session_open(const struct seam_session_opts *opts,
 {
 	struct seam_session *s;
 
+	if (opts->sz == sizeof(*opts) && !seam_engine_name(opts->engine))
+		return seam_fail(reterr, -EINVAL,
+				 "bad session options: there is no such "
+				 "engine");
 	if (opts->sz != sizeof(*opts) || opts->stack_copy > SEAM_MAX_COPY)
 		return seam_fail(reterr, -EINVAL,
 				 "bad session options: a stack copy has at "
@@ -78,17 +82,19 @@ static int follow_targets(struct seam_session *s, struct seam_errinfo *reterr)
 
 static int open_events(struct seam_session *s, struct seam_errinfo *reterr)
 {
+	const struct seam_sideband_opts opts = {.pages = s->opts.buffer_pages};
+
 	for (size_t i = 0; i < s->client.n_events; i++) {
 		const struct seam_client_event *ev = &s->client.events[i];
 		struct seam_event_spec spec = {ev->name, ev->freq, ev->period,
-					       s->client.max_frames};
+					       s->client.max_frames, NULL};
 		int err = seam_event_open(&spec, &s->events[i], reterr);
 
 		if (err)
 			return err;
 		s->n_events++;
 	}
-	return seam_sideband_open(s->opts.buffer_pages, &s->sideband, reterr);
+	return seam_sideband_open(&opts, &s->sideband, reterr);
 }
 
 static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
@@ -100,7 +106,8 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	};
 	struct seam_kernel_opts opts = {
 		.watch = watch[s->client.tasks],
-		.stack_copy = s->opts.stack_copy,
+		.stack_copy =
+			s->opts.stack_copy ? s->opts.stack_copy : SEAM_MAX_COPY,
 		.buffer_pages = s->opts.buffer_pages,
 	};
 	int err;
@@ -148,6 +155,35 @@ static int try_tracepoints(struct seam_session *s, struct seam_errinfo *reterr)
 	return 0;
 }
 
+/* A kernel that takes no BPF programs, or not ours: what auto goes on with. */
+static int open_without_bpf(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	while (s->n_events)
+		seam_event_close(&s->events[--s->n_events]);
+	s->sideband = seam_sideband_close(s->sideband);
+	s->engine = SEAM_ENGINE_DUMP;
+	return seam_direct_open(s, reterr);
+}
+
+static int open_bpf(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	struct seam_errinfo why = {0};
+	int err = open_events(s, reterr);
+
+	if (err)
+		return err;
+	err = open_kernel(s, &why);
+	if (err && !s->kernel && s->opts.engine == SEAM_ENGINE_AUTO) {
+		snprintf(s->why, sizeof(s->why), "%.*s",
+			 (int)sizeof(s->why) - 1,
+			 why.reason[0] ? why.reason : strerror(-err));
+		return open_without_bpf(s, reterr);
+	}
+	if (err && reterr)
+		*reterr = why;
+	return err ? err : try_tracepoints(s, reterr);
+}
+
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		    struct seam_errinfo *reterr)
 {
@@ -163,14 +199,21 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 				 "frames",
 				 SEAM_MAX_EVENTS, SEAM_MAX_FRAMES);
 	s->client = *opts;
+	s->engine = s->opts.engine;
+	if (s->engine == SEAM_ENGINE_AUTO)
+		s->engine = seam_engine_choose(s->why, sizeof(s->why));
 	err = follow_targets(s, reterr);
-	if (!err)
-		err = open_events(s, reterr);
-	if (!err)
-		err = open_kernel(s, reterr);
-	if (!err)
-		err = try_tracepoints(s, reterr);
-	return err;
+	if (!err && seam_engine_is_direct(s->engine))
+		return seam_direct_open(s, reterr);
+	return err ? err : open_bpf(s, reterr);
+}
+
+enum seam_engine seam_session_engine(const struct seam_session *s,
+				     const char **why)
+{
+	if (why)
+		*why = s->why;
+	return s->engine;
 }
 
 /* Events whose samples have the ids of another: tracepoints, probes, sleeps. */
@@ -290,6 +333,17 @@ static uint32_t deepest(const struct seam_session *s)
 	return depth;
 }
 
+static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	int err = attach_events(s, reterr);
+
+	if (!err)
+		err = watch_targets(s);
+	for (size_t i = 0; !err && i < s->n_events; i++)
+		err = seam_event_enable(&s->events[i], true);
+	return err;
+}
+
 int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	int err = seam_sideband_enable(s->sideband);
@@ -297,18 +351,14 @@ int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 	s->start_ns = seam_now_ns();
 	if (!err)
 		err = synthesize(s);
-	if (!err && s->client.path)
+	if (!err && s->client.path && s->tables)
 		seam_tables_preload(s->tables, s->client.path);
 	/* From here on processes, images and tables are the worker's. */
 	if (!err)
 		err = seam_worker_start(&s->processes, s->tables, deepest(s),
 					&s->worker);
 	if (!err)
-		err = attach_events(s, reterr);
-	if (!err)
-		err = watch_targets(s);
-	for (size_t i = 0; !err && i < s->n_events; i++)
-		err = seam_event_enable(&s->events[i], true);
+		err = s->kernel ? start_bpf(s, reterr) : seam_direct_start(s);
 	s->running = !err;
 	return err;
 }
@@ -319,7 +369,7 @@ static bool target_gone(const struct seam_session *s,
 			const struct seam_target *target)
 {
 	return seam_target_ended(target) &&
-	       (seam_target_process_ended(target) ||
+	       (!s->kernel || seam_target_process_ended(target) ||
 		!seam_kernel_is_watched(s->kernel, target->tgid));
 }
 
@@ -331,15 +381,10 @@ bool seam_session_targets_gone(const struct seam_session *s)
 	return s->n_targets;
 }
 
-int seam_session_stop(struct seam_session *s)
+static int stop_bpf(struct seam_session *s)
 {
-	int err = 0;
+	int err;
 
-	if (!s->running)
-		return 0;
-	s->running = false;
-	for (size_t i = 0; i < s->n_events; i++)
-		seam_event_enable(&s->events[i], false);
 	/* Tracepoints cannot be disabled. */
 	seam_kernel_detach(s->kernel);
 	/* Deferred stacks of tasks that run are on their way: a moment. */
@@ -352,8 +397,19 @@ int seam_session_stop(struct seam_session *s)
 	}
 	if (!err)
 		err = seam_kernel_take_sleepers(s->kernel);
-	if (!err)
-		err = seam_session_read(s);
+	return err ? err : seam_session_read(s);
+}
+
+int seam_session_stop(struct seam_session *s)
+{
+	int err = 0;
+
+	if (!s->running)
+		return 0;
+	s->running = false;
+	for (size_t i = 0; i < s->n_events; i++)
+		seam_event_enable(&s->events[i], false);
+	err = s->kernel ? stop_bpf(s) : seam_session_read(s);
 	/* And what the worker still has. */
 	seam_worker_wait(s->worker);
 	return err ? err : seam_session_read(s);
@@ -361,7 +417,8 @@ int seam_session_stop(struct seam_session *s)
 
 int seam_session_fd(const struct seam_session *s)
 {
-	return seam_kernel_poll_fd(s->kernel);
+	return s->kernel ? seam_kernel_poll_fd(s->kernel)
+			 : seam_sideband_fd(s->sideband);
 }
 
 size_t seam_session_events(const struct seam_session *s,
@@ -390,6 +447,7 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	for (size_t i = 0; i < s->n_events; i++)
 		seam_event_close(&s->events[i]);
 	seam_sideband_close(s->sideband);
+	seam_direct_fini(&s->direct);
 	seam_processes_fini(&s->processes);
 	seam_images_fini(&s->images);
 	seam_followed_fini(&s->followed);

@@ -36,26 +36,40 @@ struct seam_worker {
 	int err;
 	struct seam_unwound *done;
 	size_t n_done, max_done;
+	struct seam_worker_stats published;
 	/* The thread's own. */
 	struct seam_processes *processes;
 	struct seam_tables *tables;
 	uint32_t max_frames;
 	uint64_t *ips; /* room for one stack */
+	uint64_t frames, unwind_ns;
 };
 
 struct find_ctx {
 	struct seam_processes *processes;
 	struct seam_process *process;
+	uint64_t opening_ns; /* spent on reading files */
 };
+
+static struct seam_map *find_map(struct find_ctx *f, uint64_t avma)
+{
+	const uint64_t images = f->processes->images->stats.n;
+	const uint64_t began_ns = seam_now_ns();
+	struct seam_map *map = seam_process_map(f->processes, f->process, avma);
+
+	if (f->processes->images->stats.n != images)
+		f->opening_ns += seam_now_ns() - began_ns;
+	return map;
+}
 
 static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 {
 	struct find_ctx *f = ctx;
-	struct seam_map *map;
+	struct seam_map *map = NULL;
 	uint64_t svma;
 
-	map = f->process ? seam_process_map(f->processes, f->process, avma)
-			 : NULL;
+	if (f->process)
+		map = find_map(f, avma);
 	if (!map)
 		return -ENOENT;
 	memset(ret, 0, sizeof(*ret));
@@ -111,9 +125,11 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 		       size_t size)
 {
 	struct find_ctx ctx = {w->processes,
-			       seam_process_find(w->processes, copy->head.pid)};
+			       seam_process_find(w->processes, copy->head.pid),
+			       0};
 	struct seam_unwound u = {0};
 	struct seam_dump dump;
+	uint64_t began_ns = seam_now_ns();
 	size_t n;
 	int end, err;
 
@@ -121,6 +137,13 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 		return 0;
 	set_dump(&dump, copy, &ctx);
 	n = seam_dump_unwind(&dump, w->ips, w->max_frames, &end);
+	w->frames += n;
+	w->unwind_ns += seam_now_ns() - began_ns - ctx.opening_ns;
+	/* In a system call at an address that is not mapped: the program that
+	 * made it is gone. */
+	if (n == 1 && end == SEAM_NO_TABLE && dump.syscall &&
+	    find_mapping(&ctx, w->ips[0], &(struct seam_mapping){0}))
+		end = SEAM_EXEC;
 	u.ips = malloc(n * sizeof(*u.ips));
 	if (!u.ips)
 		return -ENOMEM;
@@ -206,7 +229,8 @@ static void tend(struct seam_worker *w)
 {
 	seam_processes_forget(w->processes, seam_now_ns());
 	seam_images_release(w->processes->images);
-	seam_tables_tend(w->tables);
+	if (w->tables)
+		seam_tables_tend(w->tables);
 }
 
 static void round_free(struct round *r)
@@ -267,6 +291,8 @@ static void *run(void *arg)
 			round_free(r);
 		pthread_mutex_lock(&w->lock);
 		w->held -= held;
+		w->published = (struct seam_worker_stats){
+			w->frames, w->unwind_ns, w->processes->images->stats};
 		if (err && !w->err)
 			w->err = err;
 		pthread_mutex_unlock(&w->lock);
@@ -424,6 +450,16 @@ long seam_worker_take(struct seam_worker *w, struct seam_unwound **ret)
 	}
 	pthread_mutex_unlock(&w->lock);
 	return n;
+}
+
+void seam_worker_stats(struct seam_worker *w, struct seam_worker_stats *ret)
+{
+	*ret = (struct seam_worker_stats){0};
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	*ret = w->published;
+	pthread_mutex_unlock(&w->lock);
 }
 
 void seam_worker_wait(struct seam_worker *w)

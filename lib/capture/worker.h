@@ -27,7 +27,14 @@ struct seam_unwound {
 	uint64_t *ips;
 };
 
-/* All stays the caller's and must outlive the worker. */
+/* What it has done so far. */
+struct seam_worker_stats {
+	uint64_t frames, unwind_ns; /* of copies */
+	struct seam_images_stats images;
+};
+
+/* All stays the caller's and must outlive the worker. tables may be NULL:
+ * then it is given no requests for them. */
 int seam_worker_start(struct seam_processes *processes,
 		      struct seam_tables *tables, uint32_t max_frames,
 		      struct seam_worker **ret);
@@ -51,6 +58,8 @@ size_t seam_worker_held(struct seam_worker *w);
  * that the worker met, once.
  */
 long seam_worker_take(struct seam_worker *w, struct seam_unwound **ret);
+/* As of the last round; all 0 if w is NULL. */
+void seam_worker_stats(struct seam_worker *w, struct seam_worker_stats *ret);
 /* Until all that was given is done. */
 void seam_worker_wait(struct seam_worker *w);
 

@@ -5,6 +5,7 @@
  * and the feature tables, which are.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -174,6 +175,16 @@ static void body_compressed(struct pd_buf *b, int level)
 	add_u32(b, 2 * PD_COMPRESS_CHUNK);
 }
 
+/* perf has no place for the engine. */
+static void body_version(struct pd_buf *b, const char *engine)
+{
+	char text[NAME_ALIGN];
+
+	snprintf(text, sizeof(text), "seam " SEAM_VERSION "%s%s",
+		 engine ? ", engine " : "", engine ? engine : "");
+	add_string(b, text);
+}
+
 static void add_body(struct pd_buf *b, unsigned bit,
 		     const struct seam_pd_opts *o)
 {
@@ -184,7 +195,7 @@ static void add_body(struct pd_buf *b, unsigned bit,
 		body_uname(b, bit);
 		break;
 	case PD_FEAT_VERSION:
-		add_string(b, "seam " SEAM_VERSION);
+		body_version(b, o->engine);
 		break;
 	case PD_FEAT_NRCPUS:
 		body_nrcpus(b);

@@ -52,6 +52,8 @@ struct seam_pd_opts {
 	char *const *argv; /* from the sub-command's name on: "record" ... */
 	int argc;
 	int zstd_level; /* 0: do not compress */
+	const char *engine; /* that got the user stacks: behind the version of
+			     * seam in the file; NULL: not said */
 };
 
 /* sample_id tail and sample fields that every record of ours has; open the

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "capture/engine.h"
 #include "capture/fail.h"
 #include "capture/session.h"
 #include "record/entries.h"
@@ -124,7 +125,11 @@ static int open_writer(struct seam_recorder *r,
 		.argc = opts->argc,
 		.zstd_level = opts->zstd_level,
 	};
+	const char *why;
 
+	r->sum.engine = seam_engine_name(seam_session_engine(r->session, &why));
+	snprintf(r->sum.why, sizeof(r->sum.why), "%s", why);
+	pd_opts.engine = r->sum.engine;
 	for (size_t i = 0; i < n; i++)
 		pd[i] = (struct seam_pd_event){events[i]->attr, events[i]->name,
 					       events[i]->ids, events[i]->n};

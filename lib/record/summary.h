@@ -17,6 +17,8 @@ struct seam_summary {
 	uint64_t max_served; /* most samples on one stack */
 	uint64_t bytes; /* of the file */
 	char event[64]; /* the first event's name */
+	const char *engine; /* its name */
+	char why[96]; /* auto took no better one; or empty */
 };
 
 #endif

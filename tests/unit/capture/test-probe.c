@@ -55,8 +55,21 @@ static void test_good(void **state)
 	/* Said honestly, until they are built. */
 	assert_non_null(strstr(find(&p, "immediate")->found, "not built"));
 	assert_non_null(strstr(find(&p, "native")->found, "not built"));
-	assert_non_null(strstr(find(&p, "dump")->found, "not built"));
-	assert_int_equal(find(&p, "dump")->state, SEAM_PROBE_NO);
+	assert_int_equal(find(&p, "dump")->state, SEAM_PROBE_YES);
+}
+
+/* What is left is dump, unless that is broken too. */
+static void check_left(const struct seam_probe_facts *f,
+		       const struct seam_probe *p)
+{
+	bool left = !f->dump_rc && !strcmp(f->machine, "x86_64");
+
+	assert_int_equal(find(p, "dump")->state,
+			 left ? SEAM_PROBE_YES : SEAM_PROBE_NO);
+	if (left)
+		assert_string_equal(p->engine, "dump");
+	else
+		assert_null(p->engine);
 }
 
 /* Each in turn breaks the good machine. */
@@ -66,7 +79,7 @@ static void check_broken(const struct seam_probe_facts *f, const char *check,
 	struct seam_probe p;
 
 	seam_probe_judge(f, &p);
-	assert_null(p.engine);
+	check_left(f, &p);
 	assert_int_equal(find(&p, check)->state, SEAM_PROBE_NO);
 	assert_int_equal(find(&p, "deferred")->state, SEAM_PROBE_NO);
 	if (!strstr(find(&p, "deferred")->found, reason))
@@ -100,6 +113,7 @@ static void test_broken(void **state)
 	check_broken(&f, "rights", "missing: CAP_BPF", "cap_bpf,cap_perfmon=");
 	f.caps = CAP(SYSLOG);
 	f.clock_rc = f.own_clock_rc = f.cycles_rc = -EACCES; /* paranoid 3 */
+	f.dump_rc = -EACCES;
 	check_broken(&f, "rights", "missing: CAP_BPF, CAP_PERFMON", "sudo");
 	f = good();
 	f.in_user_ns = true;
@@ -112,7 +126,7 @@ static void test_broken(void **state)
 	strcpy(f.load_reason, "the verifier gave up");
 	check_broken(&f, "programs", "the verifier gave up", "");
 	f = good();
-	f.cycles_rc = f.clock_rc = f.own_clock_rc = -ENOSYS;
+	f.cycles_rc = f.clock_rc = f.own_clock_rc = f.dump_rc = -ENOSYS;
 	check_broken(&f, "events", "perf_event_open", "container");
 	f.caps = CAP(BPF) | CAP(PERFMON);
 	f.paranoid = 3;
@@ -193,7 +207,7 @@ static void test_old_kernel(void **state)
 	f.task_work = NULL;
 	f.arena_rc = f.find_vma_rc = f.defer_rc = f.load_rc = -EINVAL;
 	seam_probe_judge(&f, &p);
-	assert_null(p.engine);
+	assert_string_equal(p.engine, "dump");
 	assert_string_equal(p.next, "boot Linux 6.18 or later");
 	assert_int_equal(find(&p, "kernel")->state, SEAM_PROBE_PART);
 	assert_int_equal(find(&p, "memlock")->state, SEAM_PROBE_PART);
@@ -216,7 +230,28 @@ static void test_this_machine(void **state)
 		assert_true(strlen(p.results[i].found) <
 			    sizeof(p.results[i].found) - 1);
 	}
-	assert_true(!p.engine || !strcmp(p.engine, "deferred"));
+	assert_true(!p.engine || find(&p, p.engine)->state == SEAM_PROBE_YES);
+}
+
+/* A user's own programs, where every task is not to be had; and not even
+ * those where Debian's kernels let only root by. */
+static void test_dump(void **state)
+{
+	struct seam_probe_facts f = good();
+	struct seam_probe p;
+
+	(void)state;
+	f.caps = 0;
+	f.clock_rc = -EACCES;
+	f.paranoid = 2;
+	seam_probe_judge(&f, &p);
+	assert_string_equal(p.engine, "dump");
+	assert_non_null(strstr(find(&p, "dump")->found, "own programs"));
+	f.own_clock_rc = f.dump_rc = -EACCES;
+	f.paranoid = 3;
+	seam_probe_judge(&f, &p);
+	assert_null(p.engine);
+	assert_non_null(strstr(find(&p, "dump")->fix, "perf_event_paranoid=2"));
 }
 
 int main(void)
@@ -228,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_kernel_symbols),
 		cmocka_unit_test(test_old_kernel),
 		cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_dump),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* One reading of perf's rings: samples to the client, their stack copies and
+ * the sideband to the worker. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/session-priv.h"
+#include "core/cookie.h"
+#include "core/uapi.h"
+#include "perfdata/reader.h"
+#include "unwind/perf-regs.h"
+
+/* A record may be older than one that is there already and not there itself:
+ * its CPU has stamped it, and been taken away from the virtual machine. */
+#define LAG_NS 5000000ULL
+
+/* What a sample tells while it is looked at. */
+struct taken {
+	const struct seam_event *event;
+	uint32_t number; /* of event */
+	struct seam_pd_rec rec;
+	bool in_kernel;
+	bool has_user;
+	struct seam_dump dump; /* with has_user */
+	uint64_t kernel_ips[SEAM_MAX_KERNEL];
+};
+
+static bool find_event(const struct seam_session *s, uint64_t id,
+		       uint32_t *ret_number)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		for (size_t j = 0; j < s->events[i].n; j++)
+			if (s->events[i].ids[j] == id) {
+				*ret_number = (uint32_t)i;
+				return true;
+			}
+	return false;
+}
+
+static bool parse(const struct seam_session *s,
+		  const struct perf_event_header *header, struct taken *t)
+{
+	struct seam_perf_user user;
+	uint64_t id;
+
+	memcpy(&id, header + 1, sizeof(id));
+	if (!find_event(s, id, &t->number))
+		return false;
+	t->event = &s->events[t->number];
+	if (!seam_pd_parse_kernel(&t->event->opened, header, &t->rec))
+		return false;
+	t->in_kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) !=
+		       PERF_RECORD_MISC_USER;
+	user = (struct seam_perf_user){
+		.abi = t->rec.sample.user_regs_abi,
+		.mask = t->rec.sample.user_regs_mask,
+		.regs = t->rec.sample.user_regs.p,
+		.n_regs = t->rec.sample.user_regs.n,
+		.stack = t->rec.sample.user_stack,
+		.stack_size = t->rec.sample.user_stack_len,
+		.stack_room = t->rec.sample.user_stack_room,
+		.in_kernel = t->in_kernel,
+	};
+	t->has_user = !seam_dump_from_perf(&user, &t->dump);
+	return true;
+}
+
+/* In the mode that :u or :k leaves out. What a task does in the kernel is the
+ * user's to :u. */
+static bool is_excluded(const struct taken *t)
+{
+	if (t->event->asks & SEAM_ASK_KERNEL_MODE)
+		return !t->in_kernel;
+	return t->in_kernel && t->event->asks & SEAM_ASK_NO_KERNEL &&
+	       !t->has_user;
+}
+
+/* The kernel's half of the chain, without its markers. */
+static size_t kernel_half(struct taken *t)
+{
+	struct seam_pd_words chain = t->rec.sample.chain;
+	bool kernel = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < chain.n && n < SEAM_MAX_KERNEL; i++) {
+		uint64_t ip = seam_pd_word(chain, i);
+
+		if (ip >= SEAM_CONTEXT_MAX)
+			kernel = ip == (uint64_t)PERF_CONTEXT_KERNEL;
+		else if (kernel)
+			t->kernel_ips[n++] = ip;
+	}
+	return n;
+}
+
+/* Hands the stack copy to the worker, which unwinds those of one reading
+ * together with what was mapped. */
+static void keep_copy(struct seam_session *s, const struct taken *t,
+		      const struct seam_sample *sample)
+{
+	struct seam_wire_copy *copy = (void *)s->direct.copy;
+	size_t size = t->dump.stack_size;
+
+	*copy = (struct seam_wire_copy){
+		.head = {SEAM_WIRE_COPY, sample->pid, sample->tid, sample->cpu,
+			 sample->time_ns, sample->cookie},
+		.flags = (t->dump.syscall ? SEAM_STACK_SYSCALL : 0),
+		.stack = t->dump.stack_avma,
+		.size = (uint32_t)size,
+		.cut = t->dump.cut,
+	};
+	memcpy(copy->regs, t->dump.regs.r, sizeof(copy->regs));
+	if (size)
+		memcpy(copy->bytes, t->dump.stack, size);
+	s->direct.copies++;
+	s->direct.copy_bytes += size;
+	seam_batch_add(&s->copies, &copy->head, sizeof(*copy) + size);
+}
+
+static void set_halves(struct taken *t, struct seam_sample *sample)
+{
+	bool own_ip = !(t->event->asks & SEAM_ASK_NO_KERNEL);
+
+	sample->user = !t->in_kernel || !own_ip;
+	if (t->in_kernel && !own_ip)
+		sample->ip = t->dump.regs.r[16];
+	if (sample->user || t->event->asks & SEAM_ASK_NO_KERNEL_STACK)
+		return;
+	sample->n_kernel = kernel_half(t);
+	if (sample->n_kernel)
+		sample->kernel_ips = t->kernel_ips;
+}
+
+static void give_sample(struct seam_session *s, struct taken *t)
+{
+	const struct seam_pd_rec *rec = &t->rec;
+	struct seam_sample sample = {
+		.time_ns = rec->time_ns,
+		.ip = rec->sample.ip,
+		.period = rec->sample.period,
+		.pid = rec->pid,
+		.tid = rec->tid,
+		.cpu = rec->cpu,
+		.stack_tid = rec->tid,
+		.event = t->number,
+		.max_frames = t->event->max_frames,
+		.end = SEAM_NO_USER,
+	};
+	bool wants = t->has_user && t->event->max_frames;
+
+	set_halves(t, &sample);
+	if (wants) {
+		sample.end = 0;
+		sample.cookie =
+			seam_cookie_make(++s->direct.cookies, sample.cpu);
+		s->direct.wanted++;
+	}
+	s->direct.samples++;
+	s->client.on_sample(s->client.ctx, &sample);
+	if (wants)
+		keep_copy(s, t, &sample);
+}
+
+static void take(struct seam_session *s, const struct perf_event_header *header)
+{
+	struct taken t = {0};
+
+	s->direct.events++;
+	if (!parse(s, header, &t))
+		s->direct.malformed++;
+	else if (is_excluded(&t))
+		s->direct.excluded++;
+	else
+		give_sample(s, &t);
+}
+
+/* Not what the kernel says of the events themselves, such as THROTTLE. */
+static bool is_sideband(uint32_t type)
+{
+	return type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2 ||
+	       type == PERF_RECORD_COMM || type == PERF_RECORD_FORK ||
+	       type == PERF_RECORD_EXIT || type == PERF_RECORD_LOST;
+}
+
+int seam_direct_read(struct seam_session *s, bool all)
+{
+	struct seam_side_record *side = NULL;
+	long n = seam_sideband_read(s->sideband, all ? 0 : LAG_NS, &side,
+				    &s->direct.lost_records);
+	long n_side = 0;
+
+	if (n < 0)
+		return (int)n;
+	/* Samples first: they are gone from side when it is compacted. */
+	for (long i = 0; i < n; i++)
+		if (side[i].header->type == PERF_RECORD_SAMPLE)
+			take(s, side[i].header);
+	for (long i = 0; i < n; i++)
+		if (is_sideband(side[i].header->type))
+			side[n_side++] = side[i];
+	n_side = seam_session_give_records(s, side, (size_t)n_side);
+	if (n_side < 0)
+		return (int)n_side;
+	return seam_session_give_worker(s, side, (size_t)n_side);
+}

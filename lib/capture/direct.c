@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Opening, starting and counting; direct-read.c has the samples. */
+#include "capture/direct.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/session-priv.h"
+
+/* As the kernel has it: less than 64 KiB, in 8-byte steps. */
+#define STACK_COPY_MAX 65528
+/* Of cc1plus, whose stacks are deep, 0.3 % are longer; every sample takes so
+ * much of the buffer, however short its stack is. */
+#define STACK_COPY_USUAL 32768
+
+static int fill_scopes(struct seam_session *s)
+{
+	struct seam_scope *sampled = &s->direct.ask.scope;
+	struct seam_scope *processes = &s->direct.processes;
+	int err = 0;
+
+	if (s->client.tasks == SEAM_TASKS_ALL)
+		return 0;
+	for (size_t i = 0; !err && i < s->n_targets; i++) {
+		/* What other threads map is mapped for all. */
+		err = seam_scope_add_process(processes, s->targets[i].tgid);
+		if (!err && s->client.tasks == SEAM_TASKS_THREADS)
+			err = seam_scope_add(sampled, s->client.ids[i]);
+		else if (!err)
+			err = seam_scope_add_process(sampled,
+						     s->targets[i].tgid);
+		if (err == -ESRCH) /* it has ended since it was opened */
+			err = 0;
+	}
+	if (!err && s->client.child) {
+		err = seam_scope_add(processes, s->client.child);
+		if (!err)
+			err = seam_scope_add(sampled, s->client.child);
+		sampled->on_exec = processes->on_exec = true;
+	}
+	return err;
+}
+
+static int open_event(struct seam_session *s,
+		      const struct seam_client_event *ev,
+		      struct seam_errinfo *reterr)
+{
+	struct seam_event *to = &s->events[s->n_events];
+	struct seam_event_spec spec = {
+		.name = ev->name,
+		.freq = ev->freq,
+		.period = ev->period,
+		.max_frames = s->client.max_frames,
+		.direct = &s->direct.ask,
+	};
+	int err = seam_event_open(&spec, to, reterr);
+
+	s->n_events += !err;
+	return err;
+}
+
+int seam_direct_open(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	struct seam_sideband_opts opts = {
+		.pages = s->opts.buffer_pages,
+		.scope = &s->direct.processes,
+		.samples = true,
+	};
+	uint32_t copy =
+		s->opts.stack_copy ? s->opts.stack_copy : STACK_COPY_USUAL;
+	int err = fill_scopes(s);
+
+	if (copy > STACK_COPY_MAX)
+		copy = STACK_COPY_MAX;
+	s->direct.ask.stack_copy = copy & ~7u;
+	s->direct.copy = malloc(sizeof(struct seam_wire_copy) + STACK_COPY_MAX);
+	if (!s->direct.copy)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < s->client.n_events; i++)
+		err = open_event(s, &s->client.events[i], reterr);
+	if (!err)
+		err = seam_sideband_open(&opts, &s->sideband, reterr);
+	for (size_t i = 0; !err && i < s->n_events; i++)
+		err = seam_sideband_take(s->sideband, &s->events[i]);
+	return err;
+}
+
+int seam_direct_start(struct seam_session *s)
+{
+	int err = 0;
+
+	/* A command's own events begin by themselves, at its exec. */
+	for (size_t i = 0; !err && i < s->n_events; i++)
+		if (!s->direct.ask.scope.on_exec)
+			err = seam_event_enable(&s->events[i], true);
+	return err;
+}
+
+/* Of all events together. A clock's own count is the time that its tasks ran.
+ */
+static uint64_t expected(const struct seam_session *s, uint64_t *ret_lost)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		uint64_t n = seam_event_counted(&s->events[i], ret_lost);
+
+		total = n == SEAM_UNKNOWN || total == SEAM_UNKNOWN
+				? SEAM_UNKNOWN
+				: total + n;
+	}
+	return total;
+}
+
+void seam_direct_counts(const struct seam_session *s, struct seam_counts *ret)
+{
+	const struct seam_direct *d = &s->direct;
+	struct seam_worker_stats w;
+
+	seam_worker_stats(s->worker, &w);
+	ret->expected = expected(s, &ret->lost_samples);
+	ret->expected_watched = ret->expected;
+	/* Before Linux 6.0 events do not count theirs. */
+	if (!ret->lost_samples)
+		ret->lost_samples = d->lost_records;
+	ret->lost_sideband = d->lost_records > ret->lost_samples
+				     ? d->lost_records - ret->lost_samples
+				     : 0;
+	ret->events = d->events + ret->lost_samples;
+	ret->watched = ret->events;
+	ret->samples = d->samples;
+	ret->wanted = d->wanted;
+	ret->excluded = d->excluded;
+	ret->unwinds = d->copies;
+	ret->copies = d->copies;
+	ret->copy_bytes = d->copy_bytes;
+	ret->lost_copies = s->copies.n_dropped + s->lost_waiting;
+	ret->frames = w.frames;
+	ret->unwind_ns = w.unwind_ns;
+	ret->images = w.images.n;
+	ret->image_bytes = w.images.bytes;
+	ret->image_bytes_max = w.images.bytes_max;
+	ret->images_evicted = w.images.evicted;
+	ret->images_gone = w.images.gone;
+}
+
+void seam_direct_fini(struct seam_direct *d)
+{
+	seam_scope_fini(&d->ask.scope);
+	seam_scope_fini(&d->processes);
+	free(d->copy);
+	d->copy = NULL;
+}

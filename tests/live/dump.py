@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: the engine dump records whole stacks, without any right for a
+user's own programs; what it cannot have it says.
+
+auto takes it where the rights for BPF are missing. Its stacks are those that
+the programs have, samples carry their own (spelling.py), a copy that is too
+short and a buffer that is full are counted, and exactly.
+"""
+
+import collections
+import os
+import re
+import subprocess
+import sys
+
+import livetest
+import rights
+import spelling
+
+DUMP = ["--engine", "dump"]
+DEEP = r"""
+#include <stdlib.h>
+#include <time.h>
+""" + livetest.CPU_MS + r"""
+static volatile unsigned long sink;
+__attribute__((noipa)) void down(int n)
+{
+	volatile char room[1000];
+	room[0] = n; /* the kernel copies up to the first page not there */
+	if (n) down(n - 1);
+	else for (int i = 0; i < 100000; i++) sink += i;
+	__asm__ volatile("" : : "r"(room) : "memory");
+}
+int main(int argc, char **argv)
+{
+	long end = cpu_ms() + 500;
+	while (cpu_ms() < end) down(atoi(argv[1]));
+	return 0;
+}
+"""
+
+
+def engine_of(bench, recording):
+    """What the file says, in the feature that perf shows as its version."""
+    with open(recording.data, "rb") as f:
+        head = f.read(65536)
+    found = re.search(rb"seam [0-9.]+, engine ([a-z]+)", head)
+    return found.group(1).decode() if found else None
+
+
+def add_up(bench, what, recording, samples):
+    summary = recording.summary
+    ends = {code: n for code, n in summary["end"].items() if n}
+    found = dict(collections.Counter(s["end"] for s in samples))
+    bench.test(what + ": the counts add up, in the summary and in the file",
+               summary["wanted"] + ends.get("no-user", 0) ==
+               sum(ends.values()) == len(samples) and found == ends and
+               summary["events"] == summary["samples"] + summary["excluded"] +
+               summary["lost"]["samples"], "%s %s %s" % (found, ends, summary))
+
+
+def unprivileged(bench):
+    user = rights.User(bench)
+    exe = rights.program(bench)
+    recording = user.record(*rights.CLOCK, "--json-summary",
+                            os.path.join(user.home, "summary"), "--", exe, "1")
+    rights.all_whole(bench, "a user without rights records a command, whole",
+                     recording)
+    bench.test("its exit status is the command's, and nothing was lost",
+               recording.status == 7 and "lost: nothing" in recording.log,
+               recording.log)
+    bench.test("auto takes dump, and says why",
+               "engine dump (without CAP_BPF and CAP_PERFMON; see 'seam "
+               "doctor')" in recording.log, recording.log)
+    bench.test("the file says dump", engine_of(bench, recording) == "dump")
+    samples = recording.samples()
+    bench.test("the kernel's part is left out, which the event's name says",
+               all(s["event"] == "cpu-clock:u" and
+                   not livetest.kernel_frames(s) for s in samples),
+               collections.Counter(s["event"] for s in samples))
+    target = rights.started(bench, exe, user.argv(exe, "2"))
+    recording = user.record(*rights.CLOCK, "-p", str(target.pid))
+    rights.all_whole(bench, "its own running process, whole", recording)
+
+
+def refused(bench):
+    user = rights.User(bench)
+    root = bench.start(["sleep", "60"])
+    for what, options, say in (
+            ("another's process", ["-p", str(root.pid)], "another user's"),
+            ("every task", ["-a"], "CAP_PERFMON"),
+            ("the kernel's part", ["-e", "cpu-clock:k", "--", "true"],
+             "CAP_PERFMON"),
+            ("sleeps", ["--off-cpu", "--", "true"], "context-switches"),
+            ("a place in a program", ["-e", "uprobe:%s:main" % rights.program(bench), "--",
+                                      "true"], "CAP_BPF"),
+            ("a tracepoint", ["-e", "sched:sched_switch", "--", "true"],
+             "tracefs")):
+        recording = user.record(*DUMP, *options, name="refused.data")
+        lines = recording.log.splitlines()
+        bench.test("without rights, %s: one line that says why" % what,
+                   recording.status == 1 and len(lines) == 1 and
+                   say in lines[0] and not os.path.exists(recording.data),
+                   "status %d: %s" % (recording.status, recording.log))
+    root.kill()
+    root.wait()
+
+
+def with_kernel(bench):
+    """As root: both halves of the stack, also where they are of a child."""
+    exe = rights.program(bench)
+    recording = bench.record(*DUMP, *rights.CLOCK, "--", "sh", "-c",
+                             exe + " 1; exit 7")
+    rights.all_whole(bench, "as root, of what the command starts",
+                     children(recording, "reads"))
+    samples = recording.samples()
+    add_up(bench, "as root", recording, samples)
+    both = [s for s in samples if livetest.kernel_frames(s) and
+            "pread" in " ".join(livetest.user_path(s))]
+    bench.test("system calls have both halves", len(both) > 20 and all(
+        not f.get("kernel") for s in both
+        for f in s["frames"][len(livetest.kernel_frames(s)):]), len(both))
+    recording = bench.record(*DUMP, "-e", "cpu-clock:u", "-F", "1999", "--",
+                             exe, "1")
+    samples = recording.samples()
+    bench.test("with :u no address of the kernel is there, but its time is",
+               not any(int(f["ip"], 16) >> 63 for s in samples
+                       for f in s["frames"]) and
+               any("pread" in " ".join(livetest.user_path(s)[-1:])
+                   for s in samples), recording.log)
+
+
+def children(recording, comm):
+    """The recording's samples of one program alone."""
+    class Part(livetest.Recording):
+        def samples(self, *options):
+            return [s for s in super().samples(*options)
+                    if s["comm"] == comm]
+    return Part(recording.bench, recording.data, recording.status,
+                recording.log, recording.summary)
+
+
+def short_copies(bench):
+    exe = bench.compile(DEEP, "deep")
+    for frames, copy, end in ((20, [], "outermost"),
+                              (45, [], "copy-short"),
+                              (45, ["--stack-copy", "65536"], "outermost"),
+                              (20, ["--stack-copy", "8192"], "copy-short")):
+        recording = bench.record(*DUMP, "-e", "cpu-clock", *copy, "--", exe,
+                                 str(frames))
+        samples = recording.samples()
+        what = "%d frames of 1 KiB%s" % (frames, " ".join([""] + copy))
+        add_up(bench, what, recording, samples)
+        down = [s for s in samples if "down" in livetest.user_path(s)]
+        bench.test("%s: %s" % (what, end), len(down) > 50 and
+                   sum(s["end"] == end for s in down) >= 0.98 * len(down),
+                   recording.log)
+
+
+def faults(bench):
+    """Events that are counted exactly, in a buffer that is too small."""
+    script = "b = bytearray(40 << 20)\nfor i in range(0, 40 << 20, 4096): " \
+        "b[i] = 1"
+    recording = bench.record(*DUMP, "-e", "page-faults", "-c", "1", "-m", "16",
+                             "--", "/usr/bin/python3", "-c", script)
+    summary = recording.summary
+    add_up(bench, "a small buffer", recording, recording.samples())
+    bench.test("a small buffer: it lost many, and the event's own count says "
+               "that none is missing",
+               summary["lost"]["samples"] > 1000 and
+               summary["events"] == summary["expected"], summary)
+
+
+def own_stacks(bench):
+    """No sample has the stack of another call, threads and reused tids."""
+    spelling.build(bench, "spell-dump", 3, 40)
+    log = bench.path("spell-dump.log")
+    program = bench.start([bench.path("spell-dump"), log, "1", "wait"],
+                          stdin=subprocess.PIPE)
+    recorder = bench.recorder(*DUMP, "-e", "cpu-clock", "-F", "5000", "-p",
+                              str(program.pid)).ready()
+    program.stdin.close()
+    program.wait()
+    recording = recorder.wait()
+    samples = recording.samples()
+    add_up(bench, "spelled", recording, samples)
+    spelling.hold(bench, "spelled", samples, log)
+    whole = sum(s["end"] == "outermost" for s in samples)
+    bench.test("spelled: 99 % of the stacks are whole",
+               whole >= 0.99 * len(samples), recording.log)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if rights.paranoid() else
+             livetest.main(unprivileged, refused, with_kernel, short_copies,
+                           faults, own_stacks))
