@@ -5,22 +5,15 @@
  * An SFrame section costs some eight memory accesses a rule that depend on
  * each other, and a sampler finds none of them in a cache: the program has
  * had a millisecond to itself since the last sample. Here it is one line: the
- * bucket of the code's page. A file has few rules that differ, so a row of a
- * bucket only names its rule.
+ * bucket of the code's page, which has nearly every rule in itself.
  *
- *   rules   8 bytes each: packed (packed-rule.h), the most frequent first
+ *   rules   8 bytes each: packed (packed-rule.h)
  *   wide    32 bytes each: those that do not fit into a word; then zeros,
  *           so that pages are 32-aligned
- *   pages   32 bytes for each page of code, if there are buckets; else
- *           4 bytes for each, and 4 more: the number of its first row
+ *   pages   32 bytes for each page of code, if there are buckets (bucket.h);
+ *           else 4 bytes for each, and 4 more: the number of its first row
  *   rows    4 bytes each: bits 16.. offset in the page; bits 0..15 the rule:
  *           0 none, 1.. rules, then wide
- *
- * A bucket has 16 rows of 2 bytes, offset in the page and rule; behind the
- * last they say what the last says, at the highest offset there is. A page
- * that is too much for its bucket has SEAM_LOOKUP_ROWS for the first rule, and
- * from byte 4 on the numbers of its first row in rows and of the one behind
- * its last.
  *
  * A page is 1 << shift bytes of code, and its first row is at offset 0: what
  * holds at its beginning. Where code is too sparse for that, pages are larger
@@ -29,16 +22,13 @@
 #ifndef SEAM_CORE_LOOKUP_H
 #define SEAM_CORE_LOOKUP_H
 
+#include "core/bucket.h"
 #include "core/err.h"
-#include "core/packed-rule.h"
 
 #define SEAM_LOOKUP_MIN_SHIFT 8
 #define SEAM_LOOKUP_MAX_SHIFT 16
 #define SEAM_LOOKUP_MAX_RULES 65535
 #define SEAM_LOOKUP_WIDE_SIZE 32
-#define SEAM_LOOKUP_BUCKET_ROWS 16
-#define SEAM_LOOKUP_BUCKET_SIZE 32
-#define SEAM_LOOKUP_ROWS 255 /* in place of a rule: look in rows */
 
 struct seam_lookup {
 	uint32_t first_page, num_pages, shift;
@@ -56,7 +46,7 @@ SEAM_INLINE bool seam_lookup_has_buckets(const struct seam_lookup *l)
 /* Places the parts, by their numbers. Return: the size in bytes. */
 SEAM_INLINE uint64_t seam_lookup_place(struct seam_lookup *l)
 {
-	uint64_t bucket = SEAM_LOOKUP_BUCKET_SIZE;
+	uint64_t bucket = SEAM_BUCKET_SIZE;
 	uint64_t wide = 8ULL * l->num_rules, pages, rows, size;
 
 	pages = wide + 1ULL * SEAM_LOOKUP_WIDE_SIZE * l->num_wide;
@@ -90,20 +80,6 @@ SEAM_INLINE void seam_lookup_wide(const uint8_t SEAM_TABLE *p,
 	seam_lookup_value(seam_load_u64(p + 16), &ret->fp);
 	ret->cfa_add = (int32_t)rest;
 	ret->flags = (uint32_t)(rest >> 32);
-}
-
-/* The rule of the bucket's last row at or before off, or SEAM_LOOKUP_ROWS. */
-SEAM_INLINE uint32_t seam_lookup_bucket(const uint8_t SEAM_TABLE *bucket,
-					uint32_t off)
-{
-	uint32_t row = 0;
-
-	if (seam_load_u8(bucket + 1) == SEAM_LOOKUP_ROWS)
-		return SEAM_LOOKUP_ROWS;
-	for (uint32_t half = SEAM_LOOKUP_BUCKET_ROWS / 2; half; half /= 2)
-		if (seam_load_u8(bucket + 2 * (row + half)) <= off)
-			row += half;
-	return seam_load_u8(bucket + 2 * row + 1);
 }
 
 /* The last row at or before off, of those from lo to hi. */
@@ -141,21 +117,25 @@ SEAM_INLINE int seam_lookup_find(const struct seam_lookup *l,
 	uint64_t page = (pc >> l->shift) - l->first_page;
 	const uint8_t SEAM_TABLE *at = table + l->pages;
 	uint32_t off = (uint32_t)(pc & ((1ULL << l->shift) - 1));
-	uint32_t id = SEAM_LOOKUP_ROWS;
+	uint32_t lo, hi, id;
 
 	if (page >= l->num_pages)
 		return SEAM_NO_RULE;
 	if (seam_lookup_has_buckets(l)) {
-		at += SEAM_LOOKUP_BUCKET_SIZE * page;
-		id = seam_lookup_bucket(at, off);
-		at += 4;
+		at += SEAM_BUCKET_SIZE * page;
+		id = seam_bucket_find(at, off);
+		if (id == SEAM_SHORT_NONE)
+			return SEAM_NO_RULE;
+		*ret_packed = seam_short_unpack(id);
+		if (id != SEAM_SHORT_IN_ROWS)
+			return SEAM_OK;
+		lo = seam_load_u32(at + SEAM_BUCKET_FIRST_ROW);
+		hi = lo + seam_load_u16(at + SEAM_BUCKET_NUM_ROWS);
 	} else {
-		at += 4 * page;
+		lo = seam_load_u32(at + 4 * page);
+		hi = seam_load_u32(at + 4 * page + 4);
 	}
-	if (id == SEAM_LOOKUP_ROWS)
-		id = seam_lookup_row(table + l->rows, seam_load_u32(at),
-				     seam_load_u32(at + 4), off) &
-		     0xffff;
+	id = seam_lookup_row(table + l->rows, lo, hi, off) & 0xffff;
 	if (!id)
 		return SEAM_NO_RULE;
 	*ret_packed = 0;

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/index.h"
+#include "table/bucket.h"
 
 /* At most so many pages of 256 bytes, or pages grow; but no table is so
  * small that FEW_PAGES would matter. */
@@ -27,7 +28,7 @@ struct build {
 	struct met {
 		struct seam_rule rule;
 		uint64_t packed;
-		uint32_t rows, number;
+		uint32_t number;
 	} * rules;
 	size_t n_rules, max_rules;
 	struct seam_index index;
@@ -124,8 +125,6 @@ static int add_row(struct build *b, uint64_t pc, uint32_t number)
 	if (b->n_rows * sizeof(*b->rows) >= b->max || b->n_rows == UINT32_MAX)
 		return -E2BIG;
 	b->rows[b->n_rows++] = (uint32_t)off << 16 | number;
-	if (number)
-		b->rules[number - 1].rows++;
 	return 0;
 }
 
@@ -226,15 +225,13 @@ static void put_wide(uint8_t *to, const struct seam_rule *rule)
 	put_u64(to + 24, (uint32_t)rule->cfa_add | (uint64_t)rule->flags << 32);
 }
 
-/* Those that fit into a word first, and of them the most frequent. */
+/* Those that fit into a word first. */
 static int compare_met(const void *a, const void *b)
 {
 	const struct met *l = a, *r = b;
 
 	if (!l->packed != !r->packed)
 		return !l->packed - !r->packed;
-	if (l->rows != r->rows)
-		return l->rows < r->rows ? 1 : -1;
 	return l->number < r->number ? -1 : 1;
 }
 
@@ -259,52 +256,42 @@ static int number_rules(struct build *b)
 	return 0;
 }
 
-/* Whether the rows from lo to hi fit into a bucket. */
-static bool fits_bucket(const struct build *b, uint32_t lo, uint32_t hi)
+/* The shorts of all rules, by their final numbers; the caller frees them. */
+static uint16_t *make_shorts(const struct build *b)
 {
-	if (hi - lo > SEAM_LOOKUP_BUCKET_ROWS)
-		return false;
-	for (; lo < hi; lo++)
-		if ((b->rows[lo] & 0xffff) >= SEAM_LOOKUP_ROWS)
-			return false;
-	return true;
+	uint16_t *shorts = calloc(b->n_rules + 1, sizeof(*shorts));
+
+	if (!shorts)
+		return NULL;
+	shorts[0] = SEAM_SHORT_NONE;
+	for (size_t i = 0; i < b->n_rules; i++)
+		shorts[i + 1] = (uint16_t)seam_short_pack(b->rules[i].packed);
+	return shorts;
 }
 
-static void fill_bucket(const struct build *b, uint32_t lo, uint32_t hi,
-			uint8_t *to)
-{
-	for (int i = 0; i < SEAM_LOOKUP_BUCKET_ROWS; i++) {
-		uint32_t row = b->rows[lo + i < hi ? lo + i : hi - 1];
-
-		to[2 * i] = lo + i < hi ? (uint8_t)(row >> 16) : 0xff;
-		to[2 * i + 1] = (uint8_t)row;
-	}
-}
-
-/* Rows that fit go into their page's bucket, so that only the others stay. */
+/* What has a place in its page's bucket goes there, so that only the other
+ * rows stay. */
 static int fill_buckets(struct build *b, uint8_t **ret)
 {
-	uint8_t *to = calloc(b->l.num_pages, SEAM_LOOKUP_BUCKET_SIZE);
+	uint8_t *to = calloc(b->l.num_pages, SEAM_BUCKET_SIZE);
+	uint16_t *shorts = make_shorts(b);
 	uint32_t n = 0;
 
 	*ret = to;
-	if (!to)
+	if (!to || !shorts) {
+		free(shorts);
 		return -ENOMEM;
-	for (uint32_t i = 0; i < b->l.num_pages;
-	     i++, to += SEAM_LOOKUP_BUCKET_SIZE) {
-		uint32_t lo = b->pages[i], hi = b->pages[i + 1];
-		uint32_t range[2] = {n, n + hi - lo};
+	}
+	for (uint32_t i = 0; i < b->l.num_pages; i++, to += SEAM_BUCKET_SIZE) {
+		uint32_t *rows = b->rows + b->pages[i];
+		uint32_t left = seam_bucket_fill(
+			rows, b->pages[i + 1] - b->pages[i], shorts, n, to);
 
-		if (fits_bucket(b, lo, hi)) {
-			fill_bucket(b, lo, hi, to);
-			continue;
-		}
-		memmove(b->rows + n, b->rows + lo, 4UL * (hi - lo));
-		n += hi - lo;
-		to[1] = SEAM_LOOKUP_ROWS;
-		memcpy(to + 4, range, sizeof(range));
+		memmove(b->rows + n, rows, sizeof(*rows) * left);
+		n += left;
 	}
 	b->n_rows = n;
+	free(shorts);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../random.h"
 #include "core/sframe-read.h"
 #include "sframe/encode.h"
 #include "sframe/verify.h"
@@ -61,17 +62,6 @@ static inline uint8_t *finish(struct seam_sframe_builder *b, uint64_t addr,
 		0);
 	seam_sframe_builder_free(b);
 	return bytes;
-}
-
-/* Numbers by chance, the same in every run. */
-struct random {
-	uint64_t state;
-};
-
-static inline uint32_t next(struct random *r, uint32_t limit)
-{
-	r->state = r->state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(r->state >> 33) % limit;
 }
 
 #endif
