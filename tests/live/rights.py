@@ -216,7 +216,7 @@ def third_capabilities(bench):
         bench.compile(SOURCE + "int v = %d;" % len(bench.results),
                       os.path.relpath(copy, bench.folder))
         os.chmod(copy, 0o755 if deleted else 0o700)
-        target = started(bench, copy, argv(copy, "9"))
+        target = started(bench, copy, argv(copy, "60"))
         if deleted:
             os.unlink(copy)
         to = ["-p", str(target.pid), "--duration", "0.5"]
