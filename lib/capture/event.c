@@ -368,7 +368,10 @@ uint64_t seam_event_expected(const struct seam_event *ev)
 
 	if (ev->is_clock || seam_event_is_lent(ev))
 		return 0;
-	if (ev->attr.freq)
+	/* Switches of idle tasks are counted, but may make no event. */
+	if (ev->attr.freq ||
+	    (ev->attr.type == PERF_TYPE_SOFTWARE &&
+	     ev->attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES))
 		return SEAM_UNKNOWN;
 	for (size_t i = 0; i < ev->n; i++)
 		if (read(ev->fds[i], value, sizeof(value)) == sizeof(value))
