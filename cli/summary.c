@@ -104,12 +104,21 @@ static void print_engine(FILE *to, const struct seam_summary *sum)
 	fputc('\n', to);
 }
 
+static void print_events(FILE *to, const struct seam_summary *sum)
+{
+	fprintf(to, "seam: %" PRIu64 " samples of ", sum->samples);
+	for (uint32_t i = 0; i < sum->n_events; i++) {
+		if (i)
+			fputs(i + 1 < sum->n_events ? ", " : " and ", to);
+		fputs(sum->events[i], to);
+	}
+}
+
 void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 {
 	const struct seam_counts *c = &sum->counts;
 
-	fprintf(to, "seam: %" PRIu64 " samples of %s", sum->samples,
-		sum->event);
+	print_events(to, sum);
 	if (sum->idle)
 		fprintf(to, " (%" PRIu64 " in the idle task)", sum->idle);
 	fprintf(to, "; the event fired %" PRIu64 " times", c->events);
@@ -221,13 +230,31 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 							    all[i].offset));
 }
 
+static json_t *json_name(const char *name)
+{
+	json_t *string = json_string(name);
+
+	return string ? string : json_string("");
+}
+
+static json_t *json_events(const struct seam_summary *sum)
+{
+	json_t *names = json_array();
+
+	for (uint32_t i = 0; i < sum->n_events; i++)
+		json_array_append_new(names, json_name(sum->events[i]));
+	return names;
+}
+
 static json_t *json_summary(const struct seam_summary *sum)
 {
 	const struct seam_counts *c = &sum->counts;
 	json_t *root = json_object();
 
 	set_count(root, "samples", sum->samples);
-	json_object_set_new(root, "event", json_string(sum->event));
+	/* Names may be of any bytes: an empty string where JSON cannot. */
+	json_object_set_new(root, "event", json_name(sum->events[0]));
+	json_object_set_new(root, "event_names", json_events(sum));
 	set_count(root, "idle", sum->idle);
 	set_count(root, "events", c->events);
 	set_count(root, "expected", c->expected);

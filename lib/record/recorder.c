@@ -134,7 +134,10 @@ static int open_writer(struct seam_recorder *r,
 		pd[i] = (struct seam_pd_event){events[i]->attr, events[i]->name,
 					       events[i]->ids, events[i]->n};
 	r->entries.id = events[n - 1]->ids[0];
-	snprintf(r->sum.event, sizeof(r->sum.event), "%s", events[0]->name);
+	/* The last one is of records about processes. */
+	for (size_t i = 0; i + 1 < n && i < SEAM_SUMMARY_EVENTS; i++)
+		snprintf(r->sum.events[r->sum.n_events++],
+			 sizeof(r->sum.events[0]), "%s", events[i]->name);
 	return seam_pd_writer_open(opts->output, &pd_opts, &r->writer, reterr);
 }
 

@@ -5,6 +5,8 @@
 #include "core/err.h"
 #include "seam/tracer.h"
 
+#define SEAM_SUMMARY_EVENTS 16
+
 /* What became of a recording; valid after seam_recorder_stop. */
 struct seam_summary {
 	struct seam_counts counts;
@@ -16,7 +18,8 @@ struct seam_summary {
 	uint64_t unused; /* taken, but no sample wanted them */
 	uint64_t max_served; /* most samples on one stack */
 	uint64_t bytes; /* of the file */
-	char event[64]; /* the first event's name */
+	uint32_t n_events;
+	char events[SEAM_SUMMARY_EVENTS][256]; /* names, cut if longer */
 	const char *engine; /* its name */
 	char why[96]; /* auto took no better one; or empty */
 };

@@ -114,6 +114,10 @@ def machine(bench):
     bench.test("the event has the tracepoint's switches, but an edge's",
                point > 100 and abs(event - point) <= 2 * os.cpu_count(),
                "%d of %d" % (event, point))
+    bench.test("the summary names both events", recording.summary[
+        "event_names"] == ["context-switches", "sched:sched_switch"] and
+        " samples of context-switches and sched:sched_switch" in
+        recording.log, recording.log)
     last = max(s["time_ns"] for s in samples if
                s["event"] == "context-switches")
     late = sum(s["time_ns"] > last for s in samples)
