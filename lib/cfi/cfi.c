@@ -171,7 +171,7 @@ static int named_section(struct seam_cfi *cfi, unsigned int i, const char *name)
 {
 	struct seam_cfi_section *sec = &cfi->sections[i];
 	struct seam_elf_content c;
-	int rc = seam_elf_content(cfi->elf, name, &c);
+	int rc = seam_elf_content_joined(cfi->elf, name, &c);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;

@@ -118,6 +118,14 @@ struct seam_elf_content {
 };
 int seam_elf_content(const struct seam_elf *elf, const char *name,
 		     struct seam_elf_content *ret);
+/*
+ * The same of a relocatable file's sections of that name, of which each group
+ * of sections (COMDAT) may have one: one behind the other, as a linker would
+ * put them. The address is the first one's. Also -EINVAL: one of several is
+ * compressed, or they overlap.
+ */
+int seam_elf_content_joined(const struct seam_elf *elf, const char *name,
+			    struct seam_elf_content *ret);
 void seam_elf_content_fini(struct seam_elf_content *content);
 /* What PT_GNU_EH_FRAME says, for files without section headers. */
 int seam_elf_eh_frame_hdr(const struct seam_elf *elf,

@@ -69,13 +69,21 @@ static inline uint64_t seam_elf_load(const struct seam_elf *elf,
 	return v;
 }
 
+/* Where a section's bytes lie in a buffer. size 0: they do not. */
+struct seam_elf_place {
+	uint64_t at, size;
+};
+
 /*
- * Applies the relocations of a section to a copy of its content.
+ * Applies the relocations of sections to a copy of their content, in which
+ * each has the place that places has by its number. svma: of the copy, for
+ * what is relative to itself.
  * Return: 0, with the offsets of what could not be resolved in ascending
  * order, the caller's; -EINVAL or -ENOMEM.
  */
-int seam_elf_relocate(const struct seam_elf *elf, size_t section,
-		      uint8_t *content, size_t size, uint64_t **ret_unresolved,
+int seam_elf_relocate(const struct seam_elf *elf,
+		      const struct seam_elf_place *places, uint64_t svma,
+		      uint8_t *content, uint64_t **ret_unresolved,
 		      size_t *ret_num_unresolved);
 
 #endif

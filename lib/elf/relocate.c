@@ -43,10 +43,10 @@ static const struct relocation known[] = {
 
 struct relocate {
 	const struct seam_elf *elf;
-	uint64_t svma; /* of the section */
+	uint64_t svma; /* of the content */
 	uint8_t *content;
-	size_t size;
-	size_t left; /* relocations: more than bytes have no place */
+	struct seam_elf_place place; /* of the section at hand */
+	uint64_t left; /* relocations: more than bytes have no place */
 	const struct seam_elf_shdr *xindex; /* of symbols' sections, or NULL */
 	uint64_t *unresolved;
 	size_t num, room;
@@ -142,9 +142,10 @@ static int apply(struct relocate *r, const uint8_t *rela, uint32_t symtab)
 		return 0;
 	how = find_type(elf->ehdr.e_machine, (uint32_t)info);
 	if (!how)
-		return leave(r, off);
-	if (off > r->size || how->size > r->size - off)
+		return leave(r, r->place.at + off);
+	if (off > r->place.size || how->size > r->place.size - off)
 		return -EINVAL;
+	off += r->place.at;
 	if (info >> 32 && !symbol_value(r, symtab, info >> 32, &v))
 		return leave(r, off);
 	v += addend;
@@ -174,25 +175,29 @@ static int by_value(const void *va, const void *vb)
 	return a < b ? -1 : a > b;
 }
 
-int seam_elf_relocate(const struct seam_elf *elf, size_t section,
-		      uint8_t *content, size_t size, uint64_t **ret_unresolved,
+int seam_elf_relocate(const struct seam_elf *elf,
+		      const struct seam_elf_place *places, uint64_t svma,
+		      uint8_t *content, uint64_t **ret_unresolved,
 		      size_t *ret_num_unresolved)
 {
 	struct relocate r = {
 		.elf = elf,
-		.svma = elf->sections[section].bytes.svma,
+		.svma = svma,
 		.content = content,
-		.size = size,
-		.left = size,
 		.xindex = find_xindex(elf),
 	};
 	int rc = 0;
 
+	for (size_t i = 1; i < elf->num_sections; i++)
+		r.left += places[i].size;
 	for (size_t i = 1; i < elf->num_sections && !rc; i++) {
 		const struct seam_elf_shdr *s = &elf->sections[i];
 
-		if (s->type == SHT_RELA && s->info == section && s->has_bytes)
-			rc = apply_all(&r, s);
+		if (s->type != SHT_RELA || !s->has_bytes ||
+		    s->info >= elf->num_sections || !places[s->info].size)
+			continue;
+		r.place = places[s->info];
+		rc = apply_all(&r, s);
 	}
 	if (rc) {
 		free(r.unresolved);

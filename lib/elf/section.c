@@ -86,12 +86,16 @@ int seam_elf_read_sections(struct seam_elf *elf)
 	return 0;
 }
 
+static bool is_called(const struct seam_elf_shdr *s, const char *name)
+{
+	return s->name && !strcmp(s->name, name);
+}
+
 /* Return: its index, or 0. */
 static size_t find_named(const struct seam_elf *elf, const char *name)
 {
 	for (size_t i = 1; i < elf->num_sections; i++)
-		if (elf->sections[i].name &&
-		    !strcmp(elf->sections[i].name, name))
+		if (is_called(&elf->sections[i], name))
 			return i;
 	return 0;
 }
@@ -131,22 +135,81 @@ static int inflate(const struct seam_elf *elf, const struct seam_elf_shdr *s,
 	return 0;
 }
 
-static int relocated(const struct seam_elf *elf, size_t section,
-		     struct seam_elf_content *c)
+/* Return: 0; -EINVAL: some are compressed, or they are larger than the file,
+ * so that they overlap. */
+static int place_all(const struct seam_elf *elf, const char *name,
+		     struct seam_elf_place *places, uint64_t *ret_size)
 {
-	if (!c->owned) {
-		c->owned = reallocarray(NULL, c->bytes.size ?: 1, 1);
-		if (!c->owned)
-			return -ENOMEM;
-		memcpy(c->owned, c->bytes.data, c->bytes.size);
-		c->bytes.data = c->owned;
+	uint64_t size = 0;
+
+	for (size_t i = 1; i < elf->num_sections; i++) {
+		const struct seam_elf_shdr *s = &elf->sections[i];
+
+		if (!is_called(s, name))
+			continue;
+		if (s->flags & SHF_COMPRESSED ||
+		    s->bytes.size > elf->size - size)
+			return -EINVAL;
+		places[i] = (struct seam_elf_place){size, s->bytes.size};
+		size += s->bytes.size;
 	}
-	return seam_elf_relocate(elf, section, c->owned, c->bytes.size,
-				 &c->unresolved, &c->num_unresolved);
+	*ret_size = size;
+	return 0;
 }
 
-int seam_elf_content(const struct seam_elf *elf, const char *name,
-		     struct seam_elf_content *ret)
+/* Replaces what is in c, which has the first section's address. */
+static int join(const struct seam_elf *elf, const struct seam_elf_place *places,
+		uint64_t size, struct seam_elf_content *c)
+{
+	uint8_t *bytes = malloc(size ?: 1);
+
+	if (!bytes)
+		return -ENOMEM;
+	for (size_t i = 1; i < elf->num_sections; i++)
+		if (places[i].size)
+			memcpy(bytes + places[i].at,
+			       elf->sections[i].bytes.data, places[i].size);
+	c->owned = bytes;
+	c->bytes.data = bytes;
+	c->bytes.size = size;
+	return 0;
+}
+
+/* first: of those to be joined; or is_alone, what c has. */
+static int relocated(const struct seam_elf *elf, size_t first, bool is_alone,
+		     struct seam_elf_content *c)
+{
+	struct seam_elf_place *places =
+		calloc(elf->num_sections, sizeof(*places));
+	uint64_t size = c->bytes.size;
+	int rc = 0;
+
+	if (!places)
+		return -ENOMEM;
+	places[first].size = size;
+	if (!is_alone)
+		rc = place_all(elf, elf->sections[first].name, places, &size);
+	/* Inflated already, it is a copy. */
+	if (!rc && !c->owned)
+		rc = join(elf, places, size, c);
+	if (!rc)
+		rc = seam_elf_relocate(elf, places, c->bytes.svma, c->owned,
+				       &c->unresolved, &c->num_unresolved);
+	free(places);
+	return rc;
+}
+
+static size_t count_named(const struct seam_elf *elf, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 1; i < elf->num_sections; i++)
+		n += is_called(&elf->sections[i], name);
+	return n;
+}
+
+static int content(const struct seam_elf *elf, const char *name, bool is_alone,
+		   struct seam_elf_content *ret)
 {
 	struct seam_elf_content c = {0};
 	size_t i = find_named(elf, name);
@@ -157,14 +220,27 @@ int seam_elf_content(const struct seam_elf *elf, const char *name,
 		i = find_z(elf, name);
 	if (!i)
 		return -ENOENT;
+	is_alone = is_alone || count_named(elf, name) < 2;
 	rc = inflate(elf, &elf->sections[i], is_z, &c);
 	if (!rc && seam_elf_type(elf) == ET_REL)
-		rc = relocated(elf, i, &c);
+		rc = relocated(elf, i, is_alone, &c);
 	if (rc)
 		seam_elf_content_fini(&c);
 	else
 		*ret = c;
 	return rc;
+}
+
+int seam_elf_content(const struct seam_elf *elf, const char *name,
+		     struct seam_elf_content *ret)
+{
+	return content(elf, name, true, ret);
+}
+
+int seam_elf_content_joined(const struct seam_elf *elf, const char *name,
+			    struct seam_elf_content *ret)
+{
+	return content(elf, name, false, ret);
 }
 
 void seam_elf_content_fini(struct seam_elf_content *content)

@@ -167,6 +167,30 @@ assert alone["size"] == os.path.getsize(sys.argv[3])
 END
 }
 
+# An object may have several .eh_frame, as groups of sections do: the table is
+# that of the same objects with these put together by ld.
+several_sections() {
+	for i in 1 2 3; do
+		"${CC:-gcc}" -O2 -c -ffunction-sections -xc - \
+			-o "$dir/part$i.o" <<-END || return
+		void other(int *);
+		int a$i(int n) { int v[$i + 9]; other(v); return v[n]; }
+		int b$i(int n) { int v[n]; other(v); return v[$i]; }
+		END
+	done
+	ld -r --unique=.eh_frame "$dir"/part?.o -o "$dir/several.o" &&
+		ld -r "$dir"/part?.o -o "$dir/joined.o" || return
+	[ "$(readelf -SW "$dir/several.o" | grep -c ' \.eh_frame ')" = 3 ] &&
+		[ "$(readelf -SW "$dir/joined.o" |
+			grep -c ' \.eh_frame ')" = 1 ] || return
+	for file in several joined; do
+		"$seam" sframe make --detached "$dir/$file.o" \
+			-o "$dir/$file.sframe" >"$dir/said" || return
+	done
+	grep -q ': 6 functions, ' "$dir/said" &&
+		cmp "$dir/several.sframe" "$dir/joined.sframe"
+}
+
 mode_kept() {
 	cp "$dir/pie" "$dir/mode" && chmod 4710 "$dir/mode" &&
 		ln "$dir/mode" "$dir/link" && "$seam" sframe make \
@@ -326,6 +350,7 @@ check 'a large program runs' large
 check "linkers' sections are replaced in their place" over_linkers
 check 'files of other machines' other_machines
 check 'detached is the same table' detached
+check 'several sections of CFI are one' several_sections
 check 'the mode is kept, other links too' mode_kept
 : >"$dir/probe"
 if attributes "$dir/probe" user.seam=00 "$capability" "$list" >"$dir/out" 2>&1
