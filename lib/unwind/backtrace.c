@@ -342,14 +342,15 @@ static int step_slowly(struct seam_env *env, struct seam_cursor *c)
 
 /*
  * Frames in a row that nodes know end here. Few of them are not worth what was
- * kept before: of a walk there is one row.
+ * kept before: of a walk there is one row. by_rule: the last one's, which
+ * has no caller; a return address of 0 may be another one at the next walk.
  */
-static void end_row(struct seam_env *env, int err)
+static void end_row(struct seam_env *env, int err, bool by_rule)
 {
 	if (!env->memo)
 		return;
 	if (env->memo->n >= (err ? 2 : ROW_MIN)) {
-		seam_memo_keep(env->memo, err == SEAM_OUTERMOST);
+		seam_memo_keep(env->memo, by_rule);
 		env->memo = NULL;
 	} else {
 		seam_memo_drop(env->memo);
@@ -361,6 +362,7 @@ static int walk(struct seam_env *env, struct seam_cursor *c, void **buffer,
 		int size, int *ret_end)
 {
 	void **to = buffer + 1, **end = buffer + size;
+	bool by_rule;
 	int err;
 
 	env->stack = seam_own_stretch(c->sp);
@@ -369,13 +371,14 @@ static int walk(struct seam_env *env, struct seam_cursor *c, void **buffer,
 			to = step_own(env, c, to, end);
 		else
 			to = step_known(env, NULL, c, to, end);
+		by_rule = to < end && is_outermost(env, c);
 		if (to == end)
 			err = SEAM_MAX_STACK;
-		else if (is_outermost(env, c))
+		else if (by_rule)
 			err = SEAM_OUTERMOST;
 		else
 			err = step_slowly(env, c);
-		end_row(env, err);
+		end_row(env, err, by_rule);
 		if (err)
 			break;
 		*to++ = (void *)(uintptr_t)c->ip;

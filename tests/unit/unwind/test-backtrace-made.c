@@ -71,7 +71,7 @@ static uint64_t word_at(uint64_t addr)
 	return *(const volatile uint64_t *)(uintptr_t)addr;
 }
 
-/* What the CFI above says. */
+/* What the CFI above says. A return address of 0 is none. */
 static int model(struct state s, uint64_t end, void **v)
 {
 	int n = 0;
@@ -90,7 +90,7 @@ static int model(struct state s, uint64_t end, void **v)
 			cfa += 2408;
 		else
 			break;
-		if (cfa <= s.sp || cfa > end || cfa % 8)
+		if (cfa <= s.sp || cfa > end || cfa % 8 || !word_at(cfa - 8))
 			break;
 		if (s.ip == (uintptr_t)in_far)
 			s.fp = word_at(cfa - 2400);
@@ -105,7 +105,9 @@ static int model(struct state s, uint64_t end, void **v)
 /* Any of what a stack is made of, for the word i. */
 static uint64_t any_word(const uint64_t *stack, size_t i)
 {
-	switch (chance(40)) {
+	switch (chance(41)) {
+	case 40:
+		return 0;
 	case 0:
 		return (uintptr_t)in_far;
 	case 1 ... 12:
