@@ -3,10 +3,11 @@
 #
 # bench/run.sh BUILD [OPTION]...
 # bench/run.sh BUILD convert [--rounds N] [FILE]...
+# bench/run.sh BUILD scale [OPTION]...
 # Measures seam beside perf, in one run, and prints one table; or making SFrame
-# of .eh_frame beside elfutils. README.md says what is measured;
-# bench.py --help has the options. Exit 77, with the reason,
-# where that cannot be.
+# of .eh_frame beside elfutils; or what threads, processes and libraries by the
+# thousand take. README.md says what is measured; bench.py --help and scale.py
+# --help have the options. Exit 77, with the reason, where that cannot be.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -43,5 +44,9 @@ if [ "$(id -u)" != 0 ]; then
 fi
 # The load of system calls is not built by default.
 ninja -C "$build" tests/progs/syscalls-gcc-O2 >/dev/null || :
+if [ "${1:-}" = scale ]; then
+	shift
+	exec /usr/bin/python3 -B "$here/scale.py" --seam "$build/seam" "$@"
+fi
 perf=${SEAM_PERF:-$("$here/../tools/peers.sh")}
 exec /usr/bin/python3 -B "$here/bench.py" --build "$build" --perf "$perf" "$@"
