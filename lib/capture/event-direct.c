@@ -202,6 +202,8 @@ int seam_event_settle(struct seam_event *ev, struct seam_event_direct *direct,
 				       err, reterr);
 	ev->opened.exclude_kernel = 1;
 	ev->opened.exclude_hv = 1;
+	/* Refused too by Linux 7.3, though no event would have any. */
+	ev->opened.exclude_callchain_kernel = 1;
 	if (try_open(ev, &direct->scope))
 		return 0;
 	return leave_kernel_out(ev);

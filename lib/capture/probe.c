@@ -153,6 +153,7 @@ static void gather_events(struct seam_probe_facts *f)
 	f->clock_rc = try_event(&clock, -1, 0);
 	attr = clock;
 	attr.exclude_kernel = 1;
+	attr.exclude_callchain_kernel = 1; /* or 7.3 refuses it */
 	f->own_clock_rc = try_event(&attr, 0, -1);
 	memcpy(&flags, (char *)&attr + ATTR_FLAGS_AT, sizeof(flags));
 	flags |= ATTR_DEFER_CALLCHAIN;
@@ -160,6 +161,7 @@ static void gather_events(struct seam_probe_facts *f)
 	f->defer_rc = try_event(&attr, 0, -1);
 	attr = clock;
 	attr.exclude_kernel = 1;
+	attr.exclude_callchain_kernel = 1;
 	attr.exclude_callchain_user = 1;
 	attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	attr.sample_regs_user = 0xff0fff; /* all of x86-64's */

@@ -61,6 +61,8 @@ static void set_attr(const struct seam_sideband *sb,
 	attr->comm_exec = 1;
 	attr->task = 1;
 	attr->exclude_kernel = 1;
+	/* It has no samples; without rights Linux 7.3 wants it said. */
+	attr->exclude_callchain_kernel = 1;
 	attr->watermark = 1;
 	/* We come by ourselves, but for samples that fill it sooner. */
 	attr->wakeup_watermark =
