@@ -43,6 +43,13 @@ check-all: ## check, newer kernels in QEMU, long fuzzing, check-fresh
 	@$(MAKE) fuzz FUZZ_SECONDS=$${FUZZ_SECONDS:-300}
 	@$(MAKE) check-fresh
 
+check-kernels: all ## boot Debian's 6.1, 6.12, 7.2 and 7.3 in QEMU, with each engine
+	@tools/setup.sh slow
+	@for version in 6.1 6.12 7.2 7.3; do \
+		tools/check-kernel.sh $(BUILD) $$version || \
+		[ $$? = 77 ] || failed="$$failed $$version"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
 check-fresh: ## make check on a fresh minimal Debian 12, in a chroot
 	@tools/setup.sh slow
 	@tools/check-fresh.sh
@@ -72,5 +79,5 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 24
 
-.PHONY: all run setup check check-all check-fresh peers bench fuzz install \
+.PHONY: all run setup check check-all check-kernels check-fresh peers bench fuzz install \
 	format clean help

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
-# tools/check-kernel.sh BUILD [PACKAGE]
-# Boots a newer Debian kernel in QEMU, without KVM, with this build of seam
-# in its initramfs, and runs tools/kernel-guest.sh there, which speaks TAP.
-# PACKAGE: linux-binary-unsigned-7.3.4+deb13-cloud-amd64 of trixie-backports
-# unless another is named. It is fetched as tools/peers.sh fetches perf, into
-# the same folder. Exit 77, with the reason, if it cannot be had.
+# tools/check-kernel.sh BUILD [VERSION]
+# Boots a Debian kernel in QEMU, without KVM, with this build of seam in its
+# initramfs, and runs tools/kernel-guest.sh there, which speaks TAP. VERSION:
+# as in 6.1, 6.12, 7.2, or 7.3, which is it unless another is named. The newest
+# such cloud kernel of Debian 12 (6.1), 13 or its backports is fetched as
+# tools/peers.sh fetches perf, into the same folder, unless one is there.
+# Exit 77, with the reason, if it cannot be had.
 set -eu
 
 build=$(cd "$1" && pwd)
-package=${2:-linux-binary-unsigned-7.3.4+deb13-cloud-amd64}
-suite=trixie
+version=${2:-7.3}
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/private-apt.sh"
 
 cannot() {
-	echo "check-kernel: $package: $*"
+	echo "check-kernel: Linux $version: $*"
 	exit 77
 }
 
@@ -28,7 +28,21 @@ done
 
 # In boot/ until 6.18, beside the modules from 6.19 on.
 find_kernel() {
-	find "$base/$package" -name 'vmlinuz*' -type f 2>/dev/null | grep .
+	find "$base" -path "$base/linux-*-$version.*-cloud-amd64*" \
+		-name 'vmlinuz*' -type f 2>/dev/null | sort -V | tail -n 1 |
+		grep .
+}
+
+# The newest package with the kernel itself, not one that only names it.
+find_package() {
+	names=$(APT_CONFIG=$apt_state/apt.conf apt-cache pkgnames |
+		grep -F -- "-$version." | grep -F -- '-cloud-amd64' |
+		grep -v -- '-dbg$' | sort -V)
+	for kind in '^linux-binary-unsigned-' '^linux-image-.*-unsigned$' \
+		'^linux-image-'; do
+		echo "$names" | grep -- "$kind" | tail -n 1 | grep . && return
+	done
+	return 1
 }
 
 fetch_kernel() {
@@ -37,18 +51,22 @@ fetch_kernel() {
 	exec 9>"$base/lock"
 	flock 9
 	kernel=$(find_kernel) && return
-	private_apt_init "$base" "$suite" "$suite-backports"
+	case $version in
+	6.1) suites=bookworm ;;
+	*) suites='trixie trixie-backports' ;;
+	esac
+	# shellcheck disable=SC2086 # a list
+	private_apt_init "$base" $suites
 	private_apt update >&2 || cannot "apt could not read the package lists"
-	[ -n "$(private_apt_version "$package")" ] ||
-		cannot "$suite-backports does not have it"
+	package=$(find_package) || cannot "$suites does not have it"
 	# The package alone: an initramfs of ours needs no modules.
 	(cd "$apt_state/cache/archives" &&
 		private_apt download "$package" >&2) ||
-		cannot "apt could not fetch it"
+		cannot "apt could not fetch $package"
 	private_apt_unpack "$base/$package.new"
 	rm -rf "${base:?}/$package"
 	mv "$base/$package.new" "$base/$package"
-	kernel=$(find_kernel) || cannot "it has no vmlinuz"
+	kernel=$(find_kernel) || cannot "$package has no vmlinuz"
 }
 
 # with_libraries FILE...: copies programs and what they are linked with.
