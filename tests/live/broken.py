@@ -209,8 +209,8 @@ def no_rights(bench):
     shutil.copy(bench.seam, seam)
     done = subprocess.run(
         ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
-         "--inh-caps=-all", seam, "record", "-o", folder + "/perf.data", "--",
-         "true"], env=dict(os.environ, XDG_CACHE_HOME=folder),
+         "--inh-caps=-all", seam, "record", "--engine", "deferred", "-o",
+         folder + "/perf.data", "--", "true"], env=dict(os.environ, XDG_CACHE_HOME=folder),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     bench.test("no rights: a reason in one line, and what to do",
                done.returncode == 1 and one_line(done.stderr) and
@@ -228,7 +228,7 @@ def old_kernel(bench):
         f.write(btf.replace(name, none))
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", "mount --bind %s /sys/kernel/btf/vmlinux"
-         " || exit 99; exec %s record -o %s -- true" % (
+         " || exit 99; exec %s record --engine deferred -o %s -- true" % (
              bench.path("btf"), bench.seam, bench.path("old.data"))],
         env=bench.env, stderr=subprocess.PIPE, encoding="utf-8")
     if done.returncode == 99:
