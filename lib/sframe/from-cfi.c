@@ -397,12 +397,15 @@ static bool get_lit(struct seam_bytes *b, uint8_t *ret)
 static bool parse_plt(const struct seam_cfi_row *row, struct seam_plt_cfa *plt,
 		      int64_t *off, uint8_t *shift)
 {
-	struct seam_bytes b = {.p = row->cfa_expr,
-			       .end = row->cfa_expr + row->cfa_expr_len};
+	struct seam_bytes b = {0};
 	int64_t ip_off;
 	uint8_t mask;
 
-	if (!row->cfa_is_expr || !get_op(&b, OP_BREG0 + SEAM_AMD64_REG_SP) ||
+	if (!row->cfa_is_expr)
+		return false;
+	b.p = row->cfa_expr;
+	b.end = row->cfa_expr + row->cfa_expr_len;
+	if (!get_op(&b, OP_BREG0 + SEAM_AMD64_REG_SP) ||
 	    !seam_bytes_sleb(&b, off) || !get_op(&b, OP_BREG16) ||
 	    !seam_bytes_sleb(&b, &ip_off) || ip_off || !get_lit(&b, &mask) ||
 	    !get_op(&b, OP_AND) || !get_lit(&b, &plt->from) ||

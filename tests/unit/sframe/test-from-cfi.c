@@ -377,6 +377,7 @@ static void test_plt_refused(void **state)
 		{EXPR(0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24,
 		      0x22, 0x06)},
 	};
+	const struct seam_cfi_row plain = usual();
 	struct seam_rule below, above;
 	struct seam_plt_cfa plt;
 
@@ -387,6 +388,8 @@ static void test_plt_refused(void **state)
 		set_cfa(&row, bad[i].expr, bad[i].len);
 		assert_false(seam_plt_from_cfi(&row, &plt, &below, &above));
 	}
+	/* Nor is a CFA that is no expression, and has no bytes. */
+	assert_false(seam_plt_from_cfi(&plain, &plt, &below, &above));
 }
 
 int main(void)
