@@ -69,8 +69,9 @@ static int make_dirs(char *path)
 	}
 }
 
-/* The XDG base directory rules; a relative path in a variable counts not. */
-static char *default_dir(void)
+/* The XDG base directory rules; a relative path in a variable counts not.
+ * Return: 0, and the caller frees *ret; -ENOENT; -ENOMEM. */
+static int default_dir(char **ret)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME");
 	const char *home = getenv("HOME");
@@ -84,8 +85,17 @@ static char *default_dir(void)
 	else if (home && home[0] == '/')
 		n = asprintf(&path, "%s/.cache/seam", home);
 	else
-		return NULL;
-	return n < 0 ? NULL : path;
+		return -ENOENT;
+	if (n < 0)
+		return -ENOMEM;
+	*ret = path;
+	return 0;
+}
+
+static int copy_path(const char *path, char **ret)
+{
+	*ret = strdup(path);
+	return *ret ? 0 : -ENOMEM;
 }
 
 static int open_dir(char *path, int *ret_fd)
@@ -93,8 +103,8 @@ static int open_dir(char *path, int *ret_fd)
 	struct stat st;
 	int r, fd;
 
-	if (!path || !path[0])
-		return path ? -EINVAL : -ENOENT;
+	if (!path[0])
+		return -EINVAL;
 	r = make_dirs(path);
 	if (r)
 		return r;
@@ -111,11 +121,13 @@ static int open_dir(char *path, int *ret_fd)
 
 int seam_table_cache_open(const char *dir, struct seam_table_cache **ret)
 {
-	char *path = dir ? strdup(dir) : default_dir();
 	struct seam_table_cache *cache;
+	char *path = NULL;
 	int r, fd = -1;
 
-	r = open_dir(path, &fd);
+	r = dir ? copy_path(dir, &path) : default_dir(&path);
+	if (!r)
+		r = open_dir(path, &fd);
 	free(path);
 	if (r)
 		return r;
