@@ -191,16 +191,19 @@ static __always_inline bool wants_copy(const struct seam_env *env, int end)
  * used, or on another stack; but it is put on top of code that runs on the
  * alternate stack without the kernel knowing. Nothing from that sp on can be
  * believed, and the unwind has read up to its cursor's; the library reads on
- * in a copy. rt_sigreturn raises sp as well, and writes nothing. And garbage
- * leads nowhere, even if nobody tells where it is from.
+ * in a copy. rt_sigreturn raises sp as well, and writes nothing, and so does
+ * the return from a vsyscall, which the kernel makes at the event, a page
+ * fault. And garbage leads nowhere, even if nobody tells where it is from.
  */
 static __always_inline bool stack_differs(const struct seam_env *env, int end,
 					  uint64_t sp_now)
 {
+	uint64_t ip = env->state->regs[SEAM_AMD64_REG_IP];
 	uint64_t sp = env->state->regs[SEAM_AMD64_REG_SP];
+	bool returned = seam_amd64_is_vsyscall(ip) && sp_now == sp + 8;
 	bool copy = wants_copy(env, end);
 	uint64_t top = copy ? sp + seam_stack_copy : env->scratch->cursor.sp;
-	bool over = sp_now > sp && sp_now < top &&
+	bool over = sp_now > sp && sp_now < top && !returned &&
 		    !(env->state->regs_flags & REGS_SIGRETURN);
 
 	return over || end == SEAM_BAD_CFA || end == SEAM_UNREADABLE ||

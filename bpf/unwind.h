@@ -30,6 +30,11 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 
 	slot = mapping_find(&env, pc, &err);
 	s->rule_err = err;
+	if (slot < 0 && seam_amd64_is_vsyscall(pc)) {
+		s->rule = (struct seam_rule){
+			.cfa = {8, SEAM_REG_OFF, SEAM_AMD64_REG_SP, 0}};
+		s->rule_err = 0;
+	}
 	if (slot < 0)
 		return 0;
 	slot &= SEAM_CACHED_MAPPINGS - 1;

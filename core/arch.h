@@ -15,6 +15,13 @@
 #define SEAM_AMD64_RA_OFF (-8)
 #define SEAM_AMD64_RED_ZONE 128
 
+/*
+ * x86-64: the page of the old system calls. Nothing runs there: the kernel does
+ * at the fault what was called, and returns to the caller. So a frame in it is
+ * always at a function's first instruction.
+ */
+#define SEAM_AMD64_VSYSCALL 0xffffffffff600000ULL
+
 #define SEAM_AARCH64_REG_FP 29
 #define SEAM_AARCH64_REG_RA 30
 #define SEAM_AARCH64_REG_SP 31
@@ -41,6 +48,11 @@ enum seam_arch {
 	SEAM_ARCH_AARCH64 = 2,
 	SEAM_ARCH_S390X = 3,
 };
+
+SEAM_INLINE bool seam_amd64_is_vsyscall(uint64_t pc)
+{
+	return pc >> 12 == SEAM_AMD64_VSYSCALL >> 12;
+}
 
 /* Of one of SEAM_SFRAME_ABI_*. Return: SEAM_ARCH_NONE if there is no such. */
 SEAM_INLINE enum seam_arch seam_abi_arch(uint8_t abi)

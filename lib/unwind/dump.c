@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cfi/private.h"
+#include "core/arch.h"
 #include "core/err.h"
 #include "elf/entry.h"
 #include "table/table.h"
@@ -72,29 +73,47 @@ static bool derived_row(const struct seam_mapping *map, uint64_t svma,
 	return seam_row_from_rule(&rule, row);
 }
 
+/* The row at pc. Return: SEAM_OK, or an end code. */
+static int find_row(const struct seam_dump *d, uint64_t pc,
+		    const struct seam_regs *regs, bool exact,
+		    struct seam_cfi_row *row, uint64_t *ret_bias)
+{
+	struct seam_mapping map = {0};
+	uint64_t svma;
+	int rc;
+
+	if (d->find(d->ctx, pc, &map)) {
+		*row = (struct seam_cfi_row){
+			.cfa_reg = SEAM_AMD64_REG_SP,
+			.cfa_off = 8,
+			.regs[REG_IP] = {.how = SEAM_CFI_OFFSET, .off = -8}};
+		*ret_bias = 0;
+		return seam_amd64_is_vsyscall(pc) ? SEAM_OK : SEAM_NO_TABLE;
+	}
+	svma = pc - map.bias;
+	*ret_bias = map.bias;
+	rc = map.cfi ? seam_cfi_find(map.cfi, svma, row, NULL) : -ENOENT;
+	if (rc == -ENOENT && derived_row(&map, svma, regs, exact, row))
+		rc = 0;
+	if (rc == -ENOENT)
+		return at_entry(&map, svma) ? SEAM_OUTERMOST : SEAM_NO_TABLE;
+	return rc ? SEAM_NO_RULE : SEAM_OK;
+}
+
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */
 static int step(struct reader *r, struct seam_regs *regs, bool *exact)
 {
-	const struct seam_dump *d = r->dump;
-	struct seam_mapping map = {0};
 	struct seam_cfi_row row;
-	uint64_t pc, svma;
+	uint64_t bias;
 	int rc, end;
 
 	/* A return address may be the first byte of something else, when the
 	 * call before it never returns. */
-	pc = regs->r[REG_IP] - !*exact;
-	if (d->find(d->ctx, pc, &map))
-		return SEAM_NO_TABLE;
-	svma = pc - map.bias;
-	rc = map.cfi ? seam_cfi_find(map.cfi, svma, &row, NULL) : -ENOENT;
-	if (rc == -ENOENT && derived_row(&map, svma, regs, *exact, &row))
-		rc = 0;
-	if (rc == -ENOENT)
-		return at_entry(&map, svma) ? SEAM_OUTERMOST : SEAM_NO_TABLE;
+	rc = find_row(r->dump, regs->r[REG_IP] - !*exact, regs, *exact, &row,
+		      &bias);
 	if (rc)
-		return SEAM_NO_RULE;
-	rc = seam_cfi_step_why(&row, regs, map.bias, read_copy, r, &end);
+		return rc;
+	rc = seam_cfi_step_why(&row, regs, bias, read_copy, r, &end);
 	if (rc != 1)
 		return end == SEAM_UNREADABLE && r->beyond ? SEAM_COPY_SHORT
 							   : end;

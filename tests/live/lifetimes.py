@@ -200,7 +200,7 @@ def grown(before, after, values):
                if m[1] in values)
 
 
-# The 32-bit entry, and the page of the old vsyscalls.
+# The 32-bit entry.
 BITS32 = """
 .globl _start
 _start:	call	spin
@@ -213,32 +213,6 @@ spin:	movl	$100000, %esi
 	movl	$1, %eax
 	xorl	%ebx, %ebx
 	int	$0x80
-"""
-VSYSCALL = r"""
-#include <stdio.h>
-#include <sys/time.h>
-#include <time.h>
-#define STAY() __asm__ volatile("" ::: "memory")
-__attribute__((noipa)) long ask(void)
-{
-	struct timeval tv;
-	long (*get)(struct timeval *, void *) = (void *)0xffffffffff600000;
-	get(&tv, NULL);
-	STAY();
-	return tv.tv_sec;
-}
-int main(void)
-{
-	long end = time(NULL) + 1, n = 0;
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[256];
-	int is_there = 0;
-	while (fgets(line, sizeof(line), f))
-		if (!__builtin_strncmp(line, "ffffffffff600000", 16)) is_there = 1;
-	if (!is_there) return 77;
-	while (ask() < end) n++;
-	return n < 1000;
-}
 """
 
 
@@ -269,29 +243,5 @@ def machine_code(bench):
         bench.note("32-bit: %s" % dict(ends))
 
 
-def vsyscall(bench):
-    program = bench.compile(VSYSCALL, "vsyscall")
-    recording = bench.record("-e", "cpu-clock", "-F", "4999", "-e",
-                             "page-faults", "--", program)
-    if recording.status == 77:
-        bench.skip("vsyscall", "this kernel has no such page")
-        return
-    samples = [s for s in recording.samples() if s["comm"] == "vsyscall"]
-    inside = [s for s in samples if any(
-        int(f["ip"], 16) >> 12 == 0xffffffffff600
-        for f in livetest.user_frames(s))]
-    ends = collections.Counter(s["end"] for s in samples)
-    # Through main alone, whatever was entered from ask.
-    wrong = [s for s in samples if s["end"] == "outermost" and
-             "ask" in livetest.user_path(s) and "main ask" not in
-             " ".join(livetest.user_path(s))]
-    wrong += [s for s in inside if not s["end"]]
-    bench.note("vsyscall: %d samples, %d in its page, %s" % (
-        len(samples), len(inside), dict(ends)))
-    bench.test("vsyscall: recorded, with a reason where not whole",
-               recording.status == 0 and len(samples) > 100 and not wrong,
-               "\n".join(map(livetest.show, wrong[:5])))
-
-
 if __name__ == "__main__":
-    sys.exit(livetest.main(threads, children, memory, machine_code, vsyscall))
+    sys.exit(livetest.main(threads, children, memory, machine_code))

@@ -383,6 +383,42 @@ static void no_table(void **state)
 	assert_true(ips[1] == (uint64_t)(uintptr_t)p + 6);
 }
 
+static int nothing_mapped(void *ctx, uint64_t avma, struct seam_mapping *ret)
+{
+	(void)ctx;
+	(void)avma;
+	(void)ret;
+	return -1;
+}
+
+/* The page of the old system calls: its caller is on top of the stack. */
+static void vsyscall(void **state)
+{
+	static const uint64_t stack[] = {0x401234, 0x405678};
+	struct seam_dump dump = {.find = nothing_mapped,
+				 .stack = (const uint8_t *)stack,
+				 .stack_avma = 0x7ff000,
+				 .stack_size = sizeof(stack),
+				 .regs.valid = 1u << 7 | 1u << 16};
+	int end;
+
+	(void)state;
+	dump.regs.r[7] = dump.stack_avma;
+	dump.regs.r[16] = 0xffffffffff600400;
+	assert_int_equal(seam_dump_unwind(&dump, ips, SELF_IPS, &end), 2);
+	assert_int_equal(end, SEAM_NO_TABLE);
+	assert_true(ips[0] == 0xffffffffff600400 && ips[1] == stack[0]);
+
+	dump.regs.r[16] = 0xffffffffff601000;
+	assert_int_equal(seam_dump_unwind(&dump, ips, SELF_IPS, &end), 1);
+	assert_int_equal(end, SEAM_NO_TABLE);
+
+	dump.regs.r[16] = 0xffffffffff600000;
+	dump.stack_size = 4;
+	assert_int_equal(seam_dump_unwind(&dump, ips, SELF_IPS, &end), 1);
+	assert_int_equal(end, SEAM_UNREADABLE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +432,7 @@ int main(void)
 		cmocka_unit_test(short_copies),
 		cmocka_unit_test(max_stack),
 		cmocka_unit_test(no_table),
+		cmocka_unit_test(vsyscall),
 	};
 
 	dl_iterate_phdr(self_add, &self);
