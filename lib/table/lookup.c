@@ -181,6 +181,21 @@ static int add_rows(struct build *b, const struct seam_sframe_func *func,
 	return r ? r : add_span(b, end, number);
 }
 
+/* Where the next function behind func, number i, starts. Empty ones may start
+ * where it does. */
+static uint64_t next_start(const struct build *b, uint32_t i,
+			   const struct seam_sframe_func *func)
+{
+	uint64_t start;
+
+	while (++i < b->n_funcs) {
+		start = seam_sframe_start(b->sf, i);
+		if (start != func->start)
+			return start;
+	}
+	return UINT64_MAX;
+}
+
 /* Function i, as far as it goes before the next one starts. */
 static int add_func(struct build *b, uint32_t i)
 {
@@ -192,9 +207,9 @@ static int add_func(struct build *b, uint32_t i)
 		return -EINVAL;
 	if (!func.size)
 		return 0;
-	end = func.start + func.size;
-	if (i + 1 < b->n_funcs && seam_sframe_start(b->sf, i + 1) < end)
-		end = seam_sframe_start(b->sf, i + 1);
+	end = next_start(b, i, &func);
+	if (end > func.start + func.size)
+		end = func.start + func.size;
 	block = func.size;
 	if (func.info & SEAM_SFRAME_INFO_PCMASK)
 		block = func.rep_size;
