@@ -252,6 +252,62 @@ static void **follow(const struct seam_memo *memo, struct seam_cursor *c,
 }
 
 /*
+ * As follow, from the first kept frame, where frames lie at other places, and
+ * how far SP and FP are from what they were says where. Both mostly as far:
+ * then what a rule demands of places is as true as it was.
+ */
+static void **follow_moved(const struct seam_env *env,
+			   const struct seam_memo *memo, struct seam_cursor *c,
+			   void **to, void **end)
+{
+	const struct seam_memo_frame *f = &memo->frames[memo->first];
+	const struct seam_memo_fp *kept = &memo->fps[memo->first];
+	const uint32_t most = SEAM_MEMO_FRAMES - 1 - memo->first;
+	uint64_t sp_moved = c->sp - 8 - f->ra_slot;
+	uint64_t fp_moved = c->fp - kept->fp;
+	void **begin = to;
+
+	if (c->sp & 7 || c->sp < env->stack.lo || c->sp > env->stack.hi)
+		return to;
+	if ((uint64_t)(end - to) > most)
+		end = to + most;
+	for (; to < end; f++, kept++) {
+		const uint64_t slot = kept[1].slot & SEAM_MEMO_SLOT;
+		uint64_t moved = sp_moved, fp;
+
+		if (kept[1].slot & SEAM_MEMO_BY_FP &&
+		    __builtin_expect(fp_moved != sp_moved, 0)) {
+			uint64_t sp = f->ra_slot + 8 + sp_moved;
+			uint64_t cfa = f[1].ra_slot + 8 + fp_moved;
+
+			if (cfa <= sp || cfa & 7 ||
+			    (slot && slot + fp_moved < sp))
+				break;
+			moved = fp_moved;
+		}
+		if (f[1].ra_slot + 8 + moved > env->stack.hi ||
+		    seam_own_word(f[1].ra_slot + moved) != f[1].ra)
+			break;
+		sp_moved = moved;
+		if (slot) {
+			fp = seam_own_word(slot + moved);
+			/* Seldom, and then guessed: so no load waits for the
+			 * one before. */
+			if (__builtin_expect(fp - kept[1].fp != fp_moved, 0)) {
+				fp_moved = fp - kept[1].fp;
+				__asm__("" : "+r"(fp_moved));
+			}
+		}
+		*to++ = (void *)(uintptr_t)f[1].ra;
+	}
+	if (to > begin)
+		*c = (struct seam_cursor){.ip = f->ra,
+					  .sp = f->ra_slot + 8 + sp_moved,
+					  .fp = kept->fp + fp_moved};
+	return to;
+}
+
+/*
  * step_known, some steps. Where they are written there is room for one.
  * Return: behind the last address; *ret_stop: where steps would have ended.
  */
@@ -278,8 +334,20 @@ static void **step_own(struct seam_env *env, struct seam_cursor *c, void **to,
 		       void **end)
 {
 	struct seam_memo *memo = env->memo;
-	void **stop;
+	void **stop, **begin = to;
 
+	if (seam_memo_moved(memo, c)) {
+		uint32_t behind = SEAM_MEMO_FRAMES - 1 - memo->first;
+		bool are_all;
+
+		to = follow_moved(env, memo, c, to, end);
+		are_all = to == end || to == begin + behind;
+		seam_memo_end_moved(memo, (uint32_t)(to - begin), are_all);
+		if (are_all) {
+			env->memo = NULL;
+			return to;
+		}
+	}
 	do {
 		if (seam_memo_meets(memo, c, env->stack.hi)) {
 			uint32_t last;

@@ -22,13 +22,15 @@ bool seam_memo_begin(struct seam_memo *m, uint64_t serial)
 	if (m->serial != serial) {
 		m->serial = serial;
 		m->first = SEAM_MEMO_FRAMES;
-		m->is_same_top = false;
+		m->is_same_top = m->tries_moved = false;
 		m->idle = m->idle_max = 0;
 	}
 	if (m->idle) {
 		m->idle--;
 		return false;
 	}
+	if (m->tries_moved && !m->is_from_top)
+		m->first = SEAM_MEMO_FRAMES;
 	m->is_written = m->is_same_top || m->first == SEAM_MEMO_FRAMES;
 	m->next = m->first;
 	m->n = m->alone = m->followed = 0;
@@ -47,8 +49,10 @@ bool seam_memo_begin_writing(struct seam_memo *m, const struct seam_cursor *c)
 		seam_memo_keep(m, false);
 		return false;
 	}
-	if (!m->n)
+	if (!m->n) {
+		m->is_from_top = !m->alone && !m->followed;
 		add_first(m, c);
+	}
 	return true;
 }
 
@@ -85,6 +89,16 @@ static void set_idle(struct seam_memo *m)
 	if (m->idle_max < SEAM_MEMO_IDLE)
 		m->idle_max = 2 * m->idle_max + 1;
 	m->idle = m->idle_max;
+	m->tries_moved = true;
+}
+
+void seam_memo_end_moved(struct seam_memo *m, uint32_t n, bool are_all)
+{
+	m->tries_moved = are_all;
+	if (are_all)
+		m->idle_max = 0;
+	else
+		m->alone = n;
 }
 
 void seam_memo_join(struct seam_memo *m)

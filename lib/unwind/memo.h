@@ -11,6 +11,11 @@
  * above it on the stack, and the room is that of those below. Where they meet,
  * the new ones are moved up to the kept.
  *
+ * The same frames may also lie elsewhere, when a caller has put more on the
+ * stack. Steps are the same then, but that they begin at another SP and FP: a
+ * frame that was found by SP lies as far from its old place as the one before,
+ * and one that was found by FP as far as FP is from its old value.
+ *
  * It belongs to who counted itself first in its stripe (snapshot.h), and so to
  * one walk at a time. What another thread left is as good: it is compared.
  */
@@ -56,6 +61,8 @@ struct seam_memo {
 	bool is_same_top; /* the last two met the same frame as early */
 	uint32_t met, met_alone;
 	uint32_t idle, idle_max; /* walks that go without */
+	bool is_from_top; /* the first kept frame is where a walk began */
+	bool tries_moved; /* none was where it had been: all may have moved */
 	struct seam_memo_frame frames[SEAM_MEMO_FRAMES];
 	struct seam_memo_fp fps[SEAM_MEMO_FRAMES];
 };
@@ -95,6 +102,19 @@ static inline bool seam_memo_meets(struct seam_memo *m,
 	       (m->fps[at].fp == c->fp && !c->fp_lost);
 }
 
+/* Whether c, where a walk begins, is the first kept frame at another place. */
+static inline bool seam_memo_moved(const struct seam_memo *m,
+				   const struct seam_cursor *c)
+{
+	return m->tries_moved && !m->is_written && !m->alone && !c->fp_lost &&
+	       m->frames[m->first].ra_slot != c->sp - 8 &&
+	       m->frames[m->first].ra == c->ip + c->exact;
+}
+
+/* n frames behind the first were at other places, and these were all or not.
+ * If so the walk is done with keeping: what is kept stays. */
+void seam_memo_end_moved(struct seam_memo *m, uint32_t n, bool are_all);
+
 /* The kept ones from next on are of this walk. Keeps what was written together
  * with them. */
 void seam_memo_join(struct seam_memo *m);
@@ -106,8 +126,10 @@ void seam_memo_part(struct seam_memo *m, uint32_t last);
 /* Forgets what was written, and what that was written over. */
 static inline void seam_memo_drop(struct seam_memo *m)
 {
-	if (m->is_written)
+	if (m->is_written) {
 		m->first = m->next;
+		m->is_from_top = false;
+	}
 	m->n = 0;
 }
 

@@ -4,8 +4,8 @@
  * right whatever has changed since. Calls and returns by chance, of frames
  * that are equal in all but the address, that hold another FP, or none, or
  * are found by it; each stack is compared with the C library's. Also deeper
- * than what is kept, in more threads than there is room for, and while
- * signals interrupt the walks.
+ * than what is kept, the same calls at other places on the stack, in more
+ * threads than there is room for, and while signals interrupt the walks.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -199,6 +200,71 @@ static void deep(void **state)
 	assert_int_equal(c.wrong, 0);
 }
 
+/* The same calls with more or less on the stack below them, and in them. */
+static const char *links;
+
+static __attribute__((noinline)) void next_link(void)
+{
+	switch (*links++) {
+	case 's':
+		same_1(next_link);
+		break;
+	case 'h':
+		holds_fp(next_link, chance(3) << 4);
+		break;
+	case 'm':
+		moves_fp(next_link, 1);
+		break;
+	case 'M':
+		moves_fp(next_link, chance(3) + 1);
+		break;
+	default:
+		take();
+	}
+	calls->depth = 0;
+}
+
+static __attribute__((noinline)) void from_elsewhere(const char *chain,
+						     size_t words)
+{
+	volatile char *room = alloca(16 * words);
+
+	room[0] = 1;
+	links = chain;
+	next_link();
+	calls->depth = room[0];
+}
+
+static void moved(void **state)
+{
+	static const char *const chains[] = {
+		"ssssmmmmssmm",
+		"sshhsshhsshs",
+		"mmmmmmmmmmmm",
+		"sMshMsmhsMss",
+		"MMMMMMsssshh",
+		"hhhhhhmmmmmm",
+		/* These two part where FP has moved otherwise than SP. */
+		"ssssMssssssss",
+		"ssssmssssssss",
+	};
+	const size_t n = sizeof(chains) / sizeof(*chains);
+	struct calls c = {.chance = 3};
+
+	(void)state;
+	calls = &c;
+	for (size_t i = 0; i < n; i++) {
+		for (int j = 0; j < 2000; j++)
+			from_elsewhere(chains[i], chance(8) + 1);
+		/* And now and then another one. */
+		for (int j = 0; j < 1000; j++)
+			from_elsewhere(chains[chance(4) ? i : chance(n)],
+				       chance(8) + 1);
+	}
+	assert_int_equal(c.taken, (int)n * 3000);
+	assert_int_equal(c.wrong, 0);
+}
+
 static void *in_thread(void *arg)
 {
 	run(arg);
@@ -258,9 +324,8 @@ static void amid_walks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(changing),
-		cmocka_unit_test(deep),
-		cmocka_unit_test(threads),
+		cmocka_unit_test(changing),   cmocka_unit_test(deep),
+		cmocka_unit_test(moved),      cmocka_unit_test(threads),
 		cmocka_unit_test(amid_walks),
 	};
 	struct sigaction action = {.sa_flags = SA_NODEFER};
