@@ -3,7 +3,8 @@
  * seam/error.h: what a failed call can say.
  *
  * Every call of libseam returns 0 or more on success and -errno on failure,
- * never touches errno, and leaves its outputs as they were when it fails.
+ * never touches errno (malloc does when it fails), and leaves its outputs as
+ * they were when it fails.
  * Calls that read files or memory also take a struct seam_errinfo *, which
  * may be NULL, and fill it only on failure.
  */

@@ -156,12 +156,15 @@ int seam_tables_add_file(struct seam_tables *t, uint64_t start, uint64_t end,
 			 uint64_t off, int fd, struct seam_errinfo *reterr)
 {
 	struct stretch s = {.start = start, .end = end, .space = start - off};
+	const int saved_errno = errno;
 	struct seam_elf *elf;
 	struct stat st;
 	int r;
 
-	if (fstat(fd, &st))
+	if (fstat(fd, &st)) {
+		errno = saved_errno;
 		return -EBADF;
+	}
 	for (size_t i = 0; i < t->n_sources && !s.source; i++)
 		if (st.st_ino && t->sources[i]->ino == st.st_ino &&
 		    t->sources[i]->dev == st.st_dev)

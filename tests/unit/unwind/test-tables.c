@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
  * Description: of stretches that overlap the one added last is asked, at each
- * address, however they lie.
+ * address, however they lie; and what is no file, no ELF file or no process is
+ * refused with the error that the man page names, and without errno.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/err.h"
 #include "core/sframe-format.h"
@@ -90,9 +94,44 @@ static void overlapping(void **state)
 		free(sections[i]);
 }
 
+/* More than any system gives. */
+#define NO_PID 0x7fffffff
+
+static void refused(void **state)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct seam_errinfo why = {0};
+	struct seam_tables *t;
+	struct seam_rule rule;
+	pid_t pid = NO_PID;
+	uint64_t word;
+
+	(void)state;
+	assert_int_equal(seam_tables_new(&t), 0);
+	errno = 0;
+	assert_int_equal(seam_tables_add_file(t, 0, 64, 0, -1, &why), -EBADF);
+	assert_int_equal(seam_tables_add_file(t, 0, 64, 0, null, &why),
+			 -EINVAL);
+	assert_true(why.reason[0]);
+	assert_int_equal(seam_tables_add_sframe(t, 0, 64, 0, "no", 2, &why),
+			 -EINVAL);
+	assert_string_equal(seam_err_name(why.code), "sframe-short");
+	assert_int_equal(seam_tables_add_process(t, pid, NULL), -ENOENT);
+	assert_int_equal(seam_read_process(&pid, 64, &word, 8), -ESRCH);
+	assert_int_equal(errno, 0);
+	assert_int_equal(seam_tables_rule(t, SEAM_SFRAME_ABI_AMD64, 10, &rule),
+			 SEAM_NO_TABLE);
+	assert_null(seam_tables_free(t));
+	assert_null(seam_tables_free(NULL));
+	close(null);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(overlapping)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(overlapping),
+		cmocka_unit_test(refused),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
