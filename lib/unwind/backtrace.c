@@ -341,7 +341,7 @@ static void **step_own(struct seam_env *env, struct seam_cursor *c, void **to,
 		bool are_all;
 
 		to = follow_moved(env, memo, c, to, end);
-		are_all = to == end || to == begin + behind;
+		are_all = to == end || (memo->is_whole && to == begin + behind);
 		seam_memo_end_moved(memo, (uint32_t)(to - begin), are_all);
 		if (are_all) {
 			env->memo = NULL;

@@ -111,8 +111,8 @@ static inline bool seam_memo_moved(const struct seam_memo *m,
 	       m->frames[m->first].ra == c->ip + c->exact;
 }
 
-/* n frames behind the first were at other places, and these were all or not.
- * If so the walk is done with keeping: what is kept stays. */
+/* n frames behind the first were at other places, and these were all of the
+ * walk or not. If so it is done with keeping: what is kept stays. */
 void seam_memo_end_moved(struct seam_memo *m, uint32_t n, bool are_all);
 
 /* The kept ones from next on are of this walk. Keeps what was written together
