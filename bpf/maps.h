@@ -104,6 +104,7 @@ struct task_state {
 	uint32_t regs_flags; /* enum regs_flags */
 	uint32_t next_map;
 	uint64_t regs[SEAM_WIRE_REGS]; /* the user's, at the first request */
+	uint64_t taken_ns; /* when a stack was last taken at once */
 	uint64_t mm;
 	uint32_t mm_seq, tables;
 	uint32_t unchecked; /* bits of maps[] that mm_seq does not vouch for */

@@ -186,6 +186,7 @@ static __always_inline void
 seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
 			  uint64_t cookie, uint32_t flags, uint32_t why_not)
 {
+	el->state.taken_ns = bpf_ktime_get_ns();
 	seam_take_now(&el->state, t->env->task, cookie, flags, why_not);
 }
 

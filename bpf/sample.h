@@ -30,6 +30,15 @@ static __always_inline bool is_own(struct task_struct *task)
 	return el && (el->state.entry.flags & SEAM_ENTRY_RUNNING);
 }
 
+/* When the stack was taken that a sample in an exec or exit has. */
+static __always_inline uint64_t taken_ns(struct task_struct *task)
+{
+	uint64_t self = (uint64_t)task;
+	const struct seam_element *el = bpf_map_lookup_elem(&elements, &self);
+
+	return el ? el->state.taken_ns : 0;
+}
+
 /* Asks for the user's half. Return: whether the event is a sample, and not
  * seam's own doing. */
 static __always_inline bool take_user(struct seam_wire_sample *sample,
@@ -43,6 +52,7 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	head_fill(&sample->head, SEAM_WIRE_SAMPLE, task, 0);
 	sample->end = SEAM_NO_USER;
 	sample->stack_tid = task->pid;
+	sample->taken_ns = 0;
 	if (!has_user(task))
 		return true;
 	if (!depth)
@@ -57,6 +67,8 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	sample->end = asked.end;
 	sample->stack_tid = asked.stack_tid;
 	sample->flags |= asked.flags;
+	if (asked.flags & SEAM_SAMPLE_TAIL)
+		sample->taken_ns = taken_ns(task);
 	return true;
 }
 

@@ -273,6 +273,18 @@ int seam_no_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* A thread that execs loses its tid well before its exec is done. Who looks for
+ * it in between finds that somebody will be watched under its new one; a start
+ * of 0 is no task's. */
+static __always_inline void announce_exec(struct task_struct *task)
+{
+	int tgid = task->tgid;
+	uint64_t nobody = 0;
+
+	if (seam_watch_mode == SEAM_WATCH_TID && task->pid != tgid)
+		bpf_map_update_elem(&watched, &tgid, &nobody, BPF_NOEXIST);
+}
+
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 {
@@ -281,6 +293,7 @@ int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 
 	if (!is_watched(task) || !has_user(task))
 		return 0;
+	announce_exec(task);
 	entry_task(&t, &env, task);
 	seam_entry_exec(&t);
 	return 0;
@@ -351,7 +364,7 @@ int BPF_PROG(seam_free, struct task_struct *task)
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return 0;
 	start = bpf_map_lookup_elem(&watched, &tid);
-	if (start && *start == task->start_boottime)
+	if (start && (*start == task->start_boottime || !*start))
 		bpf_map_delete_elem(&watched, &tid);
 	return 0;
 }

@@ -86,7 +86,8 @@ struct seam_sample {
 	uint32_t stack_tid;
 	uint32_t event; /* its place in the client's events */
 	uint32_t max_frames; /* that its event wants of the user stack */
-	bool tail; /* in an exec or exit whose stack was taken before */
+	uint64_t tail_ns; /* in an exec or exit whose stack was taken before:
+			   * when; else 0 */
 	bool user; /* taken in user mode: ip is the user's */
 	int end; /* with cookie 0: an end code */
 	const uint64_t *kernel_ips; /* leaf first; NULL if n_kernel is 0 */

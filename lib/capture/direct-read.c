@@ -202,5 +202,5 @@ int seam_direct_read(struct seam_session *s, bool all)
 	n_side = seam_session_give_records(s, side, (size_t)n_side);
 	if (n_side < 0)
 		return (int)n_side;
-	return seam_session_give_worker(s, side, (size_t)n_side);
+	return seam_session_give_worker(s, side, (size_t)n_side, UINT64_MAX);
 }

@@ -91,9 +91,11 @@ static void hold_files(struct seam_session *s)
 }
 
 int seam_session_give_worker(struct seam_session *s,
-			     const struct seam_side_record *side, size_t n)
+			     const struct seam_side_record *side, size_t n,
+			     uint64_t until_ns)
 {
-	int err = seam_worker_give(s->worker, &s->copies, &s->held, side, n);
+	struct seam_worker_side round = {side, n, until_ns};
+	int err = seam_worker_give(s->worker, &s->copies, &s->held, &round);
 
 	if (err != -ENOBUFS)
 		return err;
@@ -106,6 +108,7 @@ int seam_session_give_worker(struct seam_session *s,
 static int read_copies(struct seam_session *s)
 {
 	struct seam_side_record *side = NULL;
+	uint64_t until_ns = s->running ? seam_now_ns() : UINT64_MAX;
 	int err =
 		seam_kernel_drain_copies(s->kernel, seam_batch_add, &s->copies);
 	long n;
@@ -117,7 +120,8 @@ static int read_copies(struct seam_session *s)
 	n = seam_session_give_records(s, side, (size_t)n);
 	if (n < 0)
 		return (int)n;
-	return err ? err : seam_session_give_worker(s, side, (size_t)n);
+	return err ? err
+		   : seam_session_give_worker(s, side, (size_t)n, until_ns);
 }
 
 static void strip_tracepoint(struct seam_session *s, struct seam_sample *sample)
@@ -156,7 +160,7 @@ static void give_sample(struct seam_session *s,
 		.cpu = rec->head.cpu,
 		.stack_tid = rec->stack_tid,
 		.event = rec->event,
-		.tail = rec->flags & SEAM_SAMPLE_TAIL,
+		.tail_ns = rec->flags & SEAM_SAMPLE_TAIL ? rec->taken_ns : 0,
 		.user = rec->flags & SEAM_SAMPLE_USER,
 		.end = rec->head.cookie ? 0 : (int)rec->end,
 	};

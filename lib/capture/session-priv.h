@@ -47,8 +47,10 @@ struct seam_session {
  * which stay at the front of side. Return: how many those are, or -ENOMEM. */
 long seam_session_give_records(struct seam_session *s,
 			       struct seam_side_record *side, size_t n);
-/* Gives s->copies, s->held and sideband to the worker. */
+/* Gives s->copies, s->held and sideband to the worker; until_ns: see struct
+ * seam_worker_side. */
 int seam_session_give_worker(struct seam_session *s,
-			     const struct seam_side_record *side, size_t n);
+			     const struct seam_side_record *side, size_t n,
+			     uint64_t until_ns);
 
 #endif

@@ -80,21 +80,40 @@ static int follow_targets(struct seam_session *s, struct seam_errinfo *reterr)
 		       : 0;
 }
 
+/* One program sees tasks sleep, for one event. */
+static int check_sleeps(const struct seam_session *s,
+			struct seam_errinfo *reterr)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		n += s->events[i].is_sleep;
+		if (n > 1)
+			return seam_fail(reterr, -EINVAL,
+					 "%s can be recorded once",
+					 s->events[i].base);
+	}
+	return 0;
+}
+
 static int open_events(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	const struct seam_sideband_opts opts = {.pages = s->opts.buffer_pages};
+	int err;
 
 	for (size_t i = 0; i < s->client.n_events; i++) {
 		const struct seam_client_event *ev = &s->client.events[i];
 		struct seam_event_spec spec = {ev->name, ev->freq, ev->period,
 					       s->client.max_frames, NULL};
-		int err = seam_event_open(&spec, &s->events[i], reterr);
+
+		err = seam_event_open(&spec, &s->events[i], reterr);
 
 		if (err)
 			return err;
 		s->n_events++;
 	}
-	return seam_sideband_open(&opts, &s->sideband, reterr);
+	err = check_sleeps(s, reterr);
+	return err ? err : seam_sideband_open(&opts, &s->sideband, reterr);
 }
 
 static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
@@ -121,9 +140,6 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 		opts.probes |= ev->is_probe;
 		if (ev->is_tracepoint || ev->is_probe)
 			opts.tracepoint_period[i] = ev->attr.sample_period;
-		if (ev->is_sleep && opts.sleeps)
-			return seam_fail(reterr, -EINVAL,
-					 "%s can be recorded once", ev->base);
 		if (ev->is_sleep) {
 			opts.sleeps = true;
 			opts.sleep_event = (uint32_t)i;

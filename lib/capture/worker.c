@@ -22,6 +22,7 @@ struct round {
 	struct seam_held held; /* files of the requests among the copies */
 	uint8_t *side; /* each record behind its time */
 	size_t side_size;
+	uint64_t until_ns; /* see struct seam_worker_side */
 };
 
 struct seam_worker {
@@ -42,6 +43,8 @@ struct seam_worker {
 	struct seam_tables *tables;
 	uint32_t max_frames;
 	uint64_t *ips; /* room for one stack */
+	uint8_t *later; /* sideband of after the copies of past rounds */
+	size_t later_size;
 	uint64_t frames, unwind_ns;
 };
 
@@ -209,19 +212,59 @@ static int follow(struct seam_worker *w, const struct round *r, size_t *at,
 	return err;
 }
 
-/* Copies are unwound with what was mapped when they were taken. */
+/* What the round before left goes in front of the round's own. */
+static int take_later(struct seam_worker *w, struct round *r)
+{
+	size_t size = w->later_size + r->side_size;
+	uint8_t *side;
+
+	if (!w->later_size)
+		return 0;
+	side = realloc(w->later, size);
+	if (!side)
+		return -ENOMEM;
+	if (r->side_size)
+		memcpy(side + w->later_size, r->side, r->side_size);
+	free(r->side);
+	r->side = side;
+	r->side_size = size;
+	w->later = NULL;
+	w->later_size = 0;
+	return 0;
+}
+
+/* From a place in the round's sideband on. */
+static int keep_later(struct seam_worker *w, const struct round *r, size_t at)
+{
+	size_t size = r->side_size - at;
+
+	if (!size)
+		return 0;
+	w->later = malloc(size);
+	if (!w->later)
+		return -ENOMEM;
+	memcpy(w->later, r->side + at, size);
+	w->later_size = size;
+	return 0;
+}
+
+/* Copies are unwound with what was mapped when they were taken. Records of
+ * later than the round wait: an exec may be among them whose task's copy, of
+ * before it, comes in the next round. */
 static int work(struct seam_worker *w, struct round *r)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size, side = 0;
-	int err = 0;
+	int err = take_later(w, r);
 
 	while (!err && (rec = seam_batch_next(&r->copies, &at, &size))) {
 		err = follow(w, r, &side, rec->time_ns);
 		if (!err)
 			err = on_record(w, r, rec, size);
 	}
-	return err ? err : follow(w, r, &side, UINT64_MAX);
+	if (!err)
+		err = follow(w, r, &side, r->until_ns);
+	return err ? err : keep_later(w, r, side);
 }
 
 /* Lets go of what nobody needs any more. */
@@ -355,6 +398,7 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 	for (size_t i = 0; i < w->n_done; i++)
 		free(w->done[i].ips);
 	free(w->done);
+	free(w->later);
 	free(w->ips);
 	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
@@ -363,10 +407,10 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 }
 
 /* The sideband as one piece of memory of the round's own. */
-static int keep_side(struct round *r, const struct seam_side_record *side,
-		     size_t n)
+static int keep_side(struct round *r, const struct seam_worker_side *from)
 {
-	size_t size = 0;
+	const struct seam_side_record *side = from->records;
+	size_t size = 0, n = from->n;
 	uint8_t *to;
 
 	for (size_t i = 0; i < n; i++)
@@ -389,18 +433,19 @@ static int keep_side(struct round *r, const struct seam_side_record *side,
 
 int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 		     struct seam_held *held,
-		     const struct seam_side_record *side, size_t n_side)
+		     const struct seam_worker_side *side)
 {
 	struct round *r;
 	int err = 0;
 
-	if (!copies->used && !n_side)
+	if (!copies->used && !side->n)
 		return 0;
 	r = calloc(1, sizeof(*r));
-	if (!r || keep_side(r, side, n_side)) {
+	if (!r || keep_side(r, side)) {
 		free(r);
 		return -ENOMEM;
 	}
+	r->until_ns = side->until_ns;
 	pthread_mutex_lock(&w->lock);
 	if (copies->used && w->waiting > MAX_WAITING) {
 		err = -ENOBUFS; /* of the copies only: see what follows */

@@ -27,6 +27,14 @@ struct seam_unwound {
 	uint64_t *ips;
 };
 
+/* The sideband of a round. Copies of before until_ns are in this round or one
+ * before it; of later ones, some may come in the next. */
+struct seam_worker_side {
+	const struct seam_side_record *records;
+	size_t n;
+	uint64_t until_ns;
+};
+
 /* What it has done so far. */
 struct seam_worker_stats {
 	uint64_t frames, unwind_ns; /* of copies */
@@ -48,7 +56,7 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w);
  */
 int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 		     struct seam_held *held,
-		     const struct seam_side_record *side, size_t n_side);
+		     const struct seam_worker_side *side);
 /* How many files wait to be read, of all rounds. */
 size_t seam_worker_held(struct seam_worker *w);
 

@@ -256,12 +256,11 @@ static void entry_is(struct seam_entries *es, struct entry *e, uint64_t cookie)
 }
 
 /* A sample that has the tid of its stack. */
-static int add_own(struct entry *e, const struct seam_sample *sample,
-		   uint64_t before_ns)
+static int add_own(struct entry *e, const struct seam_sample *sample)
 {
 	/* The stack of a cold program comes late: the sample says it first. */
-	if (sample->tail && !e->tail) {
-		if (tail_begin(e, before_ns, false))
+	if (sample->tail_ns && !e->tail) {
+		if (tail_begin(e, sample->tail_ns, false))
 			return -ENOMEM;
 		e->tail = true;
 	}
@@ -274,15 +273,16 @@ static int add_own(struct entry *e, const struct seam_sample *sample,
 /* One whose thread has swapped tids with another since, in an exec. That one
  * may have an entry of its own. */
 static int add_other(struct seam_entries *es, struct entry *e,
-		     const struct seam_sample *sample, uint64_t before_ns)
+		     const struct seam_sample *sample)
 {
+	uint64_t from_ns = sample->tail_ns ? sample->tail_ns : sample->time_ns;
 	struct entry *other = entry_of(es, sample->tid);
 
 	if (!other)
 		return -ENOMEM;
 	/* It may have been forgotten since it got a tail. */
 	if ((e->names.other != sample->tid || !other->n_tails) &&
-	    tail_begin(other, before_ns ? before_ns : sample->time_ns, true))
+	    tail_begin(other, from_ns, true))
 		return -ENOMEM;
 	tail_end(other, sample->time_ns);
 	if (!other->cookie)
@@ -296,16 +296,13 @@ int seam_entries_sample(struct seam_entries *es,
 			const struct seam_sample *sample)
 {
 	struct entry *e = entry_of(es, sample->stack_tid);
-	uint64_t before_ns;
 	int err;
 
 	if (!e)
 		return -ENOMEM;
-	before_ns = e->last_ns;
 	entry_is(es, e, sample->cookie);
-	err = sample->tid == sample->stack_tid
-		      ? add_own(e, sample, before_ns)
-		      : add_other(es, e, sample, before_ns);
+	err = sample->tid == sample->stack_tid ? add_own(e, sample)
+					       : add_other(es, e, sample);
 	if (err) {
 		note(es, err);
 		return err;

@@ -62,21 +62,22 @@ static int tear_down(void **state)
 }
 
 static void sample_under(uint32_t tid, uint32_t stack_tid, uint64_t cookie,
-			 uint64_t time_ns, bool tail)
+			 uint64_t time_ns, uint64_t tail_ns)
 {
 	struct seam_sample s = {.tid = tid,
 				.stack_tid = stack_tid,
 				.cookie = cookie,
 				.time_ns = time_ns,
 				.max_frames = SEAM_CLIENT_MAX_FRAMES,
-				.tail = tail};
+				.tail_ns = tail_ns};
 
 	assert_int_equal(seam_entries_sample(&t.es, &s), 0);
 }
 
-static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns, bool tail)
+static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns,
+		   uint64_t tail_ns)
 {
-	sample_under(tid, tid, cookie, time_ns, tail);
+	sample_under(tid, tid, cookie, time_ns, tail_ns);
 }
 
 enum kind { PLAIN, LIBRARY, EXEC, EXIT, PENDING };
@@ -131,11 +132,11 @@ static void one_stack_for_all(void **state)
 				       {211, 2, 2, 0, SEAM_OUTERMOST, TID}};
 
 	(void)state;
-	sample(TID, 1, 100, false);
+	sample(TID, 1, 100, 0);
 	stack(1, 110, 3, PLAIN);
-	sample(TID, 1, 120, false);
+	sample(TID, 1, 120, 0);
 	assert_int_equal(t.n, 0);
-	sample(TID, 2, 200, false);
+	sample(TID, 2, 200, 0);
 	check_out(want, 1);
 	stack(2, 210, 2, PLAIN);
 	stack(2, 215, 7, PLAIN); /* the first is the one */
@@ -150,7 +151,7 @@ static void unwanted(void **state)
 {
 	(void)state;
 	stack(1, 100, 3, PLAIN);
-	sample(TID, 2, 200, false);
+	sample(TID, 2, 200, 0);
 	stack(9, 201, 3, LIBRARY); /* of an entry that nobody told of */
 	seam_entries_end(&t.es);
 	check_out(NULL, 0);
@@ -164,11 +165,11 @@ static void orphans(void **state)
 	const struct written want[] = {{103, 1, 2, 0, SEAM_OUTERMOST, TID}};
 
 	(void)state;
-	sample(TID, 1, 100, false);
-	sample(TID, 1, 101, false);
-	sample(TID, 1, 102, false);
+	sample(TID, 1, 100, 0);
+	sample(TID, 1, 101, 0);
+	sample(TID, 1, 102, 0);
 	assert_false(seam_entries_await(&t.es));
-	sample(TID, 2, 200, false);
+	sample(TID, 2, 200, 0);
 	assert_true(seam_entries_await(&t.es));
 	stack(1, 110, 2, LIBRARY);
 	check_out(want, 1);
@@ -182,8 +183,8 @@ static void orphans(void **state)
 static void orphans_expire(void **state)
 {
 	(void)state;
-	sample(TID, 1, 100, false);
-	sample(TID, 2, 200, false);
+	sample(TID, 1, 100, 0);
+	sample(TID, 2, 200, 0);
 	stack(2, 210, 2, PLAIN);
 	seam_entries_settle(&t.es, 100 + 30 * SECOND);
 	assert_true(seam_entries_await(&t.es));
@@ -203,7 +204,7 @@ static void settled(void **state)
 		{SECOND + 1, 1, 2, 0, SEAM_OUTERMOST, TID}};
 
 	(void)state;
-	sample(TID, 1, 100, false);
+	sample(TID, 1, 100, 0);
 	stack(1, 110, 2, PLAIN);
 	seam_entries_settle(&t.es, 110 + SECOND / 10);
 	check_out(want, 0);
@@ -211,7 +212,7 @@ static void settled(void **state)
 	check_out(want, 1);
 	seam_entries_settle(&t.es, SECOND);
 	check_out(want, 1);
-	sample(TID, 1, SECOND, false);
+	sample(TID, 1, SECOND, 0);
 	seam_entries_settle(&t.es, 2 * SECOND);
 	check_out(want, 2);
 	/* Forgotten with its fate counted, once. */
@@ -228,9 +229,9 @@ static void settled(void **state)
 static void waiting(void **state)
 {
 	(void)state;
-	sample(TID, 1, 100, false);
-	sample((uint32_t)getpid(), 2, 100, false);
-	sample((uint32_t)getpid(), 2, 101, false);
+	sample(TID, 1, 100, 0);
+	sample((uint32_t)getpid(), 2, 100, 0);
+	sample((uint32_t)getpid(), 2, 101, 0);
 	/* What waits is not forgotten, while its task may yet wake. */
 	seam_entries_settle(&t.es, 10 * SECOND + 100);
 	assert_int_equal(t.es.tasks.used, 2);
@@ -249,14 +250,14 @@ static void pending(void **state)
 	const struct written woken[] = {{301, 3, 2, 0, SEAM_OUTERMOST, TID}};
 
 	(void)state;
-	sample(TID, 1, 100, false);
+	sample(TID, 1, 100, 0);
 	stack(1, 100, 1, PENDING);
 	seam_entries_end(&t.es);
 	check_out(asleep, 1);
 	check_counts(0, 0, 1, 0);
 	assert_int_equal(t.sum.stacks, 0);
 	t.n = 0;
-	sample(TID, 3, 300, false);
+	sample(TID, 3, 300, 0);
 	stack(3, 300, 1, PENDING);
 	stack(3, 300, 2, PLAIN);
 	seam_entries_end(&t.es);
@@ -269,20 +270,22 @@ static void pending(void **state)
 static void tails(void **state)
 {
 	(void)state;
-	sample(TID, 1, 100, false);
+	sample(TID, 1, 100, 0);
 	stack(1, 110, 2, EXEC);
 	assert_int_equal(seam_entries_tail(&t.es, TID, 115, false), 0);
-	sample(TID, 1, 130, true);
-	sample(TID, 1, 140, true);
+	sample(TID, 1, 130, 110);
+	sample(TID, 1, 140, 110);
 	assert_int_equal(seam_entries_tail(&t.es, TID, 109, false), 0);
 	assert_int_equal(seam_entries_tail(&t.es, TID, 110, false), 140);
 	assert_int_equal(seam_entries_tail(&t.es, TID, 140, false), 140);
 	assert_int_equal(seam_entries_tail(&t.es, TID, 141, false), 0);
 	assert_int_equal(seam_entries_tail(&t.es, TID + 1, 115, false), 0);
 	/* The sample says it before the stack of a cold program comes. */
-	sample(TID, 2, 200, false);
-	sample(TID, 2, 220, true);
+	sample(TID, 2, 200, 0);
+	sample(TID, 2, 220, 205);
 	assert_int_equal(seam_entries_tail(&t.es, TID, 210, false), 220);
+	/* What the task mapped before stays before, sampled since or not. */
+	assert_int_equal(seam_entries_tail(&t.es, TID, 203, false), 0);
 	stack(2, 205, 2, EXIT);
 	assert_int_equal(seam_entries_tail(&t.es, TID, 210, false), 220);
 	assert_int_equal(seam_entries_tail(&t.es, TID, 120, false), 140);
@@ -308,20 +311,20 @@ static void renamed(void **state)
 
 	(void)state;
 	stack_under(FIRST, 1, 90, 2, EXIT);
-	sample(FIRST, 1, 100, true);
-	sample(TID, 2, 110, false);
+	sample(FIRST, 1, 100, 90);
+	sample(TID, 2, 110, 0);
 	stack(2, 115, 3, EXEC);
-	sample(TID, 2, 120, true);
-	sample_under(TID, FIRST, 1, 125, true);
-	sample_under(FIRST, TID, 2, 130, true);
-	sample_under(FIRST, TID, 2, 140, true);
+	sample(TID, 2, 120, 115);
+	sample_under(TID, FIRST, 1, 125, 90);
+	sample_under(FIRST, TID, 2, 130, 115);
+	sample_under(FIRST, TID, 2, 140, 115);
 	check_out(want, 0);
-	assert_int_equal(seam_entries_tail(&t.es, FIRST, 119, false), 0);
+	assert_int_equal(seam_entries_tail(&t.es, FIRST, 114, false), 0);
 	assert_int_equal(seam_entries_tail(&t.es, FIRST, 119, true), 140);
 	assert_int_equal(seam_entries_tail(&t.es, FIRST, 141, true), 0);
 	assert_int_equal(seam_entries_tail(&t.es, FIRST, 125, false), 140);
 	assert_int_equal(seam_entries_tail(&t.es, TID, 116, false), 125);
-	sample(FIRST, 3, 200, false);
+	sample(FIRST, 3, 200, 0);
 	check_out(want, 2);
 	seam_entries_end(&t.es);
 	check_out(want, 4);
@@ -337,10 +340,10 @@ static void renamed_orphans(void **state)
 	};
 
 	(void)state;
-	sample_under(FIRST, TID, 2, 120, true);
-	sample_under(FIRST, TID, 2, 130, true);
-	sample(FIRST, 3, 200, false);
-	sample(TID, 4, 210, false);
+	sample_under(FIRST, TID, 2, 120, 115);
+	sample_under(FIRST, TID, 2, 130, 115);
+	sample(FIRST, 3, 200, 0);
+	sample(TID, 4, 210, 0);
 	stack(2, 115, 3, LIBRARY);
 	check_out(want, 1);
 	seam_entries_end(&t.es);
@@ -351,13 +354,13 @@ static void renamed_orphans(void **state)
 static void renamed_forgotten(void **state)
 {
 	(void)state;
-	sample(FIRST, 1, SECOND, false);
+	sample(FIRST, 1, SECOND, 0);
 	stack_under(FIRST, 1, SECOND + 10, 2, PLAIN);
-	sample(TID, 2, 10 * SECOND, true);
+	sample(TID, 2, 10 * SECOND, 9 * SECOND);
 	stack_under(TID, 2, 10 * SECOND + 10, 2, EXEC);
-	sample_under(FIRST, TID, 2, 10 * SECOND + 20, true);
+	sample_under(FIRST, TID, 2, 10 * SECOND + 20, 9 * SECOND);
 	seam_entries_settle(&t.es, 12 * SECOND);
-	sample_under(FIRST, TID, 2, 12 * SECOND, true);
+	sample_under(FIRST, TID, 2, 12 * SECOND, 9 * SECOND);
 	assert_int_equal(seam_entries_tail(&t.es, FIRST, 12 * SECOND, false),
 			 12 * SECOND);
 	seam_entries_end(&t.es);
@@ -366,10 +369,10 @@ static void renamed_forgotten(void **state)
 static void failing(void **state)
 {
 	(void)state;
-	sample(TID, 1, 100, false);
+	sample(TID, 1, 100, 0);
 	stack(1, 110, 2, PLAIN);
 	t.fail = -ENOSPC;
-	sample(TID, 2, 200, false);
+	sample(TID, 2, 200, 0);
 	t.fail = -EIO;
 	stack(2, 210, 2, PLAIN);
 	seam_entries_end(&t.es);
