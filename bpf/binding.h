@@ -4,9 +4,30 @@
 #define SEAM_BPF_BINDING_H
 
 #include "bpf/last.h"
+#include "bpf/made.h"
 #include "bpf/memory.h"
 
 #define EEXIST 17
+
+/* Sends the request in s->miss. Return: false: the ring is full. */
+static __always_inline bool table_request(struct scratch *s,
+					  struct task_struct *task)
+{
+	struct seam_wire_miss *miss = &s->miss;
+
+	miss->head.type = SEAM_WIRE_MISS;
+	miss->head.pid = task->tgid;
+	miss->head.tid = task->pid;
+	miss->head.time_ns = bpf_ktime_get_ns();
+	miss->start = s->vma.start;
+	miss->end = s->vma.end;
+	miss->off = s->vma.off;
+	if (!bpf_ringbuf_output(&copies, miss, sizeof(*miss),
+				BPF_RB_FORCE_WAKEUP))
+		return true;
+	count(SEAM_COUNT_LOST_MISS);
+	return false;
+}
 
 /* Asks user space for a table, once. The key is in s->miss. */
 static __always_inline void table_ask(struct scratch *s,
@@ -23,18 +44,8 @@ static __always_inline void table_ask(struct scratch *s,
 			count(SEAM_COUNT_LOST_MISS);
 		return;
 	}
-	miss->head.type = SEAM_WIRE_MISS;
-	miss->head.pid = task->tgid;
-	miss->head.tid = task->pid;
-	miss->head.time_ns = bpf_ktime_get_ns();
-	miss->start = s->vma.start;
-	miss->end = s->vma.end;
-	miss->off = s->vma.off;
-	if (bpf_ringbuf_output(&copies, miss, sizeof(*miss),
-			       BPF_RB_FORCE_WAKEUP)) {
+	if (!table_request(s, task))
 		bpf_map_delete_elem(&tables, &miss->key);
-		count(SEAM_COUNT_LOST_MISS);
-	}
 }
 
 /* Binds a mapping to the table of its file, as far as there is one. */
@@ -43,8 +54,15 @@ static __always_inline void mapping_bind(struct task_struct *task,
 {
 	struct seam_table_ref *ref = bpf_map_lookup_elem(&tables, &s->miss.key);
 
-	/* The vDSO's table knows the image's own offsets. */
-	if (s->miss.key.kind == SEAM_KEY_VDSO)
+	if (ref && ref->state == SEAM_TABLE_NONE &&
+	    s->miss.key.kind == SEAM_KEY_FILE && may_be_made(task, &s->vma)) {
+		name_made(task, &s->vma, &s->miss);
+		ref = bpf_map_lookup_elem(&tables, &s->miss.key);
+	}
+	ret->is_made = s->miss.key.kind == SEAM_KEY_MEMORY;
+	/* The vDSO's table knows the image's own offsets; and those of made
+	 * code count from its mapping. */
+	if (s->miss.key.kind != SEAM_KEY_FILE)
 		ret->delta = -s->vma.start;
 	if (!ref) {
 		ret->state = SEAM_TABLE_ASKED;
@@ -55,6 +73,7 @@ static __always_inline void mapping_bind(struct task_struct *task,
 	ret->state = ref->state;
 	ret->offset = ref->offset;
 	ret->lookup = ref->lookup;
+	ret->adds = ref->adds;
 	ref->used_ns = bpf_ktime_get_ns();
 }
 
@@ -63,19 +82,26 @@ static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
 				   struct mapping *ret, struct scratch *s)
 {
 	uint64_t mm;
+	bool named;
 	int err = SEAM_EXITED;
 
 	ret->start = 0;
 	ret->end = 0;
 	ret->table = 0;
 	ret->state = 0;
+	ret->is_made = 0;
 	bpf_rcu_read_lock();
 	mm = mm_of(task);
 	if (mm) {
 		err = seam_vma_find(mm, pc, &s->vma);
 		if (!err) {
 			ret->delta = s->vma.off - s->vma.start;
-			if (name_file(mm, &s->vma, &s->miss))
+			named = name_file(mm, &s->vma, &s->miss);
+			if (!named && may_be_made(task, &s->vma)) {
+				name_made(task, &s->vma, &s->miss);
+				named = true;
+			}
+			if (named)
 				mapping_bind(task, s, ret);
 			ret->start = s->vma.start;
 			ret->end = s->vma.end;
@@ -85,6 +111,33 @@ static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
 	}
 	bpf_rcu_read_unlock();
 	return err;
+}
+
+#define ASK_AGAIN_NS 20000000
+
+/*
+ * A mapping of made code has no rule for pc. Return: whether it may have one
+ * as soon as user space has seen what was added since it looked.
+ */
+static __noinline bool mapping_ask_again(struct scratch *s, struct mapping *map,
+					 struct task_struct *task, uint64_t pc)
+{
+	uint64_t now_ns, mm;
+
+	if (!map->is_made || made_adds(task) == map->adds)
+		return false;
+	now_ns = bpf_ktime_get_ns();
+	if (now_ns - map->asked_ns < ASK_AGAIN_NS)
+		return true;
+	map->asked_ns = now_ns;
+	bpf_rcu_read_lock();
+	mm = mm_of(task);
+	if (mm && !seam_vma_find(mm, pc, &s->vma)) {
+		name_made(task, &s->vma, &s->miss);
+		table_request(s, task);
+	}
+	bpf_rcu_read_unlock();
+	return true;
 }
 
 /* Names what a mapping now says. 0: names have run out, see mappings_check. */

@@ -134,6 +134,7 @@ struct task_struct {
 	int exit_state;
 	int pid, tgid;
 	uint64_t start_boottime;
+	uint32_t self_exec_id;
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct uprobe_task *utask;
@@ -184,6 +185,7 @@ struct perf_event {
  * that the next change gets a finer one: of the same file. */
 #define I_CTIME_QUERIED (1U << 31)
 
+#define VM_EXEC 0x00000004UL
 #define VM_IO 0x00004000UL
 #define VM_PFNMAP 0x00000400UL
 #define VM_UFFD_MISSING 0x00000200UL

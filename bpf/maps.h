@@ -64,6 +64,9 @@ struct mapping {
 	uint32_t offset; /* of the table, in the arena */
 	uint32_t pad;
 	struct seam_lookup lookup;
+	/* Of code that was made at run time; adds as its table was asked for,
+	 * and when it was asked for again. */
+	uint64_t is_made, adds, asked_ns;
 };
 
 struct bpf_task_work {
@@ -205,6 +208,10 @@ struct scratch {
 		struct {
 			struct seam_wire_copy copy;
 			uint8_t bytes[SEAM_MAX_COPY];
+		};
+		struct {
+			struct seam_wire_jit jit;
+			uint8_t section[SEAM_MAX_TOLD];
 		};
 	};
 };

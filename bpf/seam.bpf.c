@@ -6,6 +6,7 @@
  */
 #include "bpf/request.h"
 #include "bpf/sleep.h"
+#include "bpf/tell.h"
 #include "bpf/tick.h"
 
 #include <bpf/bpf_tracing.h>
@@ -361,11 +362,35 @@ int BPF_PROG(seam_free, struct task_struct *task)
 
 	sleep_forget(task);
 	bpf_map_delete_elem(&elements, &self);
+	if (task->pid == task->tgid)
+		bpf_map_delete_elem(&makers, &tid);
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return 0;
 	start = bpf_map_lookup_elem(&watched, &tid);
 	if (start && (*start == task->start_boottime || !*start))
 		bpf_map_delete_elem(&watched, &tid);
+	return 0;
+}
+
+/*
+ * What prctl knows nothing of, and refuses. The calls that it knows do not
+ * come here, so it costs nobody else anything.
+ */
+SEC("tp_btf/task_prctl_unknown")
+int BPF_PROG(seam_prctl, int option, unsigned long arg2, unsigned long arg3,
+	     unsigned long arg4, unsigned long arg5)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const uint64_t args[4] = {arg2, arg3, arg4, arg5};
+	uint32_t what = made_what(option, arg2, arg3, arg4, arg5);
+
+	if (!what || !is_watched(task))
+		return 0;
+	/* First the record: who asks by a new key comes after it. */
+	tell(task, what, args);
+	made_note(task,
+		  what == SEAM_WIRE_JIT_ADD || (what == SEAM_WIRE_JIT_LISTED &&
+						args[0] == SEAM_JIT_ADDED));
 	return 0;
 }
 

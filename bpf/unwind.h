@@ -25,7 +25,7 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 	struct seam_env env = {s, state, task, HOW_NOFAULT};
 	struct seam_cursor c = s->cursor;
 	uint64_t pc = seam_cursor_pc(&c), packed = 0;
-	const struct mapping *map;
+	struct mapping *map;
 	int slot, err = 0;
 
 	slot = mapping_find(&env, pc, &err);
@@ -40,13 +40,19 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 	slot &= SEAM_CACHED_MAPPINGS - 1;
 	map = &state->maps[slot];
 	if (!map->table) {
-		s->asked = map->state == SEAM_TABLE_ASKED;
+		s->asked = map->state == SEAM_TABLE_ASKED ||
+			   mapping_ask_again(s, map, task, pc);
 		s->rule_err = SEAM_NO_TABLE;
 		return 0;
 	}
 	s->rule_err = seam_rule_find(map, pc, &packed, &s->rule);
-	if (s->rule_err)
+	if (s->rule_err) {
+		if (map->is_made) {
+			s->asked = mapping_ask_again(s, map, task, pc);
+			s->rule_err = SEAM_NO_TABLE;
+		}
 		return 0;
+	}
 	last_put(s, &c, packed, slot, state->epochs[slot]);
 	return packed;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 /* Every place where something can be lost, by the name output gives it. */
 static const struct place {
@@ -26,6 +27,7 @@ static const struct place {
 	PLACE(lost_requests, "requests", "requests for tables, buffer full"),
 	PLACE(tables_gone, "tables",
 	      "tables, their file was gone or closed to us"),
+	PLACE(lost_made, "made", "tidings of code made at run time"),
 	PLACE(images_gone, "images", "files to unwind copies, changed since"),
 #undef PLACE
 };
@@ -81,6 +83,39 @@ static void print_lost(FILE *to, const struct seam_summary *sum)
 		sep = ", ";
 	}
 	fputs(sep[0] == ' ' ? " nothing\n" : "\n", to);
+}
+
+/* Sections for code that was made at run time, and those not believed. */
+static void print_made(FILE *to, const struct seam_counts *c)
+{
+	const struct {
+		const char *why;
+		uint64_t n;
+	} refused[] = {
+		{"with a bad range", c->made_bad_range},
+		{"overlapping", c->made_overlap},
+		{"malformed", c->made_malformed},
+		{"unreadable", c->made_unreadable},
+		{"too large or too many", c->made_too_much},
+		{"removed but never added", c->made_unknown},
+	};
+	const char *sep = "; refused: ";
+	bool any = c->made;
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		any |= refused[i].n;
+	if (!any)
+		return;
+	fprintf(to, "seam: %" PRIu64 " sections of code made at run time",
+		c->made);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		if (!refused[i].n)
+			continue;
+		fprintf(to, "%s%" PRIu64 " %s", sep, refused[i].n,
+			refused[i].why);
+		sep = ", ";
+	}
+	fputc('\n', to);
 }
 
 static void print_engine(FILE *to, const struct seam_summary *sum)
@@ -145,6 +180,7 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 			"seam: %" PRIu64 " of the unwinds again, before user "
 			"space was reached\n",
 			c->again);
+	print_made(to, c);
 	print_lost(to, sum);
 	print_engine(to, sum);
 	fprintf(to, "seam: wrote %.2f MiB to %s\n",
@@ -216,6 +252,14 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(tables_too_big),
 		COUNT(tables_left_out),
 		COUNT(tables_forgotten),
+		COUNT(made),
+		COUNT(made_bytes),
+		COUNT(made_bad_range),
+		COUNT(made_overlap),
+		COUNT(made_malformed),
+		COUNT(made_unreadable),
+		COUNT(made_too_much),
+		COUNT(made_unknown),
 		COUNT(images),
 		COUNT(image_bytes),
 		COUNT(image_bytes_max),

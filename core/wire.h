@@ -21,6 +21,7 @@ enum seam_wire_type {
 	SEAM_WIRE_STACK = 2,
 	SEAM_WIRE_COPY = 3,
 	SEAM_WIRE_MISS = 4,
+	SEAM_WIRE_JIT = 5,
 };
 
 /* Every record begins so. */
@@ -97,6 +98,10 @@ struct seam_file_key {
 enum seam_key_kind {
 	SEAM_KEY_FILE = 0,
 	SEAM_KEY_VDSO = 1, /* all else 0 */
+	/* A mapping's addresses in one program of one process: ino and size are
+	 * the mapping's, the rest says which program, and moves on when code
+	 * that was made at run time is no more. */
+	SEAM_KEY_MEMORY = 2,
 };
 
 /* Code without a table was met: load one, under this key. */
@@ -105,7 +110,26 @@ struct seam_wire_miss {
 	struct seam_file_key key;
 	uint64_t mtime_ns; /* of the file; no part of the key: can be set */
 	uint64_t start, end, off; /* the mapping; off in bytes */
+	uint64_t adds; /* how often code had been added; MEMORY alone */
 };
+
+enum seam_wire_jit_what {
+	SEAM_WIRE_JIT_LISTED = 1, /* its list of sections has changed */
+	SEAM_WIRE_JIT_ADD = 2, /* a section, its size, the code and its size */
+	SEAM_WIRE_JIT_REMOVE = 3, /* a section */
+};
+
+/* A program that makes code at run time says so. */
+struct seam_wire_jit {
+	struct seam_wire head; /* cookie 0 */
+	uint32_t what; /* enum seam_wire_jit_what */
+	uint32_t size; /* of the section, or 0: it was not read */
+	uint64_t args[4];
+	uint8_t bytes[];
+};
+
+/* Sections up to this size are read where they are told of. */
+#define SEAM_MAX_TOLD 32768
 
 enum seam_table_state {
 	SEAM_TABLE_ASKED = 1, /* a miss was sent, no answer yet */
@@ -121,6 +145,7 @@ struct seam_table_ref {
 	uint32_t pad;
 	struct seam_lookup lookup;
 	uint64_t used_ns; /* last time a mapping was bound to it */
+	uint64_t adds; /* of the request that it answers; MEMORY alone */
 };
 
 /* Where something can be lost, or is worth counting, on the kernel side. */
@@ -142,6 +167,7 @@ enum seam_count {
 	SEAM_COUNT_LOST_STACK, /* ring full: user stack */
 	SEAM_COUNT_LOST_COPY, /* ring full: stack copy */
 	SEAM_COUNT_LOST_MISS, /* ring full: table request */
+	SEAM_COUNT_LOST_MADE, /* likewise: what a program says of its code */
 	SEAM_COUNT_NO_ELEMENT, /* no task element to be had */
 	SEAM_COUNT_NO_SCRATCH, /* every scratch buffer in use */
 	SEAM_COUNT_REFUSED, /* the kernel refused the task work */

@@ -159,6 +159,7 @@ struct seam_counts {
 	uint64_t lost_sleeps; /* no memory to keep them until they ended */
 	uint64_t lost_samples, lost_stacks, lost_copies, lost_sideband;
 	uint64_t lost_requests; /* for tables; asked again at the next need */
+	uint64_t lost_made; /* what programs said of code they made */
 	uint64_t no_element, no_scratch, watch_full;
 	uint64_t refused; /* task work, by the kernel: taken at the event */
 	uint64_t closed; /* samples that joined a stack just written */
@@ -172,6 +173,11 @@ struct seam_counts {
 	uint64_t tables_asked, tables_gone, tables_none, tables_too_big;
 	uint64_t tables_left_out; /* rows without a place in their table */
 	uint64_t tables_forgotten; /* answers without a table, to make room */
+	/* SFrame sections for code that was made at run time (<seam/jit.h>),
+	 * their size, and those refused, by the reason. */
+	uint64_t made, made_bytes;
+	uint64_t made_bad_range, made_overlap, made_malformed, made_unreadable;
+	uint64_t made_too_much, made_unknown;
 	/* Files open for the library's unwinding; taken out of memory, and of
 	 * these, changed or gone when they were needed again. */
 	uint64_t images, image_bytes, image_bytes_max;

@@ -9,7 +9,7 @@
 #include "capture/kernel.h"
 #include "seam.skel.h"
 
-#define TASK_PROGRAMS 7
+#define TASK_PROGRAMS 8
 #define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
 struct seam_kernel {

@@ -188,7 +188,7 @@ static int attach_tasks(struct seam_kernel *k)
 		k->skel->progs.seam_exec,    k->skel->progs.seam_exit,
 		k->skel->progs.seam_fork,    k->skel->progs.seam_exec_done,
 		k->skel->progs.seam_free,    k->skel->progs.seam_expiry,
-		k->skel->progs.seam_expired,
+		k->skel->progs.seam_expired, k->skel->progs.seam_prctl,
 	};
 
 	for (size_t i = 0; i < TASK_PROGRAMS; i++) {

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "capture/target.h"
+#include "core/jit-registry.h"
 
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
 #define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
@@ -89,6 +90,7 @@ static void process_free(void *value)
 	struct seam_process *p = value;
 
 	seam_ranges_fini(&p->maps, &map_ops);
+	seam_jit_fini(&p->jit);
 	free(p);
 }
 
@@ -102,8 +104,10 @@ struct seam_process *seam_process_get(struct seam_processes *ps, uint32_t pid)
 {
 	struct seam_process *p = seam_idmap_make(&ps->by_pid, pid, sizeof(*p));
 
-	if (p)
+	if (p) {
 		p->pid = pid;
+		p->jit.reader = &ps->jit;
+	}
 	return p;
 }
 
@@ -178,11 +182,15 @@ static int on_fork(struct seam_processes *ps, const struct task_record *rec)
 		return -ENOMEM;
 	/* Those of a process that had this pid before. */
 	seam_ranges_fini(&child->maps, &map_ops);
+	seam_jit_fini(&child->jit);
 	child->exited_ns = 0;
 	parent = seam_process_find(ps, rec->ppid);
-	return parent ? seam_ranges_copy(&child->maps, &parent->maps, 0,
-					 &map_ops)
-		      : 0;
+	if (!parent)
+		return 0;
+	return seam_ranges_copy(&child->maps, &parent->maps, 0, &map_ops) ||
+			       seam_jit_copy(&child->jit, &parent->jit)
+		       ? -ENOMEM
+		       : 0;
 }
 
 int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
@@ -206,8 +214,42 @@ int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
 		p = seam_process_find(ps, comm->pid);
 		if (p && (header->misc & PERF_RECORD_MISC_COMM_EXEC)) {
 			seam_ranges_fini(&p->maps, &map_ops);
+			seam_jit_fini(&p->jit);
 			p->exited_ns = 0; /* the first thread ended in it */
 		}
+		return 0;
+	}
+	return 0;
+}
+
+int seam_processes_made(struct seam_processes *ps,
+			const struct seam_wire_jit *rec, size_t size)
+{
+	struct seam_process *p = seam_process_get(ps, rec->head.pid);
+	const struct seam_jit_section section = {
+		.sframe = rec->args[0],
+		.sframe_size = rec->args[1],
+		.code = rec->args[2],
+		.code_size = rec->args[3],
+		.since_ns = rec->head.time_ns,
+		.bytes = rec->size && rec->size == rec->args[1] &&
+					 rec->size <= size - sizeof(*rec)
+				 ? rec->bytes
+				 : NULL,
+	};
+
+	if (!p)
+		return -ENOMEM;
+	switch (rec->what) {
+	case SEAM_WIRE_JIT_LISTED:
+		if (rec->args[0] == SEAM_JIT_REMOVED)
+			seam_jit_end(&p->jit, rec->args[1], rec->args[2],
+				     rec->head.time_ns);
+		return seam_jit_scan(&p->jit, p->pid);
+	case SEAM_WIRE_JIT_ADD:
+		return seam_jit_put(&p->jit, p->pid, &section);
+	case SEAM_WIRE_JIT_REMOVE:
+		seam_jit_take(&p->jit, section.sframe);
 		return 0;
 	}
 	return 0;
@@ -234,6 +276,7 @@ void seam_processes_forget(struct seam_processes *ps, uint64_t now_ns)
 void seam_processes_fini(struct seam_processes *ps)
 {
 	seam_idmap_fini(&ps->by_pid, process_free);
+	seam_peek_fini(&ps->jit.peek);
 }
 
 /* The kernel may stamp a file with its last tick: of at least 100 Hz. */

@@ -14,6 +14,8 @@
 #include "base/idmap.h"
 #include "base/ranges.h"
 #include "capture/image.h"
+#include "capture/jit.h"
+#include "core/wire.h"
 
 /* One executable mapping, or what others have left of it. start, end and off
  * are true of what seam_process_map returns. */
@@ -30,12 +32,14 @@ struct seam_map {
 struct seam_process {
 	uint32_t pid;
 	struct seam_ranges maps; /* struct seam_map */
+	struct seam_jit jit; /* sections in its memory */
 	uint64_t exited_ns; /* its first thread; 0: lives */
 };
 
 struct seam_processes {
 	struct seam_idmap by_pid;
 	struct seam_images *images; /* the caller's */
+	struct seam_jit_reader jit;
 };
 
 struct seam_process *seam_process_get(struct seam_processes *ps, uint32_t pid);
@@ -46,6 +50,9 @@ struct seam_process *seam_process_find(const struct seam_processes *ps,
 /* Follows one sideband record. Return: 0 or -ENOMEM. */
 int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
 			  const struct perf_event_header *header);
+/* A program says that it made code, or that it is no more. The same. */
+int seam_processes_made(struct seam_processes *ps,
+			const struct seam_wire_jit *rec, size_t size);
 /* Forgets processes that ended SEAM_KEEP_DEAD_NS before now, or earlier. */
 void seam_processes_forget(struct seam_processes *ps, uint64_t now_ns);
 void seam_processes_fini(struct seam_processes *ps);

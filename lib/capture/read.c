@@ -314,6 +314,7 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->no_element = k->count[SEAM_COUNT_NO_ELEMENT];
 	ret->no_scratch = k->count[SEAM_COUNT_NO_SCRATCH];
 	ret->lost_requests = k->count[SEAM_COUNT_LOST_MISS] + s->lost_requests;
+	ret->lost_made = k->count[SEAM_COUNT_LOST_MADE];
 	ret->refused = k->count[SEAM_COUNT_REFUSED];
 	ret->closed = k->count[SEAM_COUNT_CLOSED];
 	ret->stale = k->count[SEAM_COUNT_STALE];
@@ -338,6 +339,18 @@ static void set_images(const struct seam_images_stats *images,
 	ret->images_gone = images->gone;
 }
 
+static void set_made(const struct seam_jit_stats *st, struct seam_counts *ret)
+{
+	ret->made = st->added;
+	ret->made_bytes = st->bytes;
+	ret->made_bad_range = st->refused[SEAM_JIT_BAD_RANGE];
+	ret->made_overlap = st->refused[SEAM_JIT_OVERLAP];
+	ret->made_malformed = st->refused[SEAM_JIT_MALFORMED];
+	ret->made_unreadable = st->refused[SEAM_JIT_UNREADABLE];
+	ret->made_too_much = st->refused[SEAM_JIT_TOO_MUCH];
+	ret->made_unknown = st->refused[SEAM_JIT_UNKNOWN];
+}
+
 static void set_tables(struct seam_session *s, struct seam_counts *ret)
 {
 	struct seam_tables_stats t;
@@ -354,6 +367,7 @@ static void set_tables(struct seam_session *s, struct seam_counts *ret)
 	ret->tables_left_out = t.left_out;
 	ret->tables_forgotten = t.forgotten;
 	set_images(&t.images, ret);
+	set_made(&t.made, ret);
 }
 
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret)

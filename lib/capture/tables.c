@@ -10,32 +10,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "capture/absent.h"
+#include "capture/tables-priv.h"
 #include "capture/target.h"
 #include "core/sframe-read.h"
 #include "table/lookup.h"
 #include "table/table.h"
-
-struct loaded {
-	struct seam_file_key key;
-	uint64_t offset, size; /* in the arena */
-};
-
-struct seam_tables {
-	struct seam_kernel *kernel;
-	struct seam_processes *processes;
-	struct seam_table_cache *cache;
-	uint64_t budget;
-	uint8_t *arena;
-	uint64_t first, last; /* the arena's part for tables */
-	struct loaded *loaded; /* by offset */
-	size_t n;
-	struct seam_absent absent; /* keys answered without a table */
-	uint32_t next_id;
-	struct seam_tables_stats stats; /* of whoever answers */
-	pthread_mutex_t lock;
-	struct seam_tables_stats published; /* under the lock */
-};
 
 int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
 		     uint64_t budget, const char *cache_dir,
@@ -127,7 +106,7 @@ static int by_use(const void *va, const void *vb)
 	return a->used_ns < b->used_ns ? -1 : a->used_ns > b->used_ns;
 }
 
-static void take_out(struct seam_tables *t, struct loaded *loaded)
+static void take_out(struct seam_tables *t, struct seam_loaded *loaded)
 {
 	seam_kernel_table_drop(t->kernel, &loaded->key);
 	t->stats.bytes -= loaded->size;
@@ -174,14 +153,8 @@ static int find_place(struct seam_tables *t, uint64_t size,
 
 /* --- answers --- */
 
-/*
- * NONE: such a frame ends the stack. ASKED: the stack is copied, at each
- * sample, for the library to unwind. want: what the caller has reason for;
- * what may be had soon is copied all the same.
- */
-static int answer_without(struct seam_tables *t,
-			  const struct seam_file_key *key,
-			  enum seam_table_state want, enum seam_absence why)
+int seam_tables_without(struct seam_tables *t, const struct seam_file_key *key,
+			enum seam_table_state want, enum seam_absence why)
 {
 	const struct seam_absent_ops ops = {used_ns, drop, t};
 	const struct seam_absent_new new = {*key, why, seam_now_ns()};
@@ -200,7 +173,7 @@ static int answer_without(struct seam_tables *t,
 static int note_none(struct seam_tables *t, const struct seam_file_key *key)
 {
 	t->stats.none++;
-	return answer_without(t, key, SEAM_TABLE_NONE, SEAM_ABSENT_NO_CFI);
+	return seam_tables_without(t, key, SEAM_TABLE_NONE, SEAM_ABSENT_NO_CFI);
 }
 
 /* Larger than all the memory there is for tables: asked for ever, its stacks
@@ -208,12 +181,12 @@ static int note_none(struct seam_tables *t, const struct seam_file_key *key)
 static int note_too_big(struct seam_tables *t, const struct seam_file_key *key)
 {
 	t->stats.too_big++;
-	return answer_without(t, key, SEAM_TABLE_ASKED, SEAM_ABSENT_NO_CFI);
+	return seam_tables_without(t, key, SEAM_TABLE_ASKED,
+				   SEAM_ABSENT_NO_CFI);
 }
 
-/* Places a table and makes it known under the key. */
-static int load(struct seam_tables *t, const struct seam_file_key *key,
-		const struct seam_lookup *lookup, const uint8_t *bytes)
+int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
+		    const struct seam_lookup *lookup, const uint8_t *bytes)
 {
 	struct seam_table_ref ref = {
 		.state = SEAM_TABLE_LOADED,
@@ -221,7 +194,7 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 		.used_ns = seam_now_ns(),
 	};
 	uint64_t size = lookup->size;
-	struct loaded *loaded;
+	struct seam_loaded *loaded;
 	uint64_t offset;
 	size_t at = 0;
 	int err;
@@ -242,7 +215,8 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 	seam_absent_remove(&t->absent, key);
 	memmove(&t->loaded[at + 1], &t->loaded[at],
 		(t->n - at) * sizeof(*t->loaded));
-	t->loaded[at] = (struct loaded){*key, offset, size};
+	t->loaded[at] = (struct seam_loaded){
+		.key = *key, .offset = offset, .size = size};
 	t->n++;
 	t->stats.loaded++;
 	t->stats.bytes += size;
@@ -250,11 +224,6 @@ static int load(struct seam_tables *t, const struct seam_file_key *key,
 		t->stats.bytes_max = t->stats.bytes;
 	return 0;
 }
-
-/* Real tables grow by half at most; a few bytes of hostile CFI could claim a
- * row for each byte of code. */
-#define LAY_OUT_FREE (4ULL << 20)
-#define LAY_OUT_GROWTH 64
 
 /* The table of a file, laid out for BPF; the caller frees *ret_bytes. */
 static int lay_out(struct seam_tables *t, const struct seam_elf *elf,
@@ -295,7 +264,7 @@ static int load_elf(struct seam_tables *t, const struct seam_file_key *key,
 		return note_too_big(t, key);
 	if (err)
 		return err;
-	err = load(t, key, &lookup, bytes);
+	err = seam_tables_put(t, key, &lookup, bytes);
 	free(bytes);
 	return err;
 }
@@ -350,7 +319,7 @@ int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
 {
 	int fd;
 
-	if (miss->key.kind == SEAM_KEY_VDSO)
+	if (miss->key.kind != SEAM_KEY_FILE)
 		return -ENOENT;
 	fd = seam_open_mapped(miss->head.pid, miss->start, miss->end);
 	if (fd < 0 || was_file(k, miss, fd))
@@ -424,10 +393,10 @@ static int give_up(struct seam_tables *t, const struct seam_wire_miss *miss,
 		   const struct seam_map *map, bool refused)
 {
 	t->stats.gone++;
-	return answer_without(t, &miss->key,
-			      has_image(map) ? SEAM_TABLE_ASKED
-					     : SEAM_TABLE_NONE,
-			      refused ? SEAM_ABSENT_REFUSED : SEAM_ABSENT_GONE);
+	return seam_tables_without(
+		t, &miss->key,
+		has_image(map) ? SEAM_TABLE_ASKED : SEAM_TABLE_NONE,
+		refused ? SEAM_ABSENT_REFUSED : SEAM_ABSENT_GONE);
 }
 
 /* Tries the ways to the file of a mapping, best first. */
@@ -476,6 +445,7 @@ int seam_tables_load_vdso(struct seam_tables *t)
 static void publish(struct seam_tables *t)
 {
 	t->stats.images = t->processes->images->stats;
+	t->stats.made = t->processes->jit.stats;
 	pthread_mutex_lock(&t->lock);
 	t->published = t->stats;
 	pthread_mutex_unlock(&t->lock);
@@ -489,6 +459,8 @@ int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	t->stats.asked++;
 	if (miss->key.kind == SEAM_KEY_VDSO)
 		err = seam_tables_load_vdso(t);
+	else if (miss->key.kind == SEAM_KEY_MEMORY)
+		err = seam_tables_answer_made(t, miss);
 	else
 		err = answer_file(t, miss, held);
 	seam_kernel_tables_changed(t->kernel);

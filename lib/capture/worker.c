@@ -51,6 +51,7 @@ struct seam_worker {
 struct find_ctx {
 	struct seam_processes *processes;
 	struct seam_process *process;
+	uint64_t time_ns; /* of the copy */
 	uint64_t opening_ns; /* spent on reading files */
 };
 
@@ -65,6 +66,24 @@ static struct seam_map *find_map(struct find_ctx *f, uint64_t avma)
 	return map;
 }
 
+/* Code that was made at run time; its maker may have made more meanwhile. */
+static bool find_made(struct find_ctx *f, uint64_t avma,
+		      struct seam_mapping *ret)
+{
+	struct seam_jit *jit = &f->process->jit;
+	const struct seam_jit_table *t = seam_jit_find(jit, avma);
+	bool changed;
+
+	if (!t && !seam_jit_rescan(jit, f->process->pid, &changed) && changed)
+		t = seam_jit_find(jit, avma);
+	/* There may have been other code then. */
+	if (!t || t->since_ns > f->time_ns)
+		return false;
+	ret->sframe = &t->sf;
+	ret->sframe_avma = t->sframe;
+	return true;
+}
+
 static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 {
 	struct find_ctx *f = ctx;
@@ -73,13 +92,12 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 
 	if (f->process)
 		map = find_map(f, avma);
-	if (!map)
-		return -ENOENT;
 	memset(ret, 0, sizeof(*ret));
-	if (!map->image || !map->image->elf ||
+	if (!map || !map->image || !map->image->elf ||
 	    !seam_elf_off_to_svma(map->image->elf, avma - map->start + map->off,
 				  &svma))
-		return 0;
+		return (f->process && find_made(f, avma, ret)) || map ? 0
+								      : -ENOENT;
 	ret->bias = avma - svma;
 	ret->elf = map->image->elf;
 	ret->cfi = map->image->cfi;
@@ -129,7 +147,7 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 {
 	struct find_ctx ctx = {w->processes,
 			       seam_process_find(w->processes, copy->head.pid),
-			       0};
+			       copy->head.time_ns, 0};
 	struct seam_unwound u = {0};
 	struct seam_dump dump;
 	uint64_t began_ns = seam_now_ns();
@@ -190,6 +208,9 @@ static int on_record(struct seam_worker *w, struct round *r,
 	if (rec->type == SEAM_WIRE_MISS &&
 	    size >= sizeof(struct seam_wire_miss))
 		return on_miss(w, r, (const void *)rec);
+	if (rec->type == SEAM_WIRE_JIT && size >= sizeof(struct seam_wire_jit))
+		return seam_processes_made(w->processes, (const void *)rec,
+					   size);
 	return 0;
 }
 

@@ -73,14 +73,39 @@ static bool derived_row(const struct seam_mapping *map, uint64_t svma,
 	return seam_row_from_rule(&rule, row);
 }
 
+/* The row of a frame, of a mapping with CFI or derived rules. */
+static int file_row(const struct seam_mapping *map, uint64_t svma,
+		    const struct seam_regs *regs, bool exact,
+		    struct seam_cfi_row *row)
+{
+	int rc = map->cfi ? seam_cfi_find(map->cfi, svma, row, NULL) : -ENOENT;
+
+	if (rc == -ENOENT && derived_row(map, svma, regs, exact, row))
+		return SEAM_OK;
+	if (rc == -ENOENT)
+		return at_entry(map, svma) ? SEAM_OUTERMOST : SEAM_NO_TABLE;
+	return rc ? SEAM_NO_RULE : SEAM_OK;
+}
+
+/* The same of code that was made at run time. */
+static int made_row(const struct seam_mapping *map, uint64_t pc,
+		    struct seam_cfi_row *row)
+{
+	struct seam_rule rule;
+
+	if (seam_sframe_find(map->sframe, pc - map->sframe_avma, &rule))
+		return SEAM_NO_TABLE;
+	if (rule.cfa_add || !seam_row_from_rule(&rule, row))
+		return SEAM_NO_RULE;
+	return SEAM_OK;
+}
+
 /* The row at pc. Return: SEAM_OK, or an end code. */
 static int find_row(const struct seam_dump *d, uint64_t pc,
 		    const struct seam_regs *regs, bool exact,
 		    struct seam_cfi_row *row, uint64_t *ret_bias)
 {
 	struct seam_mapping map = {0};
-	uint64_t svma;
-	int rc;
 
 	if (d->find(d->ctx, pc, &map)) {
 		*row = (struct seam_cfi_row){
@@ -90,14 +115,9 @@ static int find_row(const struct seam_dump *d, uint64_t pc,
 		*ret_bias = 0;
 		return seam_amd64_is_vsyscall(pc) ? SEAM_OK : SEAM_NO_TABLE;
 	}
-	svma = pc - map.bias;
 	*ret_bias = map.bias;
-	rc = map.cfi ? seam_cfi_find(map.cfi, svma, row, NULL) : -ENOENT;
-	if (rc == -ENOENT && derived_row(&map, svma, regs, exact, row))
-		rc = 0;
-	if (rc == -ENOENT)
-		return at_entry(&map, svma) ? SEAM_OUTERMOST : SEAM_NO_TABLE;
-	return rc ? SEAM_NO_RULE : SEAM_OK;
+	return map.sframe ? made_row(&map, pc, row)
+			  : file_row(&map, pc - map.bias, regs, exact, row);
 }
 
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */

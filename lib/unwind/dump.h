@@ -8,6 +8,7 @@
 
 #include "cfi/cfi.h"
 #include "cfi/derive.h"
+#include "core/sframe-read.h"
 
 /* Where an address of the target lies. */
 struct seam_mapping {
@@ -16,6 +17,9 @@ struct seam_mapping {
 	struct seam_cfi *cfi; /* NULL: no CFI */
 	/* Asked where there is no FDE; NULL: not known. */
 	const struct seam_derived *derived;
+	/* Code that was made at run time has this alone; NULL: it is not. */
+	const struct seam_sframe *sframe;
+	uint64_t sframe_avma;
 };
 
 struct seam_dump {

@@ -4,7 +4,8 @@
 # examples.sh SEAM EXAMPLES
 # Description: the examples do what they say: a crash prints its stack, another
 # process's stack has the frames that gdb sees, and a section's rows are printed,
-# or it is refused.
+# or it is refused; and code can be made, whose stacks tests/live/made.py looks
+# at.
 . "$(dirname "$0")/cli.sh"
 examples=$2
 
@@ -43,4 +44,6 @@ printf 'xx' | dd of="$dir/section" conv=notrunc 2>/dev/null
 "$examples/example-rows" "$dir/section" 2>"$dir/err"
 check 'a broken section is refused' test $? = 1
 check 'and the reason said' grep -q 'offset 0: ' "$dir/err"
+
+check 'code that is made at run time is taken' "$examples/example-jit" 0.01
 tap_done

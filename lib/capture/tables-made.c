@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Tables of code that programs made while they ran: of one process each. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/tables-priv.h"
+#include "core/sframe-read.h"
+#include "table/lookup.h"
+
+/* Earlier tables of the same addresses, when they had other bounds or other
+ * code: BPF asks for them no more. */
+static void drop_earlier(struct seam_tables *t, const struct seam_file_key *key)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct seam_file_key *k = &t->loaded[i].key;
+
+		if (k->kind == SEAM_KEY_MEMORY && k->ino == key->ino &&
+		    k->ctime_nsec == key->ctime_nsec) {
+			seam_kernel_table_drop(t->kernel, k);
+			t->stats.bytes -= t->loaded[i].size;
+			t->stats.loaded--;
+		} else {
+			t->loaded[to++] = t->loaded[i];
+		}
+	}
+	/* Unwinds under way see the generation move, and begin again. */
+	if (to != t->n)
+		seam_kernel_tables_changed(t->kernel);
+	t->n = to;
+}
+
+/* The table of what the process says of the mapping's code. */
+static int lay_out_made(struct seam_tables *t, const struct seam_jit *jit,
+			const struct seam_wire_miss *miss,
+			struct seam_lookup *ret, uint8_t **ret_bytes)
+{
+	uint64_t left_out;
+	struct seam_sframe sf;
+	uint8_t *bytes;
+	size_t size;
+	int err = seam_jit_join(jit, miss->start, miss->end, &bytes, &size);
+
+	if (err)
+		return err;
+	err = seam_sframe_open(&sf, bytes, size) ? -EINVAL : 0;
+	if (!err)
+		err = seam_lookup_build(&sf,
+					LAY_OUT_FREE + size * LAY_OUT_GROWTH,
+					ret, ret_bytes, &left_out);
+	if (!err)
+		t->stats.left_out += left_out;
+	free(bytes);
+	return err;
+}
+
+/* The table that answers the key already, if nothing has changed since. */
+static bool is_loaded(const struct seam_tables *t,
+		      const struct seam_file_key *key, uint64_t edits)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->loaded[i].edits == edits &&
+		    !memcmp(&t->loaded[i].key, key, sizeof(*key)))
+			return true;
+	return false;
+}
+
+static int load_made(struct seam_tables *t, const struct seam_jit *jit,
+		     const struct seam_wire_miss *miss)
+{
+	struct seam_lookup lookup;
+	uint8_t *bytes;
+	int err = lay_out_made(t, jit, miss, &lookup, &bytes);
+
+	if (err == -ENOMEM)
+		return err;
+	drop_earlier(t, &miss->key);
+	if (err)
+		return seam_tables_without(t, &miss->key, SEAM_TABLE_NONE,
+					   SEAM_ABSENT_REFUSED);
+	err = seam_tables_put(t, &miss->key, &lookup, bytes);
+	free(bytes);
+	for (size_t i = 0; !err && i < t->n; i++)
+		if (!memcmp(&t->loaded[i].key, &miss->key, sizeof(miss->key)))
+			t->loaded[i].edits = jit->edits;
+	return err;
+}
+
+/* So that what was added since is asked for, and what could not be read. */
+static int note_adds(struct seam_tables *t, const struct seam_wire_miss *miss,
+		     const struct seam_jit *jit)
+{
+	struct seam_table_ref ref;
+
+	if (seam_kernel_table_get(t->kernel, &miss->key, &ref))
+		return 0;
+	ref.adds = miss->adds - (!jit->was_scanned && !jit->is_slow);
+	return seam_kernel_table_put(t->kernel, &miss->key, &ref);
+}
+
+int seam_tables_answer_made(struct seam_tables *t,
+			    const struct seam_wire_miss *miss)
+{
+	struct seam_process *p = seam_process_get(t->processes, miss->head.pid);
+	int err = p ? seam_jit_scan(&p->jit, p->pid) : -ENOMEM;
+
+	if (!err && !is_loaded(t, &miss->key, p->jit.edits))
+		err = load_made(t, &p->jit, miss);
+	return err ? err : note_adds(t, miss, &p->jit);
+}

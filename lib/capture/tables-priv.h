@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What tables.c and tables-made.c share. */
+#ifndef SEAM_LIB_CAPTURE_TABLES_PRIV_H
+#define SEAM_LIB_CAPTURE_TABLES_PRIV_H
+
+#include <pthread.h>
+
+#include "capture/absent.h"
+#include "capture/tables.h"
+#include "table/table.h"
+
+struct seam_loaded {
+	struct seam_file_key key;
+	uint64_t offset, size; /* in the arena */
+	uint64_t edits; /* of made code: what its table is of */
+};
+
+struct seam_tables {
+	struct seam_kernel *kernel;
+	struct seam_processes *processes;
+	struct seam_table_cache *cache;
+	uint64_t budget;
+	uint8_t *arena;
+	uint64_t first, last; /* the arena's part for tables */
+	struct seam_loaded *loaded; /* by offset */
+	size_t n;
+	struct seam_absent absent; /* keys answered without a table */
+	uint32_t next_id;
+	struct seam_tables_stats stats; /* of whoever answers */
+	pthread_mutex_t lock;
+	struct seam_tables_stats published; /* under the lock */
+};
+
+/* Real tables grow by half at most; a few bytes of hostile CFI could claim a
+ * row for each byte of code. */
+#define LAY_OUT_FREE (4ULL << 20)
+#define LAY_OUT_GROWTH 64
+
+/*
+ * Answers without a table. NONE: such a frame ends the stack. ASKED: the stack
+ * is copied, at each sample, for the library to unwind. want: what the caller
+ * has reason for; what may be had soon is copied all the same.
+ */
+int seam_tables_without(struct seam_tables *t, const struct seam_file_key *key,
+			enum seam_table_state want, enum seam_absence why);
+/* Places a table and makes it known under the key. */
+int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
+		    const struct seam_lookup *lookup, const uint8_t *bytes);
+/* Answers a request for code that was made at run time. */
+int seam_tables_answer_made(struct seam_tables *t,
+			    const struct seam_wire_miss *miss);
+
+#endif
