@@ -90,6 +90,10 @@ def killed(bench):
         bench.skip("killed: perf reads as many samples", "no newer perf")
 
 
+# Seconds after which a recording would end that does not see its disk full.
+DURATION = 120
+
+
 def full_disk(bench):
     """A tmpfs of 1 MiB in a mount namespace, which ends with it: so what
     was recorded is copied out before."""
@@ -99,10 +103,10 @@ def full_disk(bench):
     os.mkdir(out)
     spin = bench.compile(SPIN, "spin")
     script = ("mount -t tmpfs -o size=1m tiny {0} || exit 99\n"
-              "{1} record -z 0 -q -e cpu-clock -F 3000 --duration 30 "
+              "{1} record -z 0 -q -e cpu-clock -F 3000 --duration {4} "
               "-o {0}/perf.data -- {3} 2>{2}/log; echo $? >{2}/status\n"
               "cp {0}/perf.data {2}/perf.data\n").format(
-                  folder, bench.seam, out, spin)
+                  folder, bench.seam, out, spin, DURATION)
     began = time.monotonic()
     done = subprocess.run(["unshare", "-m", "sh", "-c", script],
                           env=bench.env)
@@ -112,7 +116,7 @@ def full_disk(bench):
     status = int(open(out + "/status").read())
     log = open(out + "/log").read()
     bench.test("a full disk: fails at once, with the reason in one line",
-               status == 1 and took < 20 and
+               status == 1 and took < DURATION and
                one_line(log, "No space left on device", "make room"),
                "status %d after %.1f s: %s" % (status, took, log))
     readable(bench, "a full disk", out + "/perf.data")
