@@ -21,4 +21,14 @@ SEAM_DEFINE_LOAD(uint32_t, seam_load_u32)
 SEAM_DEFINE_LOAD(uint64_t, seam_load_u64)
 #undef SEAM_DEFINE_LOAD
 
+SEAM_INLINE uint64_t seam_table_off(uint64_t off)
+{
+	return off;
+}
+
+SEAM_INLINE uint32_t seam_unknown(uint32_t v)
+{
+	return v;
+}
+
 #endif

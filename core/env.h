@@ -5,8 +5,12 @@
  *
  *   SEAM_TABLE              qualifier of pointers into a table (BPF: arena)
  *   seam_load_u8..u64(p)    unaligned little-endian loads from a table
+ *   seam_table_off(off)     off, which has been compared with the table's
+ *                           size; to be added to its address (BPF: bounded)
  *   SEAM_LOOP_GUARD         first statement of a loop that the verifier
  *                           cannot bound; leaves the loop when it must
+ *   seam_unknown(v)         v, of which the verifier is to know nothing: what
+ *                           counts in a loop would make each round a state
  *   SEAM_INLINE             static inline, forced
  */
 #ifndef SEAM_CORE_ENV_H

@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Reads SFrame V1, V2 and V3, of every ABI: from a section's bytes and a pc to
- * the rule that holds there. Safe in signal handlers and, with env-bpf.h, in
- * BPF; sframe-section.h says what is checked when.
+ * the rule that holds there. Safe in signal handlers; sframe-section.h says
+ * what is checked when.
  *
  *	struct seam_sframe sf;
  *	struct seam_rule rule;
  *	int err = seam_sframe_open(&sf, bytes, size);
  *	if (!err)
  *		err = seam_sframe_find(&sf, svma - section_svma, &rule);
+ *
+ * In BPF (Linux 6.9) a section lies in an arena, or at the beginning of a
+ * map's value (env-bpf.h). Each of the two calls is to stand in a global
+ * function, as in tests/unit/core/read.bpf.c: together they are too many paths
+ * for the verifier. A look-up goes round its loops 32 times where functions
+ * are sorted, else once for each function; and once for each row of the one it
+ * finds. BPF leaves loops after 8,388,608 rounds, which takes a section of
+ * 14 MiB or more; newer kernels instead after a quarter of a second, which
+ * they look at every 65,535 rounds. Then the answer is by what was seen till
+ * there, and may be wrong.
  */
 #ifndef SEAM_CORE_SFRAME_READ_H
 #define SEAM_CORE_SFRAME_READ_H
@@ -39,6 +49,7 @@ SEAM_INLINE uint32_t seam_sframe_search_sorted(const struct seam_sframe *sf,
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		SEAM_LOOP_GUARD;
+		mid = seam_unknown(mid);
 		if ((int64_t)seam_sframe_start(sf, mid) <= (int64_t)pc)
 			lo = mid + 1;
 		else
@@ -53,7 +64,7 @@ SEAM_INLINE uint32_t seam_sframe_search_sorted(const struct seam_sframe *sf,
 	while (lo && pc - start >= seam_sframe_size(sf, lo) &&
 	       seam_sframe_start(sf, lo - 1) == start) {
 		SEAM_LOOP_GUARD;
-		lo--;
+		lo = seam_unknown(lo - 1);
 	}
 	return lo;
 }
@@ -66,9 +77,11 @@ SEAM_INLINE uint32_t seam_sframe_search_all(const struct seam_sframe *sf,
 	int64_t best = INT64_MIN;
 
 	for (uint32_t i = 0; i < sf->num_fdes; i++) {
-		int64_t start = (int64_t)seam_sframe_start(sf, i);
+		int64_t start;
 
 		SEAM_LOOP_GUARD;
+		i = seam_unknown(i);
+		start = (int64_t)seam_sframe_start(sf, i);
 		if (start > (int64_t)pc || start < best)
 			continue;
 		if (start > best || found == sf->num_fdes ||

@@ -55,26 +55,26 @@ struct seam_sframe_func {
  * section's size. */
 SEAM_INLINE uint8_t seam_sframe_u8(const struct seam_sframe *sf, uint64_t at)
 {
-	return seam_load_u8(sf->base + at);
+	return seam_load_u8(sf->base + seam_table_off(at));
 }
 
 SEAM_INLINE uint16_t seam_sframe_u16(const struct seam_sframe *sf, uint64_t at)
 {
-	uint16_t v = seam_load_u16(sf->base + at);
+	uint16_t v = seam_load_u16(sf->base + seam_table_off(at));
 
 	return sf->is_swapped ? __builtin_bswap16(v) : v;
 }
 
 SEAM_INLINE uint32_t seam_sframe_u32(const struct seam_sframe *sf, uint64_t at)
 {
-	uint32_t v = seam_load_u32(sf->base + at);
+	uint32_t v = seam_load_u32(sf->base + seam_table_off(at));
 
 	return sf->is_swapped ? __builtin_bswap32(v) : v;
 }
 
 SEAM_INLINE uint64_t seam_sframe_u64(const struct seam_sframe *sf, uint64_t at)
 {
-	uint64_t v = seam_load_u64(sf->base + at);
+	uint64_t v = seam_load_u64(sf->base + seam_table_off(at));
 
 	return sf->is_swapped ? __builtin_bswap64(v) : v;
 }
