@@ -10,11 +10,12 @@
  *	if (!err)
  *		err = seam_sframe_find(&sf, svma - section_svma, &rule);
  *
- * In BPF (Linux 6.9) a section lies in an arena, or at the beginning of a
- * map's value (env-bpf.h). Each of the two calls is to stand in a global
- * function, as in tests/unit/core/read.bpf.c: together they are too many paths
- * for the verifier. A look-up goes round its loops 32 times where functions
- * are sorted, else once for each function; and once for each row of the one it
+ * In BPF a section lies at the beginning of a map's value (Linux 6.9), or in
+ * an arena (6.18; 6.12 cannot extend signs there): see env-bpf.h. Each of the
+ * two calls is to stand in a global function, as in
+ * tests/unit/core/read.bpf.c: together they are too many paths for the
+ * verifier. A look-up goes round its loops 32 times where functions are
+ * sorted, else once for each function; and once for each row of the one it
  * finds. BPF leaves loops after 8,388,608 rounds, which takes a section of
  * 14 MiB or more; newer kernels instead after a quarter of a second, which
  * they look at every 65,535 rounds. Then the answer is by what was seen till

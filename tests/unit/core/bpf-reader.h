@@ -46,17 +46,18 @@ static inline int bpf_reader_takes(const struct bpf_insn *insns, size_t num)
 static inline const char *bpf_reader_missing(void)
 {
 	const struct bpf_insn zero = {.code = BPF_ALU64 | BPF_MOV | BPF_K};
-	const struct bpf_insn may_goto = {.code = BPF_READER_JCOND};
+	/* Over one instruction: older kernels refuse one that goes nowhere. */
+	const struct bpf_insn may_goto = {.code = BPF_READER_JCOND, .off = 1};
 	const struct bpf_insn leave = {.code = BPF_JMP | BPF_EXIT};
 	const struct bpf_insn plain[] = {zero, leave};
-	const struct bpf_insn loop[] = {zero, may_goto, leave};
+	const struct bpf_insn loop[] = {zero, may_goto, zero, leave};
 	int err = bpf_reader_takes(plain, 2);
 
 	if (err == -EPERM || err == -EACCES)
 		return "no right to load BPF programs";
 	if (err)
 		return "the kernel has no BPF programs of type syscall";
-	if (bpf_reader_takes(loop, 3))
+	if (bpf_reader_takes(loop, 4))
 		return "the kernel's BPF lacks may_goto (Linux 6.9)";
 	return NULL;
 }
