@@ -22,6 +22,7 @@
 #include "elf/fail.h"
 #include "sframe/encode.h"
 #include "sframe/from-cfi.h"
+#include "table/segments.h"
 
 /* A state of the CFI that there is no rule for. */
 struct no_rule {
@@ -44,9 +45,7 @@ struct span {
 
 struct build {
 	const struct seam_elf *elf;
-	struct seam_elf_segment *segments; /* executable ones, by address */
-	size_t num_segments;
-	const struct seam_elf_segment *segment; /* of the last row */
+	struct seam_segments segments; /* the last found: of the last row */
 	bool is_kernel;
 	struct seam_sframe_builder *builder;
 	struct seam_table_stats stats;
@@ -63,66 +62,12 @@ struct build {
 	uint64_t entry, entry_limit; /* 0: not wanted, or it has CFI */
 };
 
-static bool holds(const struct seam_elf_segment *s, uint64_t start,
-		  uint64_t end)
-{
-	return start >= s->svma && start - s->svma < s->filesz &&
-	       end - start <= s->filesz - (start - s->svma);
-}
-
-static int by_svma(const void *va, const void *vb)
-{
-	const struct seam_elf_segment *a = va, *b = vb;
-
-	return a->svma < b->svma ? -1 : a->svma > b->svma;
-}
-
-/* Keeps what can be mapped as code: executable, and in the file. */
-static int init_segments(struct build *b)
-{
-	const struct seam_elf_segment *all;
-	size_t count, size;
-
-	seam_elf_bytes(b->elf, &size);
-	all = seam_elf_segments(b->elf, &count);
-	if (!count)
-		return 0;
-	b->segments = reallocarray(NULL, count, sizeof(*all));
-	if (!b->segments)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		struct seam_elf_segment s = all[i];
-
-		if (!(s.flags & PF_X) || s.off >= size)
-			continue;
-		if (s.filesz > size - s.off)
-			s.filesz = size - s.off;
-		b->segments[b->num_segments++] = s;
-	}
-	if (b->num_segments)
-		qsort(b->segments, b->num_segments, sizeof(*all), by_svma);
-	return 0;
-}
-
-/* Finds the executable segment that holds [start, end), whole. They do not
- * overlap: loaders have them in order. */
-static bool find_segment(struct build *b, uint64_t start, uint64_t end)
-{
-	size_t i;
-
-	if (b->segment && holds(b->segment, start, end))
-		return true;
-	i = SEAM_SEARCH(k, b->num_segments, b->segments[k].svma <= start);
-	if (!i || !holds(&b->segments[i - 1], start, end))
-		return false;
-	b->segment = &b->segments[i - 1];
-	return true;
-}
-
-/* The address as this form has it; b->segment holds it. */
+/* The address as this form has it; the last segment found holds it. */
 static uint64_t address(const struct build *b, uint64_t svma)
 {
-	return b->is_kernel ? svma - b->segment->svma + b->segment->off : svma;
+	const struct seam_elf_segment *s = b->segments.last;
+
+	return b->is_kernel ? svma - s->svma + s->off : svma;
 }
 
 static void add_hole(struct build *b, enum seam_hole why, uint64_t bytes)
@@ -323,14 +268,14 @@ static void on_forget(void *ctx)
  * segment goes that holds its start. */
 static bool cut_to_segment(struct build *b, struct span *span)
 {
-	const struct seam_elf_segment *s;
+	const struct seam_elf_segment *s =
+		seam_segments_find(&b->segments, span->start, span->start + 1);
 	uint64_t left;
 
-	if (!find_segment(b, span->start, span->start + 1)) {
+	if (!s) {
 		b->stats.outside++;
 		return false;
 	}
-	s = b->segment;
 	left = s->filesz - (span->start - s->svma);
 	if (span->end - span->start > left) {
 		b->stats.outside++;
@@ -411,7 +356,8 @@ static int add_whole(struct build *b, const struct seam_cfi_func *func)
 static int on_func(void *ctx, const struct seam_cfi_func *func)
 {
 	struct build *b = ctx;
-	bool is_inside = find_segment(b, func->start, func->end);
+	bool is_inside =
+		seam_segments_find(&b->segments, func->start, func->end);
 	int r = -EINVAL;
 
 	if (is_inside) {
@@ -431,7 +377,7 @@ static void on_bad(void *ctx, uint64_t func_start, uint64_t func_end,
 	b->stats.malformed++;
 	if (func_end <= func_start)
 		return;
-	if (!find_segment(b, func_start, func_end)) {
+	if (!seam_segments_find(&b->segments, func_start, func_end)) {
 		b->stats.outside++;
 		return;
 	}
@@ -459,7 +405,7 @@ static int add_derived(struct build *b, struct seam_cfi *cfi)
 			.func_start = rows[i].func_start,
 		};
 
-		if (!find_segment(b, span.start, span.end))
+		if (!seam_segments_find(&b->segments, span.start, span.end))
 			continue;
 		note_entry(b, span.start, span.end);
 		r = add_rule(b, &span, &rows[i].rule);
@@ -477,13 +423,17 @@ static int add_entry(struct build *b)
 	static const struct seam_rule outermost = {.flags =
 							   SEAM_RULE_OUTERMOST};
 	struct span span = {.start = b->entry, .func_start = b->entry};
+	const struct seam_elf_segment *segment;
 	uint64_t limit = b->entry_limit;
 	int r;
 
-	if (!b->entry || !find_segment(b, b->entry, b->entry + 1))
+	if (!b->entry)
 		return 0;
-	if (limit - b->segment->svma > b->segment->filesz)
-		limit = b->segment->svma + b->segment->filesz;
+	segment = seam_segments_find(&b->segments, b->entry, b->entry + 1);
+	if (!segment)
+		return 0;
+	if (limit - segment->svma > segment->filesz)
+		limit = segment->svma + segment->filesz;
 	span.end = seam_entry_next_symbol(b->elf);
 	if (span.end > limit)
 		span.end = limit;
@@ -545,7 +495,7 @@ static int init_build(struct build *b, const struct seam_elf *elf,
 		return seam_elf_fail(reterr, SEAM_ELF_CLASS, 18, "ELF header",
 				     "the kernel's tables are for x86-64 "
 				     "programs and libraries only");
-	r = init_segments(b);
+	r = seam_segments_init(&b->segments, elf);
 	if (r || !is_kernel || !seam_entry_is_real(elf))
 		return r;
 	b->entry = seam_elf_entry(elf);
@@ -587,7 +537,7 @@ static int build(const struct seam_elf *elf, bool is_kernel,
 		ret_stats->overlap_bytes = totals.overlap_bytes;
 	}
 	seam_sframe_builder_free(b.builder);
-	free(b.segments);
+	seam_segments_fini(&b.segments);
 	free(b.no_rules);
 	return r;
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The segments of a file that are mapped as code. */
+#ifndef SEAM_LIB_TABLE_SEGMENTS_H
+#define SEAM_LIB_TABLE_SEGMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/elf.h"
+
+struct seam_segments {
+	struct seam_elf_segment *v; /* executable, in the file, by address */
+	size_t n;
+	const struct seam_elf_segment *last; /* found */
+};
+
+/* Return: 0 or -ENOMEM. What is there then is for seam_segments_fini. */
+int seam_segments_init(struct seam_segments *ss, const struct seam_elf *elf);
+void seam_segments_fini(struct seam_segments *ss);
+
+/* The segment that holds [start, end), whole, which is .last then. NULL: none,
+ * and .last stays. */
+const struct seam_elf_segment *seam_segments_find(struct seam_segments *ss,
+						  uint64_t start, uint64_t end);
+
+#endif
