@@ -19,6 +19,8 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tests", "live"))
+import livetest  # noqa: E402
 LIBRARY = """
 static volatile unsigned sink;
 __attribute__((noinline)) static void scale_leaf(unsigned n)
@@ -137,15 +139,6 @@ class Watch:
             time.sleep(1)
 
 
-def polls(pid):
-    """Whether it sleeps in poll or ppoll: it records."""
-    try:
-        with open("/proc/%d/syscall" % pid) as f:
-            return f.read().split()[0] in ("7", "271")
-    except OSError:
-        return False
-
-
 def slope(points):
     """Of a line through them, by least squares."""
     if len(points) < 3:
@@ -224,7 +217,7 @@ def measure(args, name, command):
             [args.seam, "record", "-o", data, "--json-summary",
              data + ".json", "-e", "cpu-clock", "-F", str(args.freq), "-p",
              str(program.pid)], stderr=log, env=env)
-        while recorder.poll() is None and not polls(recorder.pid):
+        while recorder.poll() is None and not livetest.polls(recorder.pid):
             time.sleep(0.05)
         program.stdin.write("\n")
         program.stdin.flush()
