@@ -227,7 +227,8 @@ def ends_for_another(bench):
         other.wait()
 
 
-# A thread runs another program, by which it gets its process's number.
+# A thread runs another program, by which it gets its process's number. It has
+# so much memory to give back in the middle that whoever looks sees neither.
 MOVING = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -236,6 +237,9 @@ MOVING = r"""
 static char *const *next;
 static void *thread(void *arg)
 {
+	static char much[256 << 20];
+	for (size_t i = 0; i < sizeof(much); i += 4096)
+		much[i] = 1;
 	printf("%d\n", (int)syscall(SYS_gettid));
 	fflush(stdout);
 	getchar();
