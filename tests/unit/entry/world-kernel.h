@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What the model's kernel does for core/entry.h (core/entry-env.h). For world.c
+ * alone, which has its steps. */
+#ifndef SEAM_TESTS_ENTRY_WORLD_KERNEL_H
+#define SEAM_TESTS_ENTRY_WORLD_KERNEL_H
+
+#include "world-state.h"
+
+static uint32_t pick(uint32_t n);
+static bool may(uint8_t *left);
+
+static struct seam_element *element_of(uint64_t task)
+{
+	for (int i = 0; i < w.n_elements; i++)
+		if (!w.elements[i].dropped && w.elements[i].self == task)
+			return &w.elements[i];
+	return NULL;
+}
+
+static struct seam_element *seam_entry_env_element(struct seam_entry_task *t)
+{
+	struct seam_element *found;
+
+	step();
+	found = element_of(t->self);
+	step_value(found ? found - w.elements + 1 : 0);
+	return found;
+}
+
+static void seam_entry_env_element_make(struct seam_entry_task *t)
+{
+	step();
+	if (element_of(t->self) || may(&w.left.full))
+		return;
+	if (w.n_elements == MAX_ELEMENTS)
+		abort();
+	w.elements[w.n_elements++] = (struct seam_element){.self = t->self};
+	TRACE("an element is made");
+}
+
+static void seam_entry_env_renew(struct seam_entry_task *t,
+				 struct seam_element *el)
+{
+	(void)t;
+	step();
+	el->left = (struct place){0};
+}
+
+static struct seam_entry *seam_entry_env_entry(struct seam_element *el)
+{
+	return &el->entry;
+}
+
+static uint64_t seam_entry_env_count_next(struct seam_entry_task *t,
+					  uint32_t *ret_cpu)
+{
+	(void)t;
+	step();
+	*ret_cpu = self()->cpu;
+	return step_value(++w.counts[self()->cpu]);
+}
+
+static void seam_entry_env_count(struct seam_entry_task *t,
+				 enum seam_count what)
+{
+	(void)t;
+	TRACE("count %d", what);
+	w.n_again += what == SEAM_COUNT_AGAIN;
+}
+
+static bool is_same(struct place a, struct place b)
+{
+	return a.task == b.task && a.entry == b.entry && a.image == b.image;
+}
+
+static bool seam_entry_env_is_as_left(struct seam_entry_task *t,
+				      struct seam_element *el)
+{
+	step();
+	return step_value(is_same(el->left, t->env->task->at));
+}
+
+static void seam_entry_env_keep_regs(struct seam_entry_task *t,
+				     struct seam_element *el, bool in_user)
+{
+	(void)in_user;
+	step();
+	el->regs = t->env->task->at;
+	step();
+}
+
+static int seam_entry_env_schedule(struct seam_entry_task *t,
+				   struct seam_element *el)
+{
+	struct task *task = t->env->task;
+
+	step();
+	if (el->work != WORK_STANDBY) {
+		TRACE("schedule: busy");
+		return -(int)step_value(SEAM_ENTRY_EBUSY);
+	}
+	if (may(&w.left.refusals)) {
+		TRACE("schedule: refused");
+		return -ENOROOM;
+	}
+	el->work = WORK_PENDING;
+	el->worker = task - w.tasks;
+	el->cpu = task->cpu;
+	TRACE("schedule: accepted");
+	return 0;
+}
+
+/* A stack is made known, of where its registers were kept. */
+static void deliver(const struct seam_element *el, uint64_t cookie,
+		    uint32_t end)
+{
+	struct task *t = self();
+	struct stack *stack = &w.stacks[w.n_stacks];
+
+	HOLDS(cookie, "a stack without a cookie");
+	HOLDS(el->regs.task == t->at.task && el->regs.entry == t->at.entry,
+	      "registers of another entry are unwound");
+	HOLDS(end || is_same(el->regs, t->at),
+	      "registers of the program before an exec are unwound");
+	HOLDS(!t->no_mm, "a stack is taken where there is no memory");
+	for (int i = 0; i < w.n_stacks; i++)
+		HOLDS(w.stacks[i].cookie != cookie, "cookie %llx: two stacks",
+		      (unsigned long long)cookie);
+	if (w.n_stacks == MAX_STACKS)
+		abort();
+	stack->cookie = cookie;
+	stack->at = el->left;
+	stack->end = end;
+	stack->lost = may(&w.left.drops);
+	TRACE("stack %llx, end %d%s", (unsigned long long)cookie, end,
+	      stack->lost ? ", lost" : "");
+	w.n_stacks++;
+}
+
+static void take_stack(struct seam_element *el, uint64_t cookie,
+		       uint32_t why_not)
+{
+	step();
+	el->left = why_not ? el->regs : self()->at;
+	self()->unwinding++;
+	step();
+	deliver(el, cookie, why_not);
+	step();
+	self()->unwinding--;
+}
+
+static void seam_entry_env_unwind(struct seam_entry_task *t,
+				  struct seam_element *el, uint64_t cookie,
+				  uint32_t why_not)
+{
+	(void)t;
+	take_stack(el, cookie, why_not);
+}
+
+static void seam_entry_env_unwind_now(struct seam_entry_task *t,
+				      struct seam_element *el, uint64_t cookie,
+				      uint32_t flags, uint32_t why_not)
+{
+	(void)t;
+	(void)flags;
+	take_stack(el, cookie, why_not);
+}
+
+static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env)
+{
+	struct task *task = self();
+
+	env->task = task;
+	*t = (struct seam_entry_task){
+		.start = task->start,
+		.self = task->self,
+		.image = task->no_mm ? 0 : task->at.image,
+		.tid = task->tid,
+		.depth = 10,
+		.exiting = task->exiting,
+		.gone = task->no_mm,
+		.dead = task->dead,
+		.env = env,
+	};
+}
+
+#endif

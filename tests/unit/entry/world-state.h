@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What the model consists of, and core/entry.h with each touch of its state a
+ * step of the model. For world.c alone. */
+#ifndef SEAM_TESTS_ENTRY_WORLD_STATE_H
+#define SEAM_TESTS_ENTRY_WORLD_STATE_H
+
+#include "world.h"
+
+#include <stdio.h>
+#include <ucontext.h>
+
+static uint64_t step_value(uint64_t value);
+static void step(void);
+
+/* Each a step; what it finds is what the code knows from there on. */
+#define SEAM_ENTRY_GET(x) (step(), (__typeof__(x))step_value(x))
+#define SEAM_ENTRY_SET(x, to)                                                  \
+	do {                                                                   \
+		__typeof__(x) set_to = (to);                                   \
+		step();                                                        \
+		(x) = set_to;                                                  \
+	} while (0)
+#define SEAM_ENTRY_SWAP(x, from, to)                                           \
+	({                                                                     \
+		step();                                                        \
+		__typeof__(x) was_ = (x);                                      \
+		if (was_ == (from))                                            \
+			(x) = (to);                                            \
+		step_value(was_);                                              \
+	})
+#define SEAM_ENTRY_HOOK static
+
+#include "core/entry.h"
+
+/* Near its end, so that it wraps. */
+#define FIRST_COUNT (SEAM_COOKIE_COUNT_MASK - 1)
+#define ENOROOM 12
+
+enum work { /* as kernel/bpf/helpers.c has it */
+	    WORK_STANDBY,
+	    WORK_PENDING, /* an irq_work is to queue it */
+	    WORK_QUEUED,
+	    WORK_RUNNING,
+};
+
+/* Where a task's user half is to be had from. */
+struct place {
+	uint8_t task; /* + 1 */
+	uint8_t entry; /* counted from 1 */
+	uint8_t image; /* counted up by its execs */
+	uint8_t pad;
+};
+
+struct seam_element {
+	struct seam_entry entry;
+	struct place regs; /* kept */
+	struct place left; /* where the last stack was taken */
+	uint8_t dropped;
+	uint8_t work; /* enum work */
+	uint8_t worker; /* the task it is queued for */
+	uint8_t cpu; /* that the irq_work is on */
+	uint64_t self; /* key */
+};
+
+struct sample {
+	uint64_t cookie;
+	struct place at;
+	uint32_t end;
+	uint32_t flags;
+};
+
+struct stack {
+	uint64_t cookie;
+	struct place at;
+	uint16_t lost; /* no room in the ring, and counted */
+	uint16_t end; /* none, for this reason */
+};
+
+struct task {
+	uint64_t start, self;
+	uint8_t tid, cpu, entries;
+	uint8_t exiting, dead, no_mm, no_work, over, in_user, begun;
+	/* A sample taken there says SEAM_SAMPLE_OWN; may say so. */
+	uint8_t unwinding, inside;
+	struct place at;
+	uint64_t
+		known[MAX_LEVELS]; /* hash of what the code at each level saw */
+	uint8_t level, waits, pad[5];
+};
+
+/* All that there is, in one piece to be hashed. */
+struct world {
+	struct task tasks[MAX_TASKS];
+	struct seam_element elements[MAX_ELEMENTS];
+	struct sample samples[MAX_SAMPLES];
+	struct stack stacks[MAX_STACKS];
+	uint64_t counts[N_CPUS];
+	struct limits left;
+	uint8_t current, n_samples, n_stacks, n_elements;
+	uint8_t n_again;
+};
+
+struct seam_entry_env {
+	struct task *task;
+};
+
+static struct world w;
+static struct search s;
+static enum plan plan;
+static const struct limits *limits;
+static ucontext_t contexts[MAX_TASKS], main_context;
+static char stacks[MAX_TASKS][64 << 10];
+
+static struct task *self(void)
+{
+	return &w.tasks[w.current];
+}
+
+#define TRACE(...)                                                             \
+	do {                                                                   \
+		if (s.tracing) {                                               \
+			printf("#   task %d, entry %d, level %d: ", w.current, \
+			       self()->at.entry, self()->level);               \
+			printf(__VA_ARGS__);                                   \
+			putchar('\n');                                         \
+		}                                                              \
+	} while (0)
+
+#define WRONG(...) search_fail(&s, __VA_ARGS__)
+#define HOLDS(cond, ...)                                                       \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			WRONG(__VA_ARGS__);                                    \
+	} while (0)
+
+#endif
