@@ -1,0 +1,292 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: tasks that a tracer or a cgroup's freezer holds when the
+recording ends, in user code or in a system call: the sample of the way into
+the stop has its whole stack, nothing waits, and the task then goes on as if
+nobody had looked.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+import account
+import livetest
+
+DEEP = 30
+# Says which stage it is in and checks all it does, so that its status tells.
+TARGET = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#define STAY() __asm__ volatile("" ::: "memory")
+static volatile int go_on = 1;
+static volatile unsigned long sink;
+__attribute__((noipa)) void spin(void)
+{
+	unsigned long a = 1, b = 2, c = 3, d = 4;
+	while (go_on) {
+		a += b; b ^= a + 1; c += a * b; d ^= c;
+		if (a + b != (a | b) + (a & b) || d - c + c != d) exit(9);
+		sink = d;
+	}
+}
+__attribute__((noipa)) void wait_read(void)
+{
+	char c;
+	if (read(0, &c, 1) != 1) exit(8);
+	STAY();
+}
+__attribute__((noipa)) void down(int n, void (*last)(void))
+{
+	volatile unsigned long pad[20];
+	for (int i = 0; i < 20; i++) pad[i] = n * 100 + i;
+	if (n > 1) down(n - 1, last); else last();
+	for (int i = 0; i < 20; i++) if (pad[i] != n * 100UL + i) exit(7);
+	STAY();
+}
+int main(int argc, char **argv)
+{
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	printf("%lx\n", (long)&go_on);
+	fflush(stdout);
+	down(DEEP, argv[1][0] == 's' ? spin : wait_read);
+	return argc > 9;
+}
+"""
+# Stops the task as it is told by a letter a line, and answers what it did.
+TRACER = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#define ASK(...) do { if (ptrace(__VA_ARGS__) < 0) { perror(#__VA_ARGS__); \
+	exit(1); } } while (0)
+static int pid;
+static void stopped(void)
+{
+	int status;
+	if (waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status)) exit(2);
+}
+int main(int argc, char **argv)
+{
+	unsigned long go_on;
+	char line[64];
+	if (argc < 3) return 1;
+	pid = atoi(argv[1]);
+	go_on = strtoul(argv[2], NULL, 16);
+	ASK(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD);
+	while (fgets(line, sizeof(line), stdin)) {
+		switch (line[0]) {
+		case 'i': ASK(PTRACE_INTERRUPT, pid, 0, 0); stopped(); break;
+		case 's': ASK(PTRACE_SYSCALL, pid, 0, 0); stopped(); break;
+		case 'c': ASK(PTRACE_CONT, pid, 0, 0); break;
+		case 'e': ASK(PTRACE_POKEDATA, pid, go_on, 0); break;
+		case 'd': ASK(PTRACE_DETACH, pid, 0, 0); break;
+		}
+		printf("%c\n", line[0]); fflush(stdout);
+	}
+	return 0;
+}
+"""
+KINDS = {"spin": "s", "wait_read": "r"}
+EVENTS = ["-e", "context-switches/period=1/", "-e", "cpu-clock/freq=999/"]
+
+
+class Target:
+    """The program in one of its two ends, and who holds it."""
+
+    def __init__(self, bench, kind):
+        self.bench, self.kind = bench, kind
+        self.process = bench.start([bench.path("target"), KINDS[kind]],
+                                   stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+        self.go_on = self.process.stdout.readline().strip()
+        self.tracer = None
+        if kind == "wait_read":
+            self.until_in("read")
+
+    def until_in(self, call):
+        """Until it sleeps in the call; the tracer's stops come on top."""
+        number = {"read": "0"}[call]
+        while self.where() != number:
+            time.sleep(0.01)
+
+    def where(self):
+        with open("/proc/%d/syscall" % self.pid) as f:
+            return f.read().split()[0]
+
+    def trace(self):
+        self.tracer = self.bench.start(
+            [self.bench.path("tracer"), str(self.pid), self.go_on],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def tell(self, letters):
+        for letter in letters:
+            self.tracer.stdin.write(letter.encode() + b"\n")
+            self.tracer.stdin.flush()
+            if self.tracer.stdout.readline().decode().strip() != letter:
+                raise RuntimeError("the tracer ended at " + letter)
+
+    def finish(self):
+        """Return: its status."""
+        if self.kind == "spin":
+            if not self.tracer:
+                self.trace()
+                self.tell("i")
+            self.tell("ed")
+        self.process.communicate(b"x")
+        return self.process.returncode
+
+
+def is_path(kind, sample):
+    """main, its calls, and what they end in: no more, no less."""
+    path = livetest.user_path(sample)
+    want = ["main"] + ["down"] * DEEP + [kind]
+    rest = path[path.index("main"):] if "main" in path else []
+    if kind == "wait_read" and len(rest) > len(want):
+        want.append(next((n for n in rest[-1:] if "read" in n), None))
+    return rest == want
+
+
+def judge(bench, name, target, recording, stops):
+    """All is whole, and the last sample of the task is its way into the
+    stop."""
+    samples = recording.samples()
+    account.exact(bench, name, recording, samples)
+    mine = [s for s in samples if s["pid"] == target.pid]
+    wrong = [s for s in mine if s["end"] != "outermost" or
+             not is_path(target.kind, s)]
+    bench.test(name + ": every stack is whole, of the path that is known",
+               mine and not wrong, "%d samples\n%s" % (
+                   len(mine), "\n".join(map(livetest.show, wrong[:5]))))
+    last = mine[-1] if mine else None
+    bench.test(name + ": the last sample is the way into the stop",
+               last and any(f.get("sym", "").split(".")[0] in stops
+                            for f in livetest.kernel_frames(last)),
+               last and livetest.show(last))
+
+
+def goes_on(bench, name, target):
+    status = target.finish()
+    bench.test(name + ": the program goes on", not status,
+               "status %d" % status)
+
+
+def held(bench, kind, letters, name):
+    """The tracer stops the task while it is recorded; the recorder ends, and
+    then the tracer lets it go."""
+    target = Target(bench, kind)
+    target.trace()
+    recorder = bench.recorder(*EVENTS, "-p", str(target.pid)).ready()
+    target.tell(letters)
+    recording = recorder.interrupt()
+    if bench.test(name + ": recorded", recording.summary, recording.log):
+        judge(bench, name, target, recording, ["ptrace_stop"])
+    if kind == "wait_read":
+        target.tell("d")
+    goes_on(bench, name, target)
+
+
+def traced(bench):
+    bench.compile(TARGET, "target", "-DDEEP=%d" % DEEP)
+    bench.compile(TRACER, "tracer")
+    held(bench, "spin", "i", "in user code")
+    held(bench, "wait_read", "i", "in a system call")
+    # The call begins again, and is stopped where it does.
+    held(bench, "wait_read", "is", "at a call's begin")
+
+
+class Freezer:
+    """A cgroup of one of the two kinds, or OSError."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        self.folder = os.path.join(self.mount(), "seam-test-%d" % os.getpid())
+        os.mkdir(self.folder)
+
+    def mount(self):
+        with open("/proc/mounts") as f:
+            for line in f:
+                _, where, kind, options = line.split()[:4]
+                if kind == self.kind and (
+                        kind == "cgroup2" or "freezer" in options.split(",")):
+                    return where
+        raise OSError("no %s with a freezer is mounted" % self.kind)
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w") as f:
+            f.write(text)
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name)) as f:
+            return f.read()
+
+    def freeze(self):
+        if self.kind == "cgroup":
+            self.write("freezer.state", "FROZEN")
+        else:
+            self.write("cgroup.freeze", "1")
+        while not self.is_frozen():
+            time.sleep(0.01)
+
+    def is_frozen(self):
+        if self.kind == "cgroup":
+            return self.read("freezer.state") == "FROZEN\n"
+        return "frozen 1" in self.read("cgroup.events")
+
+    def thaw(self):
+        if self.kind == "cgroup":
+            self.write("freezer.state", "THAWED")
+        else:
+            self.write("cgroup.freeze", "0")
+
+    def remove(self):
+        """What has ended leaves it some time later."""
+        while True:
+            try:
+                return os.rmdir(self.folder)
+            except OSError:
+                time.sleep(0.01)
+
+
+def frozen_in(bench, kind, freezer):
+    name = "frozen by %s, %s" % (freezer.kind, kind)
+    target = Target(bench, kind)
+    freezer.write("cgroup.procs", str(target.pid))
+    recorder = bench.recorder(*EVENTS, "-p", str(target.pid)).ready()
+    freezer.freeze()
+    recording = recorder.interrupt()
+    freezer.thaw()
+    if bench.test(name + ": recorded", recording.summary, recording.log):
+        judge(bench, name, target, recording,
+              ["__refrigerator", "do_freezer_trap", "get_signal"])
+    goes_on(bench, name, target)
+
+
+def frozen(bench):
+    bench.compile(TARGET, "target", "-DDEEP=%d" % DEEP)
+    bench.compile(TRACER, "tracer")
+    for kind in "cgroup", "cgroup2":
+        try:
+            freezer = Freezer(kind)
+        except OSError as err:
+            bench.skip("frozen by " + kind, str(err))
+            continue
+        try:
+            for where in KINDS:
+                frozen_in(bench, where, freezer)
+        finally:
+            freezer.thaw()
+            bench.end()
+            freezer.remove()
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(traced, frozen))
