@@ -11,6 +11,7 @@
 
 #define SHT_GNU_SFRAME_TYPE 0x6ffffff4
 #define PT_GNU_SFRAME_TYPE 0x6474e554
+#define SECTION_ALIGN 8
 
 struct check {
 	const struct seam_sframe_file *f;
@@ -110,6 +111,47 @@ static void check_relocations(struct check *c)
 		     "the file does not define");
 }
 
+/* Linkers that do not know SFrame put sections one behind the other. */
+static void check_behind(struct check *c, const struct seam_sframe *sf)
+{
+	const uint8_t *bytes = c->f->bytes;
+	struct seam_sframe next;
+	uint64_t at = sf->end;
+
+	/* A section of s390x may be padded. */
+	for (int i = 1; i < SECTION_ALIGN; i++)
+		at += at < c->f->size && !bytes[at];
+	if (at < c->f->size &&
+	    !seam_sframe_open(&next, bytes + at, c->f->size - at))
+		tell(c, SEAM_SFRAME_MISPLACED, SEAM_ELF_LAYOUT, at, ".sframe",
+		     "a second table lies behind the first, which readers do "
+		     "not see: a linker did not merge them");
+}
+
+/* Linkers do not merge sections of that name whose types differ. */
+static void check_others(struct check *c)
+{
+	Elf *libelf = seam_elf_libelf(c->f->elf);
+	Elf_Scn *scn = NULL;
+	const char *name;
+	size_t names;
+	GElf_Shdr sh;
+
+	if (elf_getshdrstrndx(libelf, &names))
+		return;
+	while ((scn = elf_nextscn(libelf, scn))) {
+		if (!gelf_getshdr(scn, &sh) || sh.sh_offset == c->f->off ||
+		    sh.sh_type == SHT_NOBITS || !sh.sh_size)
+			continue;
+		name = elf_strptr(libelf, names, sh.sh_name);
+		if (name && !strcmp(name, ".sframe"))
+			tell(c, SEAM_SFRAME_MISPLACED, SEAM_ELF_LAYOUT,
+			     sh.sh_offset, "section header",
+			     "another section of that name: readers see the "
+			     "first alone");
+	}
+}
+
 /* Linkers go by the type from binutils 2.45 on, loaders by the segment. */
 static void check_section(struct check *c, const struct seam_sframe *sf)
 {
@@ -190,6 +232,9 @@ size_t seam_sframe_check(const struct seam_sframe_file *f,
 	if (f->elf) {
 		check_relocations(&c);
 		check_section(&c, &sf);
+		check_others(&c);
+		if (f->content.bytes.data)
+			check_behind(&c, &sf);
 		if (!f->is_rel)
 			check_segment(&c);
 	}

@@ -147,6 +147,40 @@ assert findings(check(out)[1], "misplaced") == ["program headers"]
 END
 }
 
+# What a linker that does not know SFrame makes of two tables: one section with
+# both, or two sections where their types differ.
+not_merged() {
+	command -v ld.gold >/dev/null ||
+		{ echo '# no ld.gold'; return 0; }
+	for versions in '3 3' '2 3'; do
+		ld.gold -r "$golden/v${versions% *}/amd64-so.o" \
+			"$golden/v${versions#* }/amd64-plain.o" \
+			-o "$dir/two" || return
+		"$seam" sframe check --json "$dir/two" >>"$dir/both" || return
+	done
+	readelf -SW "$dir/two" >"$dir/sections" || return
+	python3 - "$seam" "$golden/v3/amd64-so.o" "$dir" <<'END'
+import json, re, subprocess, sys
+seam, first, folder = sys.argv[1:]
+one, two = [json.loads(line) for line in open(f"{folder}/both")]
+dump = json.loads(subprocess.run([seam, "sframe", "dump", "--json", first],
+                                 capture_output=True).stdout)
+
+
+def told(answer):
+    assert answer["well"] and len(answer["findings"]) == 1, answer
+    finding = answer["findings"][0]
+    assert finding["severity"] == "misplaced", finding
+    return finding["where"], finding["offset"]
+
+
+assert told(one) == (".sframe", (dump["size"] + 7) & ~7), one
+offsets = [int(x, 16) for x in re.findall(
+    r"\] \.sframe +\S+ +\w+ (\w+) ", open(f"{folder}/sections").read())]
+assert len(offsets) == 2 and told(two) == ("section header", offsets[1]), two
+END
+}
+
 # The parts are the whole, in text and JSON; ld's wrong .plt.got is seen.
 stat_adds_up() {
 	"$seam" sframe stat --json "$seam" "$golden/v3/amd64-ibt.so" \
@@ -184,6 +218,7 @@ check 'help is given' help_texts
 check 'bad files are refused' bad_files
 check 'malformed sections are refused by offset and reason' malformed
 check 'misplaced sections are told' misplaced
+check 'tables that were not merged are told' not_merged
 # The C++ library's way into a landing pad, as objdump finds it.
 known_bad() {
 	lib=$(cc -print-file-name=libgcc_s.so.1)
