@@ -115,6 +115,41 @@ static int read_shdrs(struct seam_elf_add *add, struct seam_errinfo *reterr)
 	return rc;
 }
 
+static bool overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
+{
+	return a_size && b_size && (a < b ? b - a < a_size : a - b < b_size);
+}
+
+/* All of the section that is replaced is cleared or written over: that has to
+ * be nobody else's. */
+static int check_old(const struct seam_elf_add *add,
+		     struct seam_errinfo *reterr)
+{
+	const Elf64_Shdr *old = add->old ? &add->shdrs[add->old] : NULL;
+	const Elf64_Ehdr *eh = &add->eh;
+	uint64_t at, size;
+	bool is_shared;
+
+	if (!old || old->sh_type == SHT_NOBITS)
+		return 0;
+	at = old->sh_offset;
+	size = old->sh_size;
+	is_shared = overlap(at, size, 0, sizeof(*eh)) ||
+		    overlap(at, size, eh->e_phoff,
+			    add->num_phdrs * sizeof(*add->phdrs)) ||
+		    overlap(at, size, eh->e_shoff,
+			    add->num_shdrs * sizeof(*add->shdrs));
+	for (size_t i = 1; i < add->num_shdrs; i++)
+		if (i != add->old && add->shdrs[i].sh_type != SHT_NOBITS &&
+		    overlap(at, size, add->shdrs[i].sh_offset,
+			    add->shdrs[i].sh_size))
+			is_shared = true;
+	return is_shared ? refuse(reterr, at, "file",
+				  "the section to be replaced overlaps "
+				  "another, or headers")
+			 : 0;
+}
+
 /* Segments have to lie as loaders read them: by address, in the file. */
 static int check_loads(struct seam_elf_add *add, struct seam_errinfo *reterr)
 {
@@ -220,6 +255,8 @@ int seam_elf_add_read(struct seam_elf_add *add, struct seam_errinfo *reterr)
 		rc = read_phdrs(add, reterr);
 	if (!rc)
 		rc = read_shdrs(add, reterr);
+	if (!rc)
+		rc = check_old(add, reterr);
 	if (!rc)
 		rc = check_loads(add, reterr);
 	if (!rc)

@@ -8,6 +8,7 @@
 #include "core/err.h"
 #include "elf/add-section.h"
 #include "elf/fail.h"
+#include "sframe/file.h"
 #include "sframe/rebase.h"
 #include "sframe/verify.h"
 
@@ -40,6 +41,24 @@ static int check(const struct seam_elf *elf, uint8_t *bytes, size_t size,
 	return rc ? rc : seam_sframe_verify(bytes, size, &limits, reterr);
 }
 
+/* Without section headers a program header alone says what is replaced: that
+ * has to be a table, and not what else the file has. */
+static int check_place(const struct seam_elf *elf, struct seam_errinfo *reterr)
+{
+	struct seam_sframe_file f;
+	struct seam_sframe sf;
+	int rc = seam_sframe_file_find(elf, &f, reterr);
+
+	if (rc)
+		return rc;
+	if (!f.content.bytes.data && seam_sframe_open(&sf, f.bytes, f.size))
+		rc = seam_elf_fail(reterr, SEAM_ELF_LAYOUT, f.off,
+				   "PT_GNU_SFRAME",
+				   "what it names is no SFrame section");
+	seam_sframe_file_fini(&f);
+	return rc;
+}
+
 int seam_table_into_elf(const struct seam_elf *elf, int fd,
 			struct seam_table_in_elf *ret,
 			struct seam_errinfo *reterr)
@@ -55,6 +74,8 @@ int seam_table_into_elf(const struct seam_elf *elf, int fd,
 		rc = no_rules(reterr);
 	if (!rc)
 		rc = seam_elf_add_plan(elf, &section, size, &add, reterr);
+	if (!rc && seam_elf_add_in_place(add))
+		rc = check_place(elf, reterr);
 	if (rc)
 		goto out;
 	in.svma = seam_elf_add_svma(add);

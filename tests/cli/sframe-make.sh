@@ -270,9 +270,9 @@ not_over_input() {
 	[ -z "$(find "$dir" -name '*.??????' -newer "$dir/input" -type f)" ]
 }
 
-# patch NAME PYTHON: a copy of the program in which the headers say otherwise.
+# patch NAME PYTHON [FROM]: a copy of the program in which the headers say otherwise.
 patch() {
-	python3 - "$dir/pie" "$dir/$1" "$2" <<'END'
+	python3 - "$dir/${3:-pie}" "$dir/$1" "$2" <<'END'
 import struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
 phoff, = struct.unpack_from("<Q", data, 32)
@@ -311,7 +311,20 @@ put("<Q", at, 0x6ffffdf5)'
 	patch outside 'put("<Q", get("<Q", 40) + 64 * 5 + 32, 1 << 40)'
 	patch bias 'for at in loads:
     put("<Q", at + 16, get("<Q", at + 16) + 8)'
-	refused 'overlap or are out of order' "$dir/order" &&
+	# An old table that is said to lie where code does.
+	patch shared 'at, n = get("<Q", 40), get("<H", 60)
+code, old = [next(i for i in range(at, at + 64 * n, 64) if f(i)) for f in (
+    lambda i: get("<Q", i + 16) <= get("<Q", 24)
+    < get("<Q", i + 16) + get("<Q", i + 32),
+    lambda i: get("<I", i + 4) == 0x6ffffff4)]
+put("<Q", old + 24, get("<Q", code + 24))' pie.sf
+	patch named 'at = next(i for i in range(phoff, phoff + 56 * num, 56)
+          if get("<I", i) == 0x6474e554)
+for i in (8, 16, 24):
+    put("<Q", at + i, get("<Q", 24))' bare.sf
+	refused 'to be replaced overlaps' "$dir/shared" &&
+		refused 'it names is no SFrame' "$dir/named" &&
+		refused 'overlap or are out of order' "$dir/order" &&
 		refused 'over 1 GiB larger' "$dir/huge" &&
 		refused 'prelinked' "$dir/prelinked" &&
 		refused 'a section lies outside' "$dir/outside" &&

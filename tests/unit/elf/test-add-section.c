@@ -225,6 +225,55 @@ static void added(void **state)
 		one_file(files[i]);
 }
 
+/* The header of the section that was added, which is the last one. */
+static Elf64_Shdr *last_header(const struct bytes *b)
+{
+	Elf64_Ehdr eh;
+
+	memcpy(&eh, b->p, sizeof(eh));
+	return (Elf64_Shdr *)(void *)(b->p + eh.e_shoff) + eh.e_shnum - 1;
+}
+
+/* An old section that says it lies at off: what is there is not cleared. */
+static void lie(struct bytes *in, uint64_t off, uint64_t size, int want)
+{
+	struct bytes content = make_content(100), out = {0};
+	Elf64_Shdr *header = last_header(in), was = *header;
+	uint64_t svma;
+	bool in_place;
+
+	header->sh_offset = off;
+	header->sh_size = size;
+	assert_int_equal(add(in, &content, &out, &in_place, &svma), want);
+	*header = was;
+	free(out.p);
+	free(content.p);
+}
+
+static void overlapping(void **state)
+{
+	struct bytes golden = read_golden(files[0]), in;
+	struct bytes content = make_content(200);
+	const Elf64_Shdr *header;
+	Elf64_Ehdr eh;
+	uint64_t svma;
+	bool in_place;
+
+	(void)state;
+	assert_int_equal(add(&golden, &content, &in, &in_place, &svma), 0);
+	memcpy(&eh, in.p, sizeof(eh));
+	header = last_header(&in);
+	lie(&in, header->sh_offset, 200, 0);
+	lie(&in, header->sh_offset, 201, -EINVAL); /* the names */
+	lie(&in, header[-2].sh_offset, 1, -EINVAL);
+	lie(&in, 0, 8, -EINVAL);
+	lie(&in, eh.e_phoff + eh.e_phnum * sizeof(Elf64_Phdr) - 1, 1, -EINVAL);
+	lie(&in, eh.e_shoff + 64, 1, -EINVAL);
+	free(in.p);
+	free(golden.p);
+	free(content.p);
+}
+
 static unsigned refused, taken;
 
 static void try_byte(struct bytes *in, size_t at, uint8_t value)
@@ -326,9 +375,8 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(added),
-		cmocka_unit_test(hostile),
-		cmocka_unit_test(truncated),
+		cmocka_unit_test(added),     cmocka_unit_test(overlapping),
+		cmocka_unit_test(hostile),   cmocka_unit_test(truncated),
 		cmocka_unit_test(no_memory),
 	};
 
