@@ -2,6 +2,7 @@
 #include "sframe/known-bad.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,14 +98,15 @@ static bool is_at_fp(const struct seam_cfi_reg *r)
 }
 
 /* Whether svma is bad, with the entry's code at code_svma. What leads there
- * is in the same function. */
-static bool has_sign(const struct seam_known_bad *bad, struct seam_cfi *cfi,
-		     uint64_t svma, uint64_t code_svma)
+ * is in the same function. Return: 0, 1 or -ENOMEM. */
+static int has_sign(const struct seam_known_bad *bad, struct seam_cfi *cfi,
+		    uint64_t svma, uint64_t code_svma)
 {
 	struct seam_cfi_row row;
+	int r = cfi ? seam_cfi_find(cfi, svma, &row, NULL) : -ENOENT;
 
-	if (!cfi || seam_cfi_find(cfi, svma, &row, NULL))
-		return bad->sign == SEAM_BAD_NO_FDE;
+	if (r)
+		return r == -ENOMEM ? r : bad->sign == SEAM_BAD_NO_FDE;
 	if (code_svma > svma && code_svma >= row.func_end)
 		return false;
 	switch (bad->sign) {
@@ -163,7 +165,7 @@ static bool is_bad(const struct seam_known_bad *bad, struct seam_cfi *cfi,
 		if (start >= 0 && code.len <= size &&
 		    (uint64_t)start <= size - code.len &&
 		    matches(&code, text + start) &&
-		    has_sign(bad, cfi, svma, svma - (uint64_t)(int64_t)i))
+		    has_sign(bad, cfi, svma, svma - (uint64_t)(int64_t)i) > 0)
 			return true;
 	}
 	return false;
@@ -213,8 +215,10 @@ static int scan_range(struct scan *s, uint64_t svma, uint64_t low,
 	start = start < s->done ? s->done : start;
 	end = end > high ? high : end;
 	for (; !r && start < end; start = at) {
-		bool bad = has_sign(s->bad, s->cfi, start, svma);
+		int bad = has_sign(s->bad, s->cfi, start, svma);
 
+		if (bad < 0)
+			return bad;
 		for (at = start + 1; at < end; at++)
 			if (has_sign(s->bad, s->cfi, at, svma) != bad)
 				break;

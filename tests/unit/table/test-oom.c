@@ -3,18 +3,22 @@
  * Description: when memory runs out at any call of an allocator, a conversion,
  * and each other step of reading, checking, measuring and writing a table,
  * says so and gives nothing, or does what it does with enough memory; the
- * builds with sanitizers see that nothing leaks. On the dynamic loader and a
- * relocatable file.
+ * builds with sanitizers see that nothing leaks. On the dynamic loader, a
+ * relocatable file, and libgcc.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "elf/elf.h"
+#include "elf/inflate.h"
 #include "sframe/check.h"
 #include "sframe/encode.h"
 #include "sframe/known-bad.h"
@@ -25,6 +29,7 @@
 #include "tests/unit/oom-wrap.h"
 
 #define TABLE_MAX (64 << 20)
+#define LOADER "/lib64/ld-linux-x86-64.so.2"
 
 /* What a step gave. */
 struct result {
@@ -37,6 +42,7 @@ typedef int step_fn(const struct seam_elf *elf, struct result *ret);
 
 /* Its table; made before memory runs out. */
 static struct result table, kernel;
+static struct seam_elf_section compressed;
 static char folder[] = P_tmpdir "/seam-test-oom-XXXXXX";
 
 static int build(const struct seam_elf *elf, struct result *ret)
@@ -173,23 +179,85 @@ static int encode_old(const struct seam_elf *elf, struct result *ret)
 	return r;
 }
 
+/* A file that is read and not mapped. */
+static int open_copy(const struct seam_elf *elf, struct result *ret)
+{
+	static uint8_t kept[64];
+	struct seam_elf *copy;
+	size_t size;
+	int fd, r;
+
+	(void)elf;
+	fd = open(LOADER, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = seam_elf_open_fd(fd, SEAM_ELF_COPY, &copy, NULL);
+	close(fd);
+	if (r)
+		return r;
+	memcpy(kept, seam_elf_bytes(copy, &size), sizeof(kept));
+	seam_elf_close(copy);
+	ret->bytes = kept;
+	ret->size = sizeof(kept);
+	return 0;
+}
+
+/* The table, as a compressed section. */
+static int inflate_section(const struct seam_elf *elf, struct result *ret)
+{
+	struct seam_elf_section out = {0};
+	void *owned = NULL;
+	int r;
+
+	(void)elf;
+	r = seam_elf_inflate(&compressed, false, &out, &owned);
+	ret->bytes = owned;
+	ret->size = out.size;
+	return r;
+}
+
+static int list_known_bad(const struct seam_elf *elf, struct result *ret)
+{
+	struct seam_known_bad_range *v = NULL;
+	struct seam_cfi *cfi;
+	size_t n;
+	int r = seam_cfi_open(elf, &cfi, NULL);
+
+	if (r)
+		return r;
+	r = seam_known_bad_list(elf, cfi, "libgcc_s.so.1", &v, &n);
+	seam_cfi_close(cfi);
+	if (r)
+		return r;
+	ret->bytes = (uint8_t *)v;
+	ret->size = n * sizeof(*v);
+	return 0;
+}
+
+enum input { LOADER_FILE, RELOCATABLE, UNRESOLVED, LIBGCC, NUM_INPUTS };
+
 static const struct step {
 	const char *name;
 	step_fn *run;
 	bool is_static; /* what it gives */
-	bool is_rel; /* on the relocatable file */
+	enum input input;
 	int places; /* allocations that there are at least */
 } steps[] = {
 	{"conversion", build, .places = 12},
-	{"conversion of .o", build, .is_rel = true, .places = 8},
+	{"conversion of .o", build, .input = RELOCATABLE, .places = 8},
 	{"conversion for the kernel", build_kernel, .places = 20},
 	{"layout", lay_out, .places = 6},
 	{"coverage", measure, .is_static = true, .places = 6},
 	{"seam sframe make", add_to_file, .is_static = true, .places = 14},
 	{"cache", go_by_cache, .places = 24},
-	{"section of .o", find_section, .is_static = true, .is_rel = true,
+	{"section of .o", find_section, .is_static = true, .input = RELOCATABLE,
 	 .places = 3},
+	{"section of .o, not resolved", find_section, .is_static = true,
+	 .input = UNRESOLVED, .places = 4},
 	{"V2", encode_old, .places = 5},
+	{"a copy", open_copy, .is_static = true, .places = 4},
+	{"inflating", inflate_section, .places = 1},
+	{"known bad CFI", list_known_bad, .input = LIBGCC, .places = 2},
 };
 
 static void give_back(const struct step *s, struct result *r)
@@ -268,21 +336,80 @@ static struct seam_elf *open_elf(const char *path)
 	return elf;
 }
 
+/* The table behind a header that says so. */
+static bool compress_table(void)
+{
+	uLongf len = compressBound(table.size);
+	uint8_t *bytes = malloc(sizeof(Elf64_Chdr) + len);
+
+	*(Elf64_Chdr *)(void *)bytes = (Elf64_Chdr){
+		.ch_type = ELFCOMPRESS_ZLIB,
+		.ch_size = table.size,
+	};
+	if (compress(bytes + sizeof(Elf64_Chdr), &len, table.bytes,
+		     table.size) != Z_OK)
+		return false;
+	compressed.data = bytes;
+	compressed.size = sizeof(Elf64_Chdr) + len;
+	return true;
+}
+
+/* The same file, with relocations that nobody knows. */
+static struct seam_elf *open_unresolved(const struct seam_elf *rel,
+					uint8_t **ret_bytes)
+{
+	Elf_Scn *scn = NULL;
+	struct seam_elf *elf;
+	GElf_Shdr sh;
+	size_t size;
+	const uint8_t *from = seam_elf_bytes(rel, &size);
+	uint8_t *bytes = malloc(size);
+
+	memcpy(bytes, from, size);
+	while ((scn = elf_nextscn(seam_elf_libelf(rel), scn)))
+		for (uint64_t at = gelf_getshdr(scn, &sh)->sh_type == SHT_RELA
+					   ? 0
+					   : sh.sh_size;
+		     at < sh.sh_size; at += sizeof(Elf64_Rela))
+			bytes[sh.sh_offset + at + 8] = 0x7f;
+	if (seam_elf_open_mem(bytes, size, &elf, NULL))
+		exit(1);
+	*ret_bytes = bytes;
+	return elf;
+}
+
+static struct seam_elf *open_libgcc(void)
+{
+	void *lib = dlopen("libgcc_s.so.1", RTLD_NOW);
+	void *symbol = lib ? dlsym(lib, "_Unwind_Backtrace") : NULL;
+	Dl_info info = {0};
+
+	if (!symbol || !dladdr(symbol, &info))
+		exit(1);
+	return open_elf(info.dli_fname);
+}
+
 int main(int argc, char **argv)
 {
-	struct seam_elf *elf = open_elf("/lib64/ld-linux-x86-64.so.2");
-	struct seam_elf *rel = open_elf(argc > 1 ? argv[1] : "");
+	struct seam_elf *elf[NUM_INPUTS];
+	uint8_t *unresolved;
 
-	if (build(elf, &table) || build_kernel(elf, &kernel) ||
-	    !mkdtemp(folder))
+	elf[LOADER_FILE] = open_elf(LOADER);
+	elf[RELOCATABLE] = open_elf(argc > 1 ? argv[1] : "");
+	elf[UNRESOLVED] = open_unresolved(elf[RELOCATABLE], &unresolved);
+	elf[LIBGCC] = open_libgcc();
+	if (build(elf[0], &table) || build_kernel(elf[0], &kernel) ||
+	    !compress_table() || !mkdtemp(folder))
 		return 1;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
-		run_step(&steps[i], steps[i].is_rel ? rel : elf);
+		run_step(&steps[i], elf[steps[i].input]);
 	forget_cache();
 	rmdir(folder);
+	free((void *)compressed.data);
 	free(table.bytes);
 	free(kernel.bytes);
-	seam_elf_close(rel);
-	seam_elf_close(elf);
+	for (int i = 0; i < NUM_INPUTS; i++)
+		seam_elf_close(elf[i]);
+	free(unresolved);
 	return 0;
 }
