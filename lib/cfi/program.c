@@ -10,6 +10,11 @@
 #include "cfi/private.h"
 #include "cfi/run.h"
 #include "core/err.h"
+#include "core/sframe-format.h"
+
+/* By their DWARF numbers. */
+#define APX_FIRST 130
+#define APX_LAST 145
 
 static bool move_to(struct run *r, uint64_t loc)
 {
@@ -200,11 +205,19 @@ static bool expression_op(struct run *r, enum seam_cfi_how how)
 	       set_reg(r, reg, rule);
 }
 
+/* r16 to r31 of APX, which a compiler may use as any other. Nobody has their
+ * values, so a row with one is a row, but gives no rule. */
+static bool is_apx(const struct run *r, uint64_t reg)
+{
+	return r->cfi->arch->abi == SEAM_SFRAME_ABI_AMD64 && reg >= APX_FIRST &&
+	       reg <= APX_LAST;
+}
+
 static bool set_cfa(struct run *r, uint64_t reg, int64_t off)
 {
 	struct seam_cfi_row *row = &r->m->row;
 
-	if (reg >= r->cfi->arch->regs)
+	if (reg >= r->cfi->arch->regs && !is_apx(r, reg))
 		return bad_op(r, "the CFA is based on an unknown register");
 	row->cfa_is_expr = false;
 	row->cfa_reg = (uint8_t)reg;
