@@ -29,6 +29,10 @@
 	seam_on:;                                                              \
 	})
 
+/* What was stored is loaded anew: the verifier, which knows not what is in
+ * maps, takes up with one state where there were many. */
+#define SEAM_FORGET asm volatile("" ::: "memory")
+
 #define SEAM_DEFINE_LOAD(type, name)                                           \
 	SEAM_INLINE type name(const void SEAM_TABLE *p)                        \
 	{                                                                      \

@@ -8,6 +8,10 @@
 	do {                                                                   \
 	} while (0)
 
+#define SEAM_FORGET                                                            \
+	do {                                                                   \
+	} while (0)
+
 #define SEAM_DEFINE_LOAD(type, name)                                           \
 	SEAM_INLINE type name(const void *p)                                   \
 	{                                                                      \

@@ -11,6 +11,8 @@
  *                           cannot bound; leaves the loop when it must
  *   seam_unknown(v)         v, of which the verifier is to know nothing: what
  *                           counts in a loop would make each round a state
+ *   SEAM_FORGET             between stages of work on memory: what follows
+ *                           depends on memory alone
  *   SEAM_INLINE             static inline, forced
  */
 #ifndef SEAM_CORE_ENV_H

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * One x86 instruction: how long it is, and its parts. Of code that has no
+ * rules and may have no file: in the kernel there is no room for a
+ * disassembler. What it does to the stack is code-way.h's to say.
+ *
+ * Source: Intel SDM volume 2, chapter 2 and appendix A.
+ */
+#ifndef SEAM_CORE_X86_INSN_H
+#define SEAM_CORE_X86_INSN_H
+
+#include "core/env.h"
+
+#define SEAM_X86_MAX_LEN 15
+
+/* Code as two words, byte 0 in the low bits: registers to the verifier, so
+ * that reading a byte needs no bounds. */
+struct seam_x86_bytes {
+	uint64_t lo, hi;
+};
+
+enum seam_x86_map { /* of opcodes */
+		    SEAM_X86_ONE = 0,
+		    SEAM_X86_0F = 1,
+		    SEAM_X86_0F38 = 2,
+		    SEAM_X86_0F3A = 3,
+};
+
+struct seam_x86 {
+	uint8_t len; /* 0: no instruction that we know */
+	uint8_t map; /* enum seam_x86_map */
+	uint8_t op;
+	uint8_t rex; /* 0: none */
+	uint8_t modrm; /* if has_modrm */
+	uint8_t sib; /* if modrm asks for one */
+	bool has_modrm;
+	bool is_vector; /* VEX or EVEX: no general register is written */
+	bool is_16; /* the operand-size prefix */
+	bool is_short; /* the address-size prefix */
+	int32_t disp;
+	int32_t imm; /* the low 32 bits, with their sign */
+};
+
+SEAM_INLINE uint8_t seam_x86_byte(const struct seam_x86_bytes *b, uint32_t i)
+{
+	uint64_t word = i & 8 ? b->hi : b->lo;
+
+	return (uint8_t)(word >> (8 * (i & 7)));
+}
+
+/* size bytes, 0 to 4, with their sign. */
+SEAM_INLINE int32_t seam_x86_signed(const struct seam_x86_bytes *b, uint32_t i,
+				    uint32_t size)
+{
+	uint32_t v = seam_x86_byte(b, i);
+
+	if (!size)
+		return 0;
+	if (size == 1)
+		return (int8_t)v;
+	v |= (uint32_t)seam_x86_byte(b, i + 1) << 8;
+	if (size == 2)
+		return (int16_t)v;
+	v |= (uint32_t)seam_x86_byte(b, i + 2) << 16;
+	return (int32_t)(v | (uint32_t)seam_x86_byte(b, i + 3) << 24);
+}
+
+#define SEAM_X86_BIT(op) (1ULL << ((op)&63))
+
+/* Sets of opcodes, 64 to a word. */
+SEAM_INLINE bool seam_x86_in(uint8_t op, uint64_t a, uint64_t b, uint64_t c,
+			     uint64_t d)
+{
+	uint64_t word = op < 0x40 ? a : op < 0x80 ? b : op < 0xc0 ? c : d;
+
+	return word >> (op & 63) & 1;
+}
+
+SEAM_INLINE bool seam_x86_one_modrm(uint8_t op)
+{
+	return seam_x86_in(op, 0x0f0f0f0f0f0f0f0f,
+			   SEAM_X86_BIT(0x62) | SEAM_X86_BIT(0x63) |
+				   SEAM_X86_BIT(0x69) | SEAM_X86_BIT(0x6b),
+			   0xffff,
+			   0xf3 | 0xfULL << 16 | 0xffULL << 24 |
+				   SEAM_X86_BIT(0xf6) | SEAM_X86_BIT(0xf7) |
+				   SEAM_X86_BIT(0xfe) | SEAM_X86_BIT(0xff));
+}
+
+SEAM_INLINE bool seam_x86_one_imm8(uint8_t op)
+{
+	return seam_x86_in(
+		op, 0x1010101010101010,
+		SEAM_X86_BIT(0x6a) | SEAM_X86_BIT(0x6b) | 0xffffULL << 48,
+		SEAM_X86_BIT(0x80) | SEAM_X86_BIT(0x82) | SEAM_X86_BIT(0x83) |
+			SEAM_X86_BIT(0xa8) | 0xffULL << 48,
+		SEAM_X86_BIT(0xc0) | SEAM_X86_BIT(0xc1) | SEAM_X86_BIT(0xc6) |
+			SEAM_X86_BIT(0xcd) | SEAM_X86_BIT(0xd4) |
+			SEAM_X86_BIT(0xd5) | 0xffULL << 32 |
+			SEAM_X86_BIT(0xeb));
+}
+
+/* An immediate of the operand's size, at most 4 bytes. */
+SEAM_INLINE bool seam_x86_one_immz(uint8_t op)
+{
+	return seam_x86_in(
+		op, 0x2020202020202020, SEAM_X86_BIT(0x68) | SEAM_X86_BIT(0x69),
+		SEAM_X86_BIT(0x81) | SEAM_X86_BIT(0xa9) | 0xffULL << 56,
+		SEAM_X86_BIT(0xc7) | SEAM_X86_BIT(0xe8) | SEAM_X86_BIT(0xe9));
+}
+
+SEAM_INLINE bool seam_x86_0f_modrm(uint8_t op)
+{
+	return !seam_x86_in(
+		op,
+		SEAM_X86_BIT(0x05) | SEAM_X86_BIT(0x06) | SEAM_X86_BIT(0x07) |
+			SEAM_X86_BIT(0x08) | SEAM_X86_BIT(0x09) |
+			SEAM_X86_BIT(0x0b) | SEAM_X86_BIT(0x0e) | 0xffULL << 48,
+		SEAM_X86_BIT(0x77), 0xffff | 7ULL << 32 | 7ULL << 40, 0xff00);
+}
+
+SEAM_INLINE bool seam_x86_0f_imm8(uint8_t op)
+{
+	return seam_x86_in(op, SEAM_X86_BIT(0x0f), 0xfULL << 48,
+			   SEAM_X86_BIT(0xa4) | SEAM_X86_BIT(0xac) |
+				   SEAM_X86_BIT(0xba),
+			   SEAM_X86_BIT(0xc2) | SEAM_X86_BIT(0xc4) |
+				   SEAM_X86_BIT(0xc5) | SEAM_X86_BIT(0xc6));
+}
+
+/* Prefixes before the opcode; more than 4 are not known. */
+SEAM_INLINE void seam_x86_prefixes(const struct seam_x86_bytes *b,
+				   struct seam_x86 *x)
+{
+	uint32_t i;
+
+	for (i = 0; i < 5; i++) {
+		uint8_t c = seam_x86_byte(b, i);
+
+		if (c == 0x66)
+			x->is_16 = true;
+		else if (c == 0x67)
+			x->is_short = true;
+		else if (c != 0xf2 && c != 0xf3 && c != 0xf0 &&
+			 (c & 0xe7) != 0x26 && c != 0x64 && c != 0x65)
+			break;
+	}
+	x->len = (uint8_t)i;
+}
+
+/* A VEX or EVEX prefix. Return: whether there is one. */
+SEAM_INLINE bool seam_x86_vector(const struct seam_x86_bytes *b, bool is_32,
+				 struct seam_x86 *x)
+{
+	uint32_t i = x->len & 7;
+	uint8_t c = seam_x86_byte(b, i), next = seam_x86_byte(b, i + 1);
+
+	if ((c != 0xc4 && c != 0xc5 && c != 0x62) || (is_32 && next < 0xc0))
+		return false;
+	x->is_vector = true;
+	x->map = c == 0xc5 ? SEAM_X86_0F : c == 0xc4 ? next & 0x1f : next & 7;
+	/* EVEX's 5 and 6 have the form of 0F38's. */
+	if (c == 0x62 && (x->map == 5 || x->map == 6))
+		x->map = SEAM_X86_0F38;
+	x->len = (uint8_t)(i + (c == 0xc5 ? 2 : c == 0xc4 ? 3 : 4));
+	return true;
+}
+
+/* REX and escapes. */
+SEAM_INLINE void seam_x86_escape(const struct seam_x86_bytes *b, bool is_32,
+				 struct seam_x86 *x)
+{
+	uint32_t i = x->len & 7;
+
+	if (!is_32 && (seam_x86_byte(b, i) & 0xf0) == 0x40)
+		x->rex = seam_x86_byte(b, i++);
+	if (seam_x86_byte(b, i) == 0x0f) {
+		uint8_t next = seam_x86_byte(b, ++i);
+
+		x->map = next == 0x38	? SEAM_X86_0F38
+			 : next == 0x3a ? SEAM_X86_0F3A
+					: SEAM_X86_0F;
+		i += x->map != SEAM_X86_0F;
+	}
+	x->len = (uint8_t)i;
+}
+
+SEAM_INLINE void seam_x86_opcode(const struct seam_x86_bytes *b,
+				 struct seam_x86 *x)
+{
+	x->op = seam_x86_byte(b, x->len & 15);
+	x->len++;
+	x->has_modrm = x->map == SEAM_X86_ONE  ? seam_x86_one_modrm(x->op)
+		       : x->map == SEAM_X86_0F ? seam_x86_0f_modrm(x->op)
+					       : true;
+	if (x->has_modrm)
+		x->modrm = seam_x86_byte(b, x->len++ & 15);
+}
+
+/* SIB and displacement. */
+SEAM_INLINE void seam_x86_memory(const struct seam_x86_bytes *b,
+				 struct seam_x86 *x)
+{
+	uint8_t mod = x->modrm >> 6, rm = x->modrm & 7;
+	uint32_t i = x->len & 15, size;
+
+	if (!x->has_modrm || mod == 3)
+		return;
+	size = mod == 1 ? 1 : mod == 2 || (!mod && rm == 5) ? 4 : 0;
+	if (rm == 4) {
+		x->sib = seam_x86_byte(b, i++);
+		if (!mod && (x->sib & 7) == 5)
+			size = 4;
+	}
+	x->disp = seam_x86_signed(b, i, size);
+	x->len = (uint8_t)(i + size);
+}
+
+/* Bytes of the immediate operand; only up to 4 of them are of interest. */
+SEAM_INLINE uint32_t seam_x86_imm_size(const struct seam_x86 *x, bool is_32)
+{
+	bool is_test = !(x->modrm & 0x30); /* F6 and F7, /0 and /1 */
+	uint32_t z = x->is_16 && !(x->rex & 8) ? 2 : 4;
+
+	if (x->map == SEAM_X86_0F3A)
+		return 1;
+	if (x->map == SEAM_X86_0F)
+		return seam_x86_0f_imm8(x->op)	? 1
+		       : (x->op & 0xf0) == 0x80 ? 4
+						: 0;
+	if (x->map != SEAM_X86_ONE)
+		return 0;
+	if ((x->op & 0xf8) == 0xb8 && x->rex & 8)
+		return 8;
+	if ((x->op & 0xfc) == 0xa0)
+		return is_32 ? 4 : 8;
+	if (x->op == 0xe8 || x->op == 0xe9)
+		return is_32 ? z : 4;
+	if (x->op == 0xc2 || x->op == 0xca)
+		return 2;
+	if (x->op == 0xc8)
+		return 3;
+	if (seam_x86_one_imm8(x->op) || (x->op == 0xf6 && is_test))
+		return 1;
+	return seam_x86_one_immz(x->op) || (x->op == 0xf7 && is_test) ? z : 0;
+}
+
+/* What has another form in each mode, or none. */
+SEAM_INLINE bool seam_x86_is_known(const struct seam_x86 *x, bool is_32)
+{
+	if (is_32 && x->is_short)
+		return false; /* ModRM has another form then */
+	if (x->is_vector)
+		return x->map >= SEAM_X86_0F && x->map <= SEAM_X86_0F3A;
+	if (x->map != SEAM_X86_ONE)
+		return true;
+	if (x->op == 0x8f && x->has_modrm && x->modrm & 0x38)
+		return false; /* AMD's XOP */
+	if (x->op == 0x9a || x->op == 0xea ||
+	    (x->is_short && (x->op & 0xfc) == 0xa0))
+		return false;
+	return is_32 || ((x->op & 0xe7) != 0x06 && (x->op & 0xe7) != 0x07 &&
+			 x->op != 0x60 && x->op != 0x61 && x->op != 0x82);
+}
+
+/* bytes: 16 from the instruction's first on; ret->len is 0 if it is none. */
+SEAM_INLINE void seam_x86_decode(const struct seam_x86_bytes *b, bool is_32,
+				 struct seam_x86 *ret)
+{
+	uint32_t imm;
+
+	*ret = (struct seam_x86){0};
+	seam_x86_prefixes(b, ret);
+	SEAM_FORGET;
+	if (!seam_x86_vector(b, is_32, ret))
+		seam_x86_escape(b, is_32, ret);
+	SEAM_FORGET;
+	seam_x86_opcode(b, ret);
+	SEAM_FORGET;
+	seam_x86_memory(b, ret);
+	SEAM_FORGET;
+	imm = seam_x86_imm_size(ret, is_32);
+	ret->imm = seam_x86_signed(b, ret->len & 15, imm > 4 ? 4 : imm);
+	ret->len = (uint8_t)(ret->len + imm);
+	if (!seam_x86_is_known(ret, is_32) || ret->len > SEAM_X86_MAX_LEN)
+		ret->len = 0;
+}
+
+/*
+ * Whether an address is behind a call: before is the 8 bytes that end there.
+ */
+SEAM_INLINE bool seam_x86_is_behind_call(uint64_t before)
+{
+	struct seam_x86_bytes b = {before, 0};
+	uint32_t k;
+
+	if (seam_x86_byte(&b, 3) == 0xe8)
+		return true;
+	/* FF /2, of 2, 3, 4, 6 or 7 bytes. */
+	for (k = 2; k <= 7; k++) {
+		uint8_t modrm = seam_x86_byte(&b, 9 - k), mod = modrm >> 6;
+		uint32_t len = 2;
+
+		if (seam_x86_byte(&b, 8 - k) != 0xff || (modrm & 0x38) != 0x10)
+			continue;
+		if (mod != 3 && (modrm & 7) == 4) {
+			len++;
+			if (!mod && (seam_x86_byte(&b, 10 - k) & 7) == 5)
+				len += 4;
+		} else if (!mod && (modrm & 7) == 5) {
+			len += 4;
+		}
+		len += mod == 1 ? 1 : mod == 2 ? 4 : 0;
+		if (len == k)
+			return true;
+	}
+	return false;
+}
+
+#endif

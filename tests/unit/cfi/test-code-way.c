@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Description: instructions have the length that capstone gives them, and the
+ * way out of a function gives the rule that its CFI gives, at nearly every
+ * instruction of real code. Where it has none, or another, callers look at
+ * the return address: how often that is asked of them is bounded here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <capstone/capstone.h>
+#include <cmocka.h>
+
+#include "built.h"
+#include "core/code-way.h"
+
+struct text {
+	const uint8_t *bytes;
+	uint64_t svma, size;
+};
+
+struct tally {
+	size_t insns, unlike, unknown, skipped; /* lengths */
+	size_t ways, right, none, wrong; /* rules */
+};
+
+static struct seam_x86_bytes at(const struct text *t, uint64_t svma)
+{
+	struct seam_x86_bytes b = {0};
+	uint8_t raw[16] = {0};
+	uint64_t off = svma - t->svma, n = 16;
+
+	if (off >= t->size)
+		return b;
+	if (n > t->size - off)
+		n = t->size - off;
+	memcpy(raw, t->bytes + off, n);
+	memcpy(&b.lo, raw, 8);
+	memcpy(&b.hi, raw + 8, 8);
+	return b;
+}
+
+static bool is_in(const struct text *t, uint64_t svma)
+{
+	return svma - t->svma < t->size;
+}
+
+/* Return: whether it has a rule. */
+static bool way_from(const struct text *t, uint64_t svma, struct seam_rule *ret)
+{
+	struct seam_way w;
+
+	seam_way_begin(&w, svma, false, true);
+	while (!w.done) {
+		struct seam_x86_bytes b = at(t, w.at.ip);
+
+		if (!is_in(t, w.at.ip))
+			return false;
+		seam_way_next(&w, &b);
+	}
+	return w.done == SEAM_WAY_RETURNS && seam_way_rule(&w, ret);
+}
+
+/* A frame's registers may be said in two ways where rbp is a frame pointer:
+ * only CFAs from the same register are compared. */
+static void compare(const struct object *o, const struct text *t, uint64_t svma,
+		    struct tally *n)
+{
+	struct seam_cfi_row row;
+	struct seam_rule rule;
+
+	if (seam_cfi_find(o->cfi, svma, &row, NULL) || row.cfa_is_expr ||
+	    (row.cfa_reg != SEAM_AMD64_REG_SP &&
+	     row.cfa_reg != SEAM_AMD64_REG_FP))
+		return;
+	n->ways++;
+	if (!way_from(t, svma, &rule))
+		n->none++;
+	else if (rule.cfa.reg != row.cfa_reg || rule.cfa.off == row.cfa_off)
+		n->right++;
+	else
+		n->wrong++;
+}
+
+/* capstone 4 does not know all of AVX-512; what it skips is not compared. */
+static void judge(const struct object *o, const struct text *t, csh cs,
+		  struct tally *n)
+{
+	cs_insn *insn = cs_malloc(cs);
+	const uint8_t *p = t->bytes;
+	size_t left = t->size;
+	uint64_t svma = t->svma;
+
+	while (left && cs_disasm_iter(cs, &p, &left, &svma, insn)) {
+		struct seam_x86_bytes b = at(t, insn->address);
+		struct seam_x86 x;
+
+		if (!insn->id) {
+			n->skipped++;
+			continue;
+		}
+		seam_x86_decode(&b, false, &x);
+		n->insns++;
+		n->unknown += !x.len;
+		n->unlike += x.len && x.len != insn->size;
+		if (x.len && x.len != insn->size)
+			printf("%#lx: %s %s: %u, not %u\n", insn->address,
+			       insn->mnemonic, insn->op_str, insn->size, x.len);
+		compare(o, t, insn->address, n);
+	}
+	cs_free(insn, 1);
+}
+
+/* Return: false if there is no such file here. */
+static bool real_code(const char *path)
+{
+	struct tally n = {0};
+	struct object o;
+	struct seam_elf_section sec;
+	csh cs;
+
+	if (!object_open(path, &o))
+		return false;
+	assert_non_null(o.cfi);
+	assert_int_equal(seam_elf_section(o.elf, ".text", &sec), 0);
+	assert_int_equal(cs_open(CS_ARCH_X86, CS_MODE_64, &cs), 0);
+	cs_option(cs, CS_OPT_SKIPDATA, CS_OPT_ON);
+	judge(&o, &(struct text){sec.data, sec.svma, sec.size}, cs, &n);
+	printf("%s: %zu instructions, %zu skipped, %zu of another length, %zu "
+	       "unknown; of %zu places %zu as in the CFI, %zu without, %zu "
+	       "wrong\n",
+	       path, n.insns, n.skipped, n.unlike, n.unknown, n.ways, n.right,
+	       n.none, n.wrong);
+	cs_close(&cs);
+	object_close(&o);
+	assert_true(n.insns > 1000);
+	assert_true(n.unlike == 0 && n.unknown * 1000 < n.insns);
+	/* Behind calls that never return, mostly. */
+	assert_true(n.wrong * 50 < n.right && n.right > n.none);
+	return true;
+}
+
+static void executables(void **state)
+{
+	(void)state;
+	if (!real_code("/usr/lib/x86_64-linux-gnu/libgmp.so.10"))
+		skip();
+	real_code("/usr/bin/git");
+}
+
+static struct seam_way way_of(const char *code, size_t size, bool is_32,
+			      bool exact)
+{
+	struct text t = {(const uint8_t *)code, 0x1000, size};
+	struct seam_way w;
+
+	seam_way_begin(&w, 0x1000, is_32, exact);
+	while (!w.done) {
+		struct seam_x86_bytes b = at(&t, w.at.ip);
+
+		assert_true(is_in(&t, w.at.ip));
+		seam_way_next(&w, &b);
+	}
+	return w;
+}
+
+#define WAY(code, is_32, exact) way_of(code, sizeof(code) - 1, is_32, exact)
+
+static void expect(struct seam_way w, uint8_t reg, int32_t cfa, uint8_t fp_kind,
+		   int32_t fp)
+{
+	struct seam_rule rule;
+
+	assert_int_equal(w.done, SEAM_WAY_RETURNS);
+	assert_true(seam_way_rule(&w, &rule));
+	assert_int_equal(rule.cfa.reg, reg);
+	assert_int_equal(rule.cfa.off, cfa);
+	assert_int_equal(rule.fp.kind, fp_kind);
+	if (fp_kind == SEAM_REG_DEREF)
+		assert_int_equal(rule.fp.off, fp);
+}
+
+#define SP SEAM_AMD64_REG_SP
+#define FP SEAM_AMD64_REG_FP
+
+/* Before, inside and after the frame of push %rbp; mov %rsp, %rbp. */
+static void frame_pointer(void **state)
+{
+	(void)state;
+	expect(WAY("\x55\x48\x89\xe5", false, true), SP, 8, SEAM_SAME, 0);
+	expect(WAY("\x48\x89\xe5", false, true), SP, 16, SEAM_REG_DEREF, 0);
+	expect(WAY("\xc9\xc3", false, true), FP, 16, SEAM_REG_DEREF, 0);
+	expect(WAY("\x5d\xc3", false, true), SP, 16, SEAM_REG_DEREF, 0);
+	expect(WAY("\xc3", false, true), SP, 8, SEAM_SAME, 0);
+	expect(WAY("\x89\xe5", true, true), SP, 8, SEAM_REG_DEREF, 0);
+	expect(WAY("\xc9\xc3", true, false), FP, 8, SEAM_REG_DEREF, 0);
+}
+
+/* Behind a call that does not return, another function may begin. */
+static void borders(void **state)
+{
+	(void)state;
+	assert_int_equal(WAY("\x55\x5d\xc3", false, false).done, SEAM_WAY_LOST);
+	assert_int_equal(WAY("\x0f\x1f\x00\xc3", false, false).done,
+			 SEAM_WAY_LOST);
+	assert_int_equal(WAY("\x0f\x0b\xc3", false, false).done, SEAM_WAY_LOST);
+	/* ja 1f; ud2; 1: add $8, %rsp; ret */
+	expect(WAY("\x77\x02\x0f\x0b\x48\x83\xc4\x08\xc3", false, false), SP,
+	       16, SEAM_SAME, 0);
+	/* mov $60, %eax; xor %edi, %edi; syscall */
+	assert_int_equal(
+		WAY("\xb8\x3c\x00\x00\x00\x31\xff\x0f\x05", false, false).done,
+		SEAM_WAY_EXITS);
+	/* 1: jmp 1b */
+	assert_int_equal(WAY("\xeb\xfe", false, true).done, SEAM_WAY_LOST);
+}
+
+static bool behind(const char *last, size_t n)
+{
+	uint64_t word = 0;
+
+	memcpy((uint8_t *)&word + 8 - n, last, n);
+	return seam_x86_is_behind_call(word);
+}
+
+#define BEHIND(code) behind(code, sizeof(code) - 1)
+
+static void calls(void **state)
+{
+	(void)state;
+	assert_true(BEHIND("\xe8\x01\x02\x03\x04"));
+	assert_true(BEHIND("\xff\xd0"));
+	assert_true(BEHIND("\x41\xff\xd3"));
+	assert_true(BEHIND("\xff\x50\x08"));
+	assert_true(BEHIND("\xff\x14\xc3"));
+	assert_true(BEHIND("\xff\x54\x24\x08"));
+	assert_true(BEHIND("\xff\x15\x01\x02\x03\x04"));
+	assert_true(BEHIND("\xff\x94\x24\x01\x02\x03\x04"));
+	assert_true(BEHIND("\xff\x14\xc5\x01\x02\x03\x04"));
+	assert_false(BEHIND("\xff\x15\x02\x03\x04"));
+	assert_false(BEHIND("\xff\xe0")); /* jmp */
+	assert_false(BEHIND("\xff\x50"));
+	assert_false(BEHIND("\x90\x90\x90\x90\x90\x90\x90"));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(executables),
+		cmocka_unit_test(frame_pointer),
+		cmocka_unit_test(borders),
+		cmocka_unit_test(calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
