@@ -131,12 +131,18 @@ def with_kernel(bench):
                    for s in samples), recording.log)
 
 
+def in_exec(sample):
+    """Has the program's name already, and its caller's registers still."""
+    return sample["end"] == "exec" and any(
+        "execve" in f.get("sym", "") for f in livetest.kernel_frames(sample))
+
+
 def children(recording, comm):
-    """The recording's samples of one program alone."""
+    """The recording's samples of one program alone, once it is begun."""
     class Part(livetest.Recording):
         def samples(self, *options):
             return [s for s in super().samples(*options)
-                    if s["comm"] == comm]
+                    if s["comm"] == comm and not in_exec(s)]
     return Part(recording.bench, recording.data, recording.status,
                 recording.log, recording.summary)
 
