@@ -52,8 +52,11 @@ static __always_inline void table_ask(struct scratch *s,
 static __always_inline void mapping_bind(struct task_struct *task,
 					 struct scratch *s, struct mapping *ret)
 {
-	struct seam_table_ref *ref = bpf_map_lookup_elem(&tables, &s->miss.key);
+	struct seam_table_ref *ref;
 
+	if (!(seam_methods & SEAM_UNWIND_TABLES))
+		return;
+	ref = bpf_map_lookup_elem(&tables, &s->miss.key);
 	if (ref && ref->state == SEAM_TABLE_NONE &&
 	    s->miss.key.kind == SEAM_KEY_FILE && may_be_made(task, &s->vma)) {
 		name_made(task, &s->vma, &s->miss);
@@ -96,6 +99,7 @@ static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
 		err = seam_vma_find(mm, pc, &s->vma);
 		if (!err) {
 			ret->delta = s->vma.off - s->vma.start;
+			ret->flags = s->vma.flags;
 			named = name_file(mm, &s->vma, &s->miss);
 			if (!named && may_be_made(task, &s->vma)) {
 				name_made(task, &s->vma, &s->miss);
@@ -152,22 +156,21 @@ static __noinline int mapping_refresh(struct task_state *state, uint32_t i,
 				      struct scratch *s)
 {
 	struct mapping *map;
-	uint64_t start, end, delta;
-	uint32_t table;
 	int err;
 
 	i &= SEAM_CACHED_MAPPINGS - 1;
 	map = &state->maps[i];
-	start = map->start;
-	end = map->end;
-	delta = map->delta;
-	table = map->table;
+	/* Not on the stack: this is called at its deepest. */
+	s->was.start = map->start;
+	s->was.end = map->end;
+	s->was.delta = map->delta;
+	s->was.table = map->table;
 	err = mapping_fill(task, pc, map, s);
 	state->unchecked &= ~(1U << i);
 	if (err)
 		state->epochs[i] = 0;
-	else if (map->start != start || map->end != end ||
-		 map->delta != delta || map->table != table)
+	else if (map->start != s->was.start || map->end != s->was.end ||
+		 map->delta != s->was.delta || map->table != s->was.table)
 		state->epochs[i] = epoch_next(state);
 	return err;
 }

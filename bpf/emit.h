@@ -57,6 +57,27 @@ static __always_inline void count_end(int end)
 		__sync_fetch_and_add(&cpu->ends[which], 1);
 }
 
+/* Which frames were found by frame pointers, behind them all. Return: words. */
+static __always_inline uint32_t append_by_fp(struct scratch *s, uint32_t nr)
+{
+	uint32_t words = (nr + 63) / 64, i;
+
+	/* One frame alone needs no unwind to be had. */
+	if (nr < 2 || !s->fp_frames)
+		return 0;
+	count_add(SEAM_COUNT_FP_FRAMES, s->fp_frames);
+	for (i = seam_zero; i < words; i++) {
+		uint64_t at = nr + i;
+
+		SEAM_LOOP_GUARD;
+		asm volatile("" : "+r"(at));
+		if (at >= SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS)
+			break;
+		s->ips[at] = s->by_fp[i & (SEAM_BY_FP_WORDS - 1)];
+	}
+	return words;
+}
+
 /* The stack's own frames, whatever they are worth. */
 static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 					uint32_t flags, int end, uint64_t began)
@@ -68,15 +89,18 @@ static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 	head_fill(&s->stack.head, SEAM_WIRE_STACK, env->task, cookie);
 	s->stack.took_ns = s->stack.head.time_ns - began;
 	s->stack.flags = flags;
-	s->stack.end = end;
 	s->stack.nr = nr;
-	s->stack.pad = 0;
+	s->stack.by_fp = append_by_fp(s, nr);
+	if (end == SEAM_OUTERMOST && s->stack.by_fp)
+		end = SEAM_UNPROVEN;
+	s->stack.end = end;
 	count_end(end);
 	count_add(SEAM_COUNT_FRAMES, nr);
 	count_add(SEAM_COUNT_LAST_HITS, s->last_hits);
 	count_add(SEAM_COUNT_UNWIND_NS, s->stack.took_ns);
-	if (nr > SEAM_MAX_FRAMES)
-		nr = SEAM_MAX_FRAMES;
+	nr += s->stack.by_fp;
+	if (nr > SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS)
+		nr = SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS;
 	size = sizeof(s->stack) + (uint64_t)nr * 8;
 	if (bpf_ringbuf_output(&ring, &s->stack, size, ring_flags(&ring)))
 		count(SEAM_COUNT_LOST_STACK);
@@ -161,6 +185,8 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	s->copy.flags = flags;
 	if (env->state->regs_flags & REGS_SYSCALL)
 		s->copy.flags |= SEAM_STACK_SYSCALL;
+	if (is_32bit(env->state))
+		s->copy.flags |= SEAM_STACK_32BIT;
 	s->copy.why = why;
 	__builtin_memcpy(s->copy.regs, env->state->regs, sizeof(s->copy.regs));
 	s->copy.stack = from;
@@ -178,9 +204,15 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	return true;
 }
 
-/* Where a table or a rule is missing that the library may have. */
+/* Where a table or a rule is missing that the library may have, or may do
+ * without. */
 static __always_inline bool wants_copy(const struct seam_env *env, int end)
 {
+	if (seam_methods & SEAM_UNWIND_GUESS &&
+	    (end == SEAM_NO_TABLE || end == SEAM_BAD_CFA))
+		return true;
+	if (is_32bit(env->state))
+		return false; /* the library has no tables for it either */
 	return end == SEAM_NO_RULE || end == SEAM_VMA_BUSY ||
 	       (end == SEAM_NO_TABLE && env->scratch->asked);
 }

@@ -176,6 +176,8 @@ struct perf_event {
 
 #define PERF_HES_STOPPED 1
 
+#define USER32_CS 0x23
+
 #define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000

@@ -15,6 +15,7 @@ static __always_inline bool seam_env_reg(struct seam_env *env, uint32_t regnum,
 static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
 #include "core/entry-env.h"
+#include "core/fallback.h"
 #include "core/last-stack.h"
 #include "core/lookup.h"
 #include "core/step.h"
@@ -31,6 +32,7 @@ const volatile uint32_t seam_watch_mode = SEAM_WATCH_TGID;
 const volatile uint32_t seam_max_stack; /* the deepest of the events' */
 const volatile struct seam_event_ask seam_asks[SEAM_MAX_EVENTS];
 const volatile uint32_t seam_stack_copy = 65536;
+const volatile uint32_t seam_methods = SEAM_UNWIND_TABLES; /* _unwind_how */
 /* The high part of our events' BPF cookies; the low is the event's number. */
 const volatile uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
 const volatile uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS];
@@ -62,7 +64,7 @@ struct mapping {
 	uint32_t table; /* id; 0: none (yet) */
 	uint32_t state; /* enum seam_table_state, 0: not a file */
 	uint32_t offset; /* of the table, in the arena */
-	uint32_t pad;
+	uint32_t flags; /* VM_, the low ones */
 	struct seam_lookup lookup;
 	/* Of code that was made at run time; adds as its table was asked for,
 	 * and when it was asked for again. */
@@ -79,6 +81,7 @@ enum regs_flags {
 	REGS_CLONED = 2, /* of a new thread that has not run yet */
 	REGS_SYSCALL = 4, /* the ip is behind a system call's instruction */
 	REGS_SIGRETURN = 8, /* of rt_sigreturn: sp goes back up */
+	REGS_32BIT = 16, /* of 32-bit code */
 };
 
 /* What tells, as far as anything does, whether a task has been in user space
@@ -177,10 +180,27 @@ struct vma_view {
 	uint64_t file, inode;
 };
 
+#define SEAM_CODE_WINDOW 256 /* bytes; a power of two */
+
 /* Room to build one stack or copy in. A callback may sleep, so this is
  * neither per CPU nor on the stack: it is taken, and given back. */
 struct scratch {
+	/* Apart from what every frame uses, which is to share cache lines. */
+	struct seam_way way; /* out of code that has no table */
+	struct seam_x86_bytes code; /* of an instruction on it */
+	struct seam_x86 insn;
+	struct seam_cursor caller; /* that a step without a table led to */
+	uint32_t by_fp_rule; /* which was by rbp */
+	uint64_t word; /* of code */
+	uint64_t code_start, code_end; /* the mapping whose code is read */
+	uint64_t code_base; /* address of code_window[0] */
+	uint8_t code_window[SEAM_CODE_WINDOW];
+	uint64_t by_fp[SEAM_BY_FP_WORDS]; /* as on the wire, if fp_frames */
 	struct vma_view vma;
+	struct {
+		uint64_t start, end, delta;
+		uint32_t table;
+	} was; /* a mapping that is read anew */
 	struct seam_wire_miss miss;
 	struct seam_cursor cursor;
 	uint32_t nr; /* frames found */
@@ -188,11 +208,16 @@ struct scratch {
 	uint32_t asked; /* a table was missing that may come */
 	uint32_t other; /* the task is not current: its memory is read by the
 			 * sleepable caller only */
-	uint64_t fault; /* the address whose read failed */
+	uint64_t fault; /* the address whose read failed, of a stack or */
+	uint64_t fault_code; /* of code */
 	uint64_t faults; /* of the frame at hand */
 	uint32_t lose_fp; /* its FP cannot be had: go on without */
 	struct seam_last_walk last_walk;
 	uint32_t last_hits, windows; /* to be counted at the end */
+	uint32_t way_begun; /* for the frame at hand */
+	uint32_t fp_frames; /* found by frame pointers */
+	uint32_t fp_nr; /* the last of them, by rbp */
+	uint64_t code_len; /* of code_window that was read */
 	struct seam_rule rule; /* one that does not fit into a word, or */
 	uint32_t rule_err; /* why there is none */
 	uint64_t last; /* struct seam_last_stack, in the arena; 0: none */
@@ -203,7 +228,7 @@ struct scratch {
 	union {
 		struct {
 			struct seam_wire_stack stack;
-			uint64_t ips[SEAM_MAX_FRAMES];
+			uint64_t ips[SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS];
 		};
 		struct {
 			struct seam_wire_copy copy;

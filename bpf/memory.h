@@ -118,6 +118,7 @@ window_move(struct scratch *s, const struct task_state *state, uint64_t addr)
 	uint64_t base = (addr - 64) & ~7ULL, left;
 
 	s->fault = addr;
+	s->fault_code = false;
 	if (s->other || !stack_has(state, addr) ||
 	    state->stack.reading == READ_NOTHING)
 		return false;

@@ -86,8 +86,10 @@ static __always_inline void regs_judge(struct task_state *state,
 {
 	bool syscall = is_behind_syscall(regs);
 
-	state->regs_flags &=
-		~(REGS_FLUX | REGS_CLONED | REGS_SYSCALL | REGS_SIGRETURN);
+	state->regs_flags &= ~(REGS_FLUX | REGS_CLONED | REGS_SYSCALL |
+			       REGS_SIGRETURN | REGS_32BIT);
+	if (regs->cs == USER32_CS)
+		state->regs_flags |= REGS_32BIT;
 	/* Who runs with a 0 may be clone's child, whose first instructions
 	 * have no rule that is also the parent's. */
 	if (syscall && !(in_user && !regs->ax))

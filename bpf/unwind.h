@@ -6,8 +6,7 @@
 #ifndef SEAM_BPF_UNWIND_H
 #define SEAM_BPF_UNWIND_H
 
-#include "bpf/binding.h"
-#include "bpf/probed.h"
+#include "bpf/frame-pointer.h"
 
 /*
  * Finds the rule of the frame at the cursor by the table of its mapping.
@@ -106,15 +105,52 @@ __noinline int seam_frame(struct scratch *s ARG_NONNULL,
 	return err;
 }
 
-/* A step reads three words at most; each may lie in another mapping, and need
- * its page faulted in. */
-#define FAULTS_PER_FRAME 7
+#define FRAME_AGAIN (-1) /* the cursor is now where it would be unprobed */
+
+/* The methods in their order. Constant but for the calls: what was not chosen
+ * is no code when it runs. */
+static __always_inline int frame_by_order(struct scratch *s,
+					  struct task_state *state,
+					  struct task_struct *task)
+{
+	int err = SEAM_NO_TABLE;
+
+	if (seam_methods & SEAM_UNWIND_FP_FIRST) {
+		if (seam_probed(s, state, task))
+			return FRAME_AGAIN;
+		err = seam_frame_fp(s, state, task);
+	}
+	if (err == SEAM_NO_TABLE && seam_methods & SEAM_UNWIND_TABLES)
+		err = seam_frame(s, state, task);
+	if (err == SEAM_NO_TABLE && seam_probed(s, state, task))
+		return FRAME_AGAIN;
+	if (err == SEAM_NO_TABLE && seam_methods & SEAM_UNWIND_FP)
+		err = seam_frame_fp(s, state, task);
+	return err;
+}
+
+/* A step reads three words at most, which may each lie in another mapping and
+ * need its page faulted in; and code, where there is no table: of the frame on
+ * as far as it is followed, and of the caller. */
+#define FAULTS_PER_FRAME 14
+#define CODE_FAULTS 7
 
 /* Whether addr's mapping, which was not the known one, now is. */
 static __always_inline bool stack_knows(struct seam_env *env, uint64_t addr)
 {
 	return env->how != HOW_OTHER && !stack_has(env->state, addr) &&
 	       stack_find(env->scratch, env->state, env->task, addr);
+}
+
+/* What could not be read. Return: whether the frame is worth another try. */
+static __always_inline bool fault_in(struct seam_env *env)
+{
+	uint64_t addr = env->scratch->fault;
+
+	if (env->scratch->fault_code)
+		return env->scratch->faults <= CODE_FAULTS && code_fault(env);
+	return stack_knows(env, addr) ||
+	       (env->how != HOW_NOFAULT && window_fault(env, addr));
 }
 
 /*
@@ -142,7 +178,11 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->other = env->how == HOW_OTHER;
 	s->faults = 0;
 	s->lose_fp = false;
+	s->fp_frames = 0;
+	s->fp_nr = 0;
 	s->len = 0;
+	s->code_len = 0;
+	s->way_begun = false;
 	s->nr = 0;
 	mappings_check(env->state, env->task, s);
 	if (!stack_has(env->state, s->cursor.sp))
@@ -155,20 +195,18 @@ static __always_inline int unwind_once(struct seam_env *env)
 
 		SEAM_LOOP_GUARD;
 		s->ips[s->nr & (SEAM_MAX_FRAMES - 1)] = s->cursor.ip;
-		err = seam_frame(s, env->state, env->task);
+		err = frame_by_order(s, env->state, env->task);
 		if (err == SEAM_UNREADABLE && s->faults < FAULTS_PER_FRAME) {
 			s->faults++;
-			if (!stack_knows(env, s->fault) &&
-			    (env->how == HOW_NOFAULT ||
-			     !window_fault(env, s->fault)))
+			if (!fault_in(env))
 				s->lose_fp = true;
 			continue;
 		}
-		if (err == SEAM_NO_TABLE &&
-		    seam_probed(s, env->state, env->task))
+		if (err == FRAME_AGAIN)
 			continue;
 		s->nr++;
 		s->faults = 0;
+		s->way_begun = false;
 		s->lose_fp = false;
 		if (err) {
 			end = err;

@@ -11,6 +11,7 @@
 
 #include "capture/engine.h"
 #include "capture/event-name.h"
+#include "capture/order.h"
 
 static const char usage_text[] =
 	"usage: seam record [OPTIONS] [-a | -p PID | -t TID | [--] COMMAND]\n"
@@ -59,6 +60,9 @@ static const char usage_text[] =
 	"  -m, --mmap-pages N    pages of each buffer between kernel and seam, "
 	"a\n"
 	"                        power of two; or a size in B, K, M, G\n"
+	"      --unwind ORDER    how frames are found: sframe, fp, guess, "
+	"guess-all,\n"
+	"                        in the order to try them (sframe,fp)\n"
 	"      --duration S      seconds to record\n"
 	"      --engine E        how to get user stacks: auto (the best that "
 	"works),\n"
@@ -130,6 +134,7 @@ enum { /* options without a letter */
        OPT_ENGINE,
        OPT_JSON,
        OPT_OFF_CPU,
+       OPT_UNWIND,
 };
 
 static const struct option long_options[] = {
@@ -144,6 +149,7 @@ static const struct option long_options[] = {
 	{"max-stack", required_argument, NULL, OPT_MAX_STACK},
 	{"stack-copy", required_argument, NULL, OPT_STACK_COPY},
 	{"table-memory", required_argument, NULL, OPT_TABLE_MEMORY},
+	{"unwind", required_argument, NULL, OPT_UNWIND},
 	{"duration", required_argument, NULL, OPT_DURATION},
 	{"engine", required_argument, NULL, OPT_ENGINE},
 	{"compress", required_argument, NULL, 'z'},
@@ -280,6 +286,17 @@ static int on_pages(struct record_options *o, const char *value)
 	return -1;
 }
 
+static int on_unwind(struct record_options *o, const char *value)
+{
+	uint32_t methods;
+	const char *wrong = seam_order_parse(value, &methods);
+
+	if (wrong)
+		return bad("--unwind", value, wrong);
+	o->unwind = value;
+	return -1;
+}
+
 static int on_option(struct record_options *o, int c)
 {
 	switch (c) {
@@ -304,6 +321,8 @@ static int on_option(struct record_options *o, int c)
 		return on_duration(o, optarg);
 	case 'm':
 		return on_pages(o, optarg);
+	case OPT_UNWIND:
+		return on_unwind(o, optarg);
 	case OPT_ENGINE:
 		return on_engine(o, optarg);
 	case OPT_JSON:

@@ -191,7 +191,7 @@ static json_t *json_ends(const struct seam_summary *sum)
 {
 	json_t *ends = json_object();
 
-	for (int i = SEAM_OUTERMOST; i <= SEAM_NO_USER; i++)
+	for (int i = SEAM_OUTERMOST; i <= SEAM_UNPROVEN; i++)
 		json_object_set_new(ends, seam_err_name(i),
 				    json_integer((json_int_t)sum->end[i]));
 	return ends;
@@ -236,6 +236,9 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(copies),
 		COUNT(copy_bytes),
 		COUNT(frames),
+		COUNT(fp_frames),
+		COUNT(guessed_frames),
+		COUNT(code_gone),
 		COUNT(unwind_ns),
 		COUNT(windows),
 		COUNT(faulted),

@@ -12,6 +12,7 @@
 #include "core/lookup.h"
 
 #define SEAM_MAX_FRAMES 4096 /* of a user stack */
+#define SEAM_BY_FP_WORDS (SEAM_MAX_FRAMES / 64)
 #define SEAM_MAX_KERNEL 127 /* frames of a kernel stack */
 #define SEAM_MAX_COPY 65536 /* bytes of a stack copy */
 #define SEAM_WIRE_REGS 17 /* by DWARF number; [16] is the ip */
@@ -59,6 +60,16 @@ enum seam_stack_flags {
 	SEAM_STACK_EXEC = 16, /* of the program that an exec replaces */
 	SEAM_STACK_SYSCALL = 64, /* the ip is behind a system call */
 	SEAM_STACK_EXIT = 32, /* the task's last */
+	SEAM_STACK_32BIT = 128, /* of 32-bit code */
+};
+
+/* How frames are found, beside by tables; what a client chose. */
+enum seam_unwind_how {
+	SEAM_UNWIND_TABLES = 1,
+	SEAM_UNWIND_FP = 2,
+	SEAM_UNWIND_FP_FIRST = 4, /* before the tables */
+	SEAM_UNWIND_GUESS = 8, /* the library scans a copy of the stack */
+	SEAM_UNWIND_GUESS_ALL = 16, /* and believes all that it finds */
 };
 
 struct seam_wire_stack {
@@ -67,7 +78,9 @@ struct seam_wire_stack {
 	uint32_t flags; /* enum seam_stack_flags */
 	uint32_t end; /* enum seam_err */
 	uint32_t nr;
-	uint32_t pad;
+	/* Words behind the ips, 0 or enough for a bit a frame: bit i is set if
+	 * frame i was found without a table, by its frame pointer. */
+	uint32_t by_fp;
 	uint64_t ips[]; /* leaf first */
 };
 
@@ -187,6 +200,7 @@ enum seam_count {
 	SEAM_COUNT_LAST_HITS, /* rules found in the task's last stack */
 	SEAM_COUNT_MAP_WALKS, /* mappings looked up in the mm */
 	SEAM_COUNT_MAP_RETRIES, /* look-ups repeated since the mm changed */
+	SEAM_COUNT_FP_FRAMES, /* found by frame pointers */
 	SEAM_COUNT_REDO, /* unwinds repeated since a table went */
 	SEAM_COUNT_MAX
 };

@@ -20,6 +20,8 @@ SAME(EXITED);
 SAME(PENDING);
 SAME(LOST);
 SAME(NO_USER);
+SAME(GUESSED);
+SAME(UNPROVEN);
 
 const char *seam_err_name(int code)
 {

@@ -33,6 +33,8 @@ enum seam_end {
 	SEAM_END_PENDING = 12,
 	SEAM_END_LOST = 13,
 	SEAM_END_NO_USER = 14,
+	SEAM_END_GUESSED = 15,
+	SEAM_END_UNPROVEN = 16, /* to the outermost, not by tables alone */
 };
 
 struct seam_errinfo {

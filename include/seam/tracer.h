@@ -94,6 +94,15 @@ struct seam_sample {
 	size_t n_kernel;
 };
 
+/* How a frame was found from the one below it. */
+enum seam_method {
+	SEAM_METHOD_NONE = 0, /* the first: from registers; or not said */
+	SEAM_METHOD_SFRAME = 1, /* by a table's rule */
+	SEAM_METHOD_CFI = 2, /* by its file's CFI */
+	SEAM_METHOD_FP = 3, /* by frame pointer, or code read to its return */
+	SEAM_METHOD_GUESS = 4, /* by scanning the stack: not sure */
+};
+
 struct seam_user_stack {
 	uint64_t time_ns, cookie;
 	uint64_t took_ns; /* in the kernel */
@@ -105,6 +114,8 @@ struct seam_user_stack {
 	bool at_exit; /* the task's last */
 	const uint64_t *ips; /* leaf first, return addresses as they are */
 	size_t n_ips; /* at least 1 */
+	/* n_ips of enum seam_method; NULL: all but the first by tables. */
+	const uint8_t *methods;
 };
 
 struct seam_client_opts {
@@ -123,6 +134,9 @@ struct seam_client_opts {
 	/* 1 to SEAM_CLIENT_MAX_FRAMES; of an event whose name says nothing
 	 * else. A stack comes as deep as one of its events wants it. */
 	uint32_t max_frames;
+	/* How frames are found, as --unwind of seam-record(1) has it; NULL:
+	 * its default. */
+	const char *unwind;
 	void (*on_sample)(void *ctx, const struct seam_sample *sample);
 	void (*on_stack)(void *ctx, const struct seam_user_stack *stack);
 	/* What followed processes do, as perf records it (mmap, comm, fork,
@@ -156,6 +170,10 @@ struct seam_counts {
 	/* Of what the kernel side unwound; of a direct engine (dump), of what
 	 * the library did. */
 	uint64_t frames, unwind_ns;
+	uint64_t fp_frames; /* the kernel side's and the library's, without a
+			     * table */
+	uint64_t guessed_frames; /* of the library's */
+	uint64_t code_gone; /* code that could not be read to guess by */
 	uint64_t lost_sleeps; /* no memory to keep them until they ended */
 	uint64_t lost_samples, lost_stacks, lost_copies, lost_sideband;
 	uint64_t lost_requests; /* for tables; asked again at the next need */

@@ -107,6 +107,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 		return err;
 	skel->rodata->seam_watch_mode = opts->watch;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
+	skel->rodata->seam_methods = opts->methods;
 	skel->rodata->seam_max_stack = 0;
 	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++) {
 		uint32_t depth = opts->asks[i].depth;

@@ -21,6 +21,7 @@ struct seam_kernel_opts {
 	uint32_t buffer_pages; /* of each ring; 0: as the object has it */
 	/* Of each event; a depth is at most SEAM_MAX_FRAMES. */
 	struct seam_event_ask asks[SEAM_MAX_EVENTS];
+	uint32_t methods; /* enum seam_unwind_how */
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS]; /* of probes too */
 	bool tracepoints, probes; /* are recorded */
 	bool sleeps; /* are recorded, as */

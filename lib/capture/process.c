@@ -397,3 +397,27 @@ void seam_process_know(struct seam_process *p, uint64_t start,
 		return;
 	name_image(map, image);
 }
+
+static bool is_of_image(const struct seam_image *im, int fd)
+{
+	struct stat st;
+
+	return im && !fstat(fd, &st) && im->dev == st.st_dev &&
+	       im->ino == st.st_ino && im->size == (uint64_t)st.st_size &&
+	       im->ctime_ns == seam_image_ctime_ns(&st);
+}
+
+int seam_process_open(const struct seam_process *p, const struct seam_map *map)
+{
+	int fd = seam_open_mapped(p->pid, map->start, map->end);
+
+	if (fd >= 0 && is_of_image(map->image, fd))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	fd = seam_open_path(p->pid, map->path);
+	if (fd < 0 || is_of_image(map->image, fd))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}

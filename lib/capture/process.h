@@ -61,6 +61,10 @@ void seam_processes_fini(struct seam_processes *ps);
 struct seam_map *seam_process_map(struct seam_processes *ps,
 				  struct seam_process *p, uint64_t addr);
 
+/* Its file, if it can be had and is the one that its image was made of. Return:
+ * a descriptor, the caller's; or -errno. */
+int seam_process_open(const struct seam_process *p, const struct seam_map *map);
+
 /* The file of the mapping that begins there is known, whatever is found by
  * its path. */
 void seam_process_know(struct seam_process *p, uint64_t start,

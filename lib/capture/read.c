@@ -182,6 +182,20 @@ static void give_sample(struct seam_session *s,
 	s->client.on_sample(s->client.ctx, &sample);
 }
 
+/* What the kernel side says of each frame. Return: NULL: all by tables. */
+static const uint8_t *methods_of(struct seam_session *s,
+				 const struct seam_wire_stack *rec)
+{
+	if (!rec->by_fp || !rec->nr || rec->nr > SEAM_MAX_FRAMES)
+		return NULL;
+	s->found[0] = SEAM_METHOD_NONE;
+	for (uint32_t i = 1; i < rec->nr; i++)
+		s->found[i] = rec->ips[rec->nr + i / 64] >> (i & 63) & 1
+				      ? SEAM_METHOD_FP
+				      : SEAM_METHOD_SFRAME;
+	return s->found;
+}
+
 static void give_stack(struct seam_session *s,
 		       const struct seam_wire_stack *rec, size_t size)
 {
@@ -199,8 +213,11 @@ static void give_stack(struct seam_session *s,
 		.n_ips = rec->nr,
 	};
 
-	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < rec->nr)
+	if (size < sizeof(*rec) ||
+	    (size - sizeof(*rec)) / 8 < (uint64_t)rec->nr + rec->by_fp ||
+	    (rec->by_fp && rec->by_fp < (rec->nr + 63) / 64))
 		return;
+	stack.methods = methods_of(s, rec);
 	s->client.on_stack(s->client.ctx, &stack);
 }
 
@@ -304,6 +321,7 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->copy_bytes = k->count[SEAM_COUNT_COPY_BYTES];
 	ret->frames = k->count[SEAM_COUNT_FRAMES];
 	ret->unwind_ns = k->count[SEAM_COUNT_UNWIND_NS];
+	ret->fp_frames = k->count[SEAM_COUNT_FP_FRAMES];
 	ret->lost_samples =
 		k->count[SEAM_COUNT_LOST_SAMPLE] + s->samples.n_dropped;
 	ret->lost_sleeps = k->count[SEAM_COUNT_LOST_SLEEP];
@@ -372,6 +390,7 @@ static void set_tables(struct seam_session *s, struct seam_counts *ret)
 
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 {
+	struct seam_worker_stats worker;
 	struct seam_kernel_counts k;
 	int err = s->kernel ? seam_kernel_counts(s->kernel, &k) : 0;
 
@@ -384,5 +403,9 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	} else {
 		seam_direct_counts(s, ret);
 	}
+	seam_worker_stats(s->worker, &worker);
+	ret->fp_frames += worker.dump.by_fp;
+	ret->guessed_frames = worker.dump.guessed;
+	ret->code_gone = worker.dump.code_gone;
 	return 0;
 }

@@ -19,6 +19,7 @@
 struct seam_session {
 	struct seam_session_opts opts;
 	struct seam_client_opts client;
+	uint32_t methods; /* enum seam_unwind_how, that the client chose */
 	struct seam_event events[SEAM_MAX_EVENTS];
 	size_t n_events;
 	struct seam_sideband *sideband;
@@ -41,6 +42,7 @@ struct seam_session {
 	struct seam_worker *worker; /* has images, processes, tables */
 	uint64_t lost_sideband, lost_waiting;
 	uint64_t lost_requests; /* for tables, likewise */
+	uint8_t *found; /* methods of one stack: SEAM_MAX_FRAMES */
 };
 
 /* read.c: what engines share. Hands out the records of followed processes,

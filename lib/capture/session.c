@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "capture/fail.h"
+#include "capture/order.h"
 #include "capture/session-priv.h"
 #include "capture/synth.h"
 #include "capture/target.h"
@@ -128,6 +129,7 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 		.stack_copy =
 			s->opts.stack_copy ? s->opts.stack_copy : SEAM_MAX_COPY,
 		.buffer_pages = s->opts.buffer_pages,
+		.methods = s->methods,
 	};
 	int err;
 
@@ -203,6 +205,8 @@ static int open_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		    struct seam_errinfo *reterr)
 {
+	const char *order = opts->unwind ? opts->unwind : SEAM_DEFAULT_ORDER;
+	const char *wrong;
 	int err;
 
 	if (s->client.sz)
@@ -214,6 +218,13 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 				 "a client has 1 to %d events and 1 to %d "
 				 "frames",
 				 SEAM_MAX_EVENTS, SEAM_MAX_FRAMES);
+	wrong = seam_order_parse(order, &s->methods);
+	if (wrong)
+		return seam_fail(reterr, -EINVAL, "unwind '%s': %s", order,
+				 wrong);
+	s->found = calloc(SEAM_MAX_FRAMES, 1);
+	if (!s->found)
+		return -ENOMEM;
 	s->client = *opts;
 	s->engine = s->opts.engine;
 	if (s->engine == SEAM_ENGINE_AUTO)
@@ -367,12 +378,13 @@ int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 	s->start_ns = seam_now_ns();
 	if (!err)
 		err = synthesize(s);
-	if (!err && s->client.path && s->tables)
+	if (!err && s->client.path && s->tables &&
+	    s->methods & SEAM_UNWIND_TABLES)
 		seam_tables_preload(s->tables, s->client.path);
 	/* From here on processes, images and tables are the worker's. */
 	if (!err)
-		err = seam_worker_start(&s->processes, s->tables, deepest(s),
-					&s->worker);
+		err = seam_worker_start(&s->processes, s->tables, s->methods,
+					deepest(s), &s->worker);
 	if (!err)
 		err = s->kernel ? start_bpf(s, reterr) : seam_direct_start(s);
 	s->running = !err;
@@ -474,6 +486,7 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	seam_batch_fini(&s->samples);
 	seam_batch_fini(&s->copies);
 	seam_held_fini(&s->held);
+	free(s->found);
 	free(s);
 	return NULL;
 }

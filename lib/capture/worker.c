@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "unwind/dump.h"
+#include "capture/code.h"
 
 /* More waiting bytes than this, and copies are lost, counted. */
 #define MAX_WAITING (256u << 20)
@@ -41,16 +41,20 @@ struct seam_worker {
 	/* The thread's own. */
 	struct seam_processes *processes;
 	struct seam_tables *tables;
-	uint32_t max_frames;
+	uint32_t methods, max_frames;
 	uint64_t *ips; /* room for one stack */
+	uint8_t *found; /* and the methods of its frames */
 	uint8_t *later; /* sideband of after the copies of past rounds */
 	size_t later_size;
-	uint64_t frames, unwind_ns;
+	struct seam_code_pages code;
+	struct seam_worker_stats stats;
 };
 
 struct find_ctx {
 	struct seam_processes *processes;
 	struct seam_process *process;
+	struct seam_code_pages *code;
+	uint32_t pid;
 	uint64_t time_ns; /* of the copy */
 	uint64_t opening_ns; /* spent on reading files */
 };
@@ -105,6 +109,15 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	return 0;
 }
 
+static size_t read_code(void *ctx, uint64_t avma, enum seam_dump_when when,
+			void *to, size_t size)
+{
+	struct find_ctx *f = ctx;
+
+	return seam_code_read(f->code, f->processes, f->process, f->pid, avma,
+			      when, to, size);
+}
+
 static void set_dump(struct seam_dump *dump, const struct seam_wire_copy *copy,
 		     struct find_ctx *ctx)
 {
@@ -118,6 +131,8 @@ static void set_dump(struct seam_dump *dump, const struct seam_wire_copy *copy,
 	dump->syscall = copy->flags & SEAM_STACK_SYSCALL;
 	dump->find = find_mapping;
 	dump->ctx = ctx;
+	dump->code = read_code;
+	dump->is_32 = copy->flags & SEAM_STACK_32BIT;
 }
 
 static int keep(struct seam_worker *w, const struct seam_unwound *u)
@@ -147,7 +162,10 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 {
 	struct find_ctx ctx = {w->processes,
 			       seam_process_find(w->processes, copy->head.pid),
-			       copy->head.time_ns, 0};
+			       &w->code,
+			       copy->head.pid,
+			       copy->head.time_ns,
+			       0};
 	struct seam_unwound u = {0};
 	struct seam_dump dump;
 	uint64_t began_ns = seam_now_ns();
@@ -157,18 +175,23 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 	if (size < sizeof(*copy) || size - sizeof(*copy) < copy->size)
 		return 0;
 	set_dump(&dump, copy, &ctx);
+	dump.order = w->methods;
+	dump.methods = w->found;
+	dump.counts = &w->stats.dump;
+	seam_code_forget(&w->code);
 	n = seam_dump_unwind(&dump, w->ips, w->max_frames, &end);
-	w->frames += n;
-	w->unwind_ns += seam_now_ns() - began_ns - ctx.opening_ns;
+	w->stats.frames += n;
+	w->stats.unwind_ns += seam_now_ns() - began_ns - ctx.opening_ns;
 	/* In a system call at an address that is not mapped: the program that
 	 * made it is gone. */
 	if (n == 1 && end == SEAM_NO_TABLE && dump.syscall &&
 	    find_mapping(&ctx, w->ips[0], &(struct seam_mapping){0}))
 		end = SEAM_EXEC;
-	u.ips = malloc(n * sizeof(*u.ips));
+	u.ips = malloc(n * (sizeof(*u.ips) + 1));
 	if (!u.ips)
 		return -ENOMEM;
 	memcpy(u.ips, w->ips, n * sizeof(*u.ips));
+	memcpy(u.ips + n, w->found, n);
 	u.stack = (struct seam_user_stack){
 		.time_ns = copy->head.time_ns,
 		.cookie = copy->head.cookie,
@@ -182,6 +205,7 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 		.by_library = true,
 		.ips = u.ips,
 		.n_ips = n,
+		.methods = (const uint8_t *)(u.ips + n),
 	};
 	err = keep(w, &u);
 	if (err)
@@ -355,8 +379,8 @@ static void *run(void *arg)
 			round_free(r);
 		pthread_mutex_lock(&w->lock);
 		w->held -= held;
-		w->published = (struct seam_worker_stats){
-			w->frames, w->unwind_ns, w->processes->images->stats};
+		w->stats.images = w->processes->images->stats;
+		w->published = w->stats;
 		if (err && !w->err)
 			w->err = err;
 		pthread_mutex_unlock(&w->lock);
@@ -378,8 +402,8 @@ static int start_thread(struct seam_worker *w)
 }
 
 int seam_worker_start(struct seam_processes *processes,
-		      struct seam_tables *tables, uint32_t max_frames,
-		      struct seam_worker **ret)
+		      struct seam_tables *tables, uint32_t methods,
+		      uint32_t max_frames, struct seam_worker **ret)
 {
 	struct seam_worker *w = calloc(1, sizeof(*w));
 	pthread_condattr_t clock;
@@ -389,6 +413,7 @@ int seam_worker_start(struct seam_processes *processes,
 		return -ENOMEM;
 	w->processes = processes;
 	w->tables = tables;
+	w->methods = methods;
 	w->max_frames = max_frames;
 	w->last = &w->first;
 	pthread_mutex_init(&w->lock, NULL);
@@ -397,9 +422,11 @@ int seam_worker_start(struct seam_processes *processes,
 	pthread_cond_init(&w->changed, &clock);
 	pthread_condattr_destroy(&clock);
 	w->ips = calloc(max_frames, sizeof(*w->ips));
-	err = w->ips ? start_thread(w) : -ENOMEM;
+	w->found = calloc(max_frames, 1);
+	err = w->ips && w->found ? start_thread(w) : -ENOMEM;
 	if (err) {
 		free(w->ips);
+		free(w->found);
 		free(w);
 		return err;
 	}
@@ -421,6 +448,8 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 	free(w->done);
 	free(w->later);
 	free(w->ips);
+	free(w->found);
+	seam_code_fini(&w->code);
 	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

@@ -18,13 +18,14 @@
 #include "capture/sideband.h"
 #include "capture/tables.h"
 #include "seam/tracer.h"
+#include "unwind/dump.h"
 
 struct seam_worker;
 
 /* A stack copy that has been unwound. */
 struct seam_unwound {
 	struct seam_user_stack stack;
-	uint64_t *ips;
+	uint64_t *ips; /* and behind them their methods */
 };
 
 /* The sideband of a round. Copies of before until_ns are in this round or one
@@ -38,14 +39,16 @@ struct seam_worker_side {
 /* What it has done so far. */
 struct seam_worker_stats {
 	uint64_t frames, unwind_ns; /* of copies */
+	struct seam_dump_counts dump;
 	struct seam_images_stats images;
 };
 
-/* All stays the caller's and must outlive the worker. tables may be NULL:
- * then it is given no requests for them. */
+/* All stays the caller's and must outlive the worker. methods: enum
+ * seam_unwind_how. tables may be NULL: then it is given no requests for
+ * them. */
 int seam_worker_start(struct seam_processes *processes,
-		      struct seam_tables *tables, uint32_t max_frames,
-		      struct seam_worker **ret);
+		      struct seam_tables *tables, uint32_t methods,
+		      uint32_t max_frames, struct seam_worker **ret);
 /* Finishes what it was given, then ends. NULL is fine. Return: NULL. */
 struct seam_worker *seam_worker_stop(struct seam_worker *w);
 

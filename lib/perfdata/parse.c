@@ -6,6 +6,7 @@
  */
 #include "core/uapi.h"
 #include "perfdata/reader-priv.h"
+#include "perfdata/writer.h"
 
 #define MISC_MMAP_BUILD_ID (1 << 14) /* PERF_RECORD_MISC_MMAP_BUILD_ID */
 #define READ_LOST (1U << 4) /* PERF_FORMAT_LOST */
@@ -273,8 +274,23 @@ static bool parse_stack(struct span *s, struct seam_pd_rec *rec)
 	rec->stack.end = rec->misc >> PD_MISC_END_SHIFT & PD_MISC_END_MASK;
 	rec->stack.flags =
 		rec->misc >> PD_MISC_FLAGS_SHIFT & PD_MISC_FLAGS_MASK;
-	return span_u64(s, &rec->stack.cookie) &&
-	       take_chain(s, &rec->stack.ips);
+	if (!span_u64(s, &rec->stack.cookie) || !take_chain(s, &rec->stack.ips))
+		return false;
+	return !(rec->stack.flags & SEAM_PD_STACK_METHODS) ||
+	       take_words(s,
+			  rec->stack.ips.n / PD_METHODS_PER_WORD +
+				  !!(rec->stack.ips.n % PD_METHODS_PER_WORD),
+			  &rec->stack.methods);
+}
+
+unsigned seam_pd_method(const struct seam_pd_rec_stack *stack, size_t i)
+{
+	size_t word = i / PD_METHODS_PER_WORD;
+	unsigned shift = i % PD_METHODS_PER_WORD * PD_METHOD_BITS;
+
+	if (word >= stack->methods.n)
+		return 0;
+	return seam_pd_word(stack->methods, word) >> shift & PD_METHOD_MASK;
 }
 
 static bool parse_body(struct span *s, struct seam_pd_rec *rec)

@@ -91,7 +91,12 @@ struct seam_pd_rec_stack { /* CALLCHAIN_DEFERRED */
 	struct seam_pd_words ips; /* leaf first, without marker */
 	int end; /* enum seam_err; 0: not said */
 	unsigned flags; /* SEAM_PD_STACK_* of writer.h */
+	/* As written; see seam_pd_method. None unless flags says so. */
+	struct seam_pd_words methods;
 };
+
+/* enum seam_method of a stack's frame i; 0: not said. */
+unsigned seam_pd_method(const struct seam_pd_rec_stack *stack, size_t i);
 
 /* One record. type says which member of the union counts; pid, tid, time,
  * cpu and id are of the sample or its like in other records. */

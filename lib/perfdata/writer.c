@@ -181,6 +181,29 @@ int seam_pd_write_sample(struct seam_pd_writer *w,
 	return fail(w, w->raw.err);
 }
 
+static size_t method_words(const struct seam_pd_stack *s)
+{
+	return s->methods ? (s->n_ips + PD_METHODS_PER_WORD - 1) /
+				    PD_METHODS_PER_WORD
+			  : 0;
+}
+
+static void add_methods(struct pd_buf *b, const struct seam_pd_stack *s)
+{
+	uint64_t word = 0;
+
+	for (size_t i = 0; s->methods && i < s->n_ips; i++) {
+		unsigned at = i % PD_METHODS_PER_WORD;
+
+		word |= (uint64_t)(s->methods[i] & PD_METHOD_MASK)
+			<< at * PD_METHOD_BITS;
+		if (at == PD_METHODS_PER_WORD - 1 || i == s->n_ips - 1) {
+			add_u64(b, word);
+			word = 0;
+		}
+	}
+}
+
 int seam_pd_write_stack(struct seam_pd_writer *w, const struct seam_pd_stack *s)
 {
 	uint16_t misc = PERF_RECORD_MISC_USER;
@@ -195,11 +218,14 @@ int seam_pd_write_stack(struct seam_pd_writer *w, const struct seam_pd_stack *s)
 		return -EINVAL;
 	misc |= (uint16_t)(s->end << PD_MISC_END_SHIFT);
 	misc |= (uint16_t)(s->flags << PD_MISC_FLAGS_SHIFT);
+	if (s->methods)
+		misc |= SEAM_PD_STACK_METHODS << PD_MISC_FLAGS_SHIFT;
 	add_header(&w->raw, SEAM_RECORD_CALLCHAIN_DEFERRED, misc,
-		   8 * (1 + 2 + s->n_ips + 4));
+		   8 * (1 + 2 + s->n_ips + method_words(s) + 4));
 	add_u64(&w->raw, s->cookie);
 	add_u64(&w->raw, s->n_ips);
 	seam_pd_buf_add(&w->raw, s->ips, 8 * s->n_ips);
+	add_methods(&w->raw, s);
 	add_u32x2(&w->raw, s->id.pid, s->id.tid);
 	add_u64(&w->raw, s->id.time_ns);
 	add_u32x2(&w->raw, s->id.cpu, 0);

@@ -82,6 +82,9 @@ struct seam_pd_sample {
  * also for samples that come after its mappings were. */
 #define SEAM_PD_STACK_EXEC 0x1
 
+/* The file has this in .flags where .methods is given. */
+#define SEAM_PD_STACK_METHODS 0x2
+
 struct seam_pd_stack {
 	struct seam_pd_id id;
 	uint64_t cookie;
@@ -89,10 +92,12 @@ struct seam_pd_stack {
 	size_t n_ips;
 	int end; /* enum seam_err below SEAM_END_MAX; 0: not said */
 	unsigned flags; /* SEAM_PD_STACK_* */
+	/* n_ips values below 16, enum seam_method; NULL: none said. */
+	const uint8_t *methods;
 };
 
 /* Entries that fit one record, whose size is 16 bits. */
-#define SEAM_PD_MAX_IPS 8000
+#define SEAM_PD_MAX_IPS 7500
 
 /* An existing path is renamed to path.old, as perf does. "-" is refused
  * for now with -ENOTSUP. Created 0600. */

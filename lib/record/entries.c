@@ -64,7 +64,7 @@ struct entry {
 	bool has_stack, written;
 	bool tail; /* the stack was taken at exec or exit */
 	struct seam_pd_stack stack;
-	uint64_t *ips;
+	uint64_t *ips; /* and behind them their methods, if said */
 };
 
 static void tally_sample(struct tally *t, const struct seam_sample *sample)
@@ -117,6 +117,7 @@ static struct seam_pd_stack record_of(const struct seam_entries *es,
 		.n_ips = stack->n_ips,
 		.end = stack->end,
 		.flags = stack->before_exec ? SEAM_PD_STACK_EXEC : 0,
+		.methods = stack->methods,
 	};
 }
 
@@ -318,13 +319,17 @@ int seam_entries_sample(struct seam_entries *es,
 static int hold(struct seam_entries *es, struct entry *e,
 		const struct seam_user_stack *stack)
 {
-	uint64_t *ips = realloc(e->ips, stack->n_ips * sizeof(*ips));
+	size_t size = stack->n_ips * sizeof(*stack->ips);
+	uint64_t *ips = realloc(e->ips, size + stack->n_ips);
 
 	if (!ips)
 		return -ENOMEM;
-	memcpy(ips, stack->ips, stack->n_ips * sizeof(*ips));
+	memcpy(ips, stack->ips, size);
 	e->ips = ips;
 	e->stack = record_of(es, stack, ips);
+	if (stack->methods)
+		e->stack.methods = memcpy((uint8_t *)ips + size, stack->methods,
+					  stack->n_ips);
 	e->has_stack = true;
 	if (!e->tail && (stack->before_exec || stack->at_exit)) {
 		if (tail_begin(e, stack->time_ns, false))

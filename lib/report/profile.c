@@ -159,7 +159,7 @@ static int step_level(struct climb *c, const struct seam_name *name)
 	struct what what = {name->sym, name->dso, name->kernel, name->inlined};
 	char text[512];
 
-	if (!what.name) {
+	if (!what.name || name->guessed) {
 		seam_name_format(name, text, sizeof(text));
 		what.name = text;
 	}

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/index.h"
+#include "seam/tracer.h"
 
 #define NO_FILE (-1)
 #define KERNEL_FILE (INT32_MAX)
@@ -323,6 +324,7 @@ int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 
 		if (rc)
 			return rc;
+		ret[i].guessed = frames[i].method == SEAM_METHOD_GUESS;
 	}
 	return 0;
 }
@@ -357,11 +359,14 @@ static const char *base_of(const char *path)
 
 int seam_name_format(const struct seam_name *name, char *buf, size_t size)
 {
+	const char *mark = name->guessed ? "? " : "";
+
 	if (name->sym)
-		return snprintf(buf, size, "%s", name->sym);
+		return snprintf(buf, size, "%s%s", mark, name->sym);
 	if (name->dso && !name->kernel)
-		return snprintf(buf, size, "[%s+0x%llx]", base_of(name->dso),
+		return snprintf(buf, size, "%s[%s+0x%llx]", mark,
+				base_of(name->dso),
 				(unsigned long long)name->dso_off);
-	return snprintf(buf, size, "[0x%llx]",
+	return snprintf(buf, size, "%s[0x%llx]", mark,
 			(unsigned long long)name->dso_off);
 }

@@ -21,6 +21,7 @@ struct seam_name {
 	const char *dso; /* the file, "[kernel.kallsyms]", "[module]"; NULL */
 	uint64_t dso_off; /* of ip in the file; kernel, no file: ip */
 	bool kernel;
+	bool guessed; /* not sure to be in the stack: shown with "? " */
 	/* Functions at the address, innermost first, this one the last, whose
 	 * name is sym; none: nothing is known but sym. See seam_name_level. */
 	const struct seam_source_frame *source;

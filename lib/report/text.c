@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "seam/tracer.h"
+
 const char *seam_text_missing(const struct seam_stitched *s)
 {
 	if (!s->end || s->end == SEAM_OUTERMOST || s->end == SEAM_NO_USER)
@@ -61,7 +63,8 @@ static void perf_srcline(struct seam_strbuf *b, const struct seam_text *t,
 static void perf_level(struct seam_strbuf *b, const struct seam_text *t,
 		       uint64_t ip, const struct seam_name *name)
 {
-	seam_strbuf_printf(b, "%16llx ", (unsigned long long)ip);
+	seam_strbuf_printf(b, "%16llx %s", (unsigned long long)ip,
+			   name->guessed ? "? " : "");
 	if (name->sym)
 		seam_strbuf_printf(b, "%s+0x%llx", name->sym,
 				   (unsigned long long)name->off);
@@ -165,6 +168,14 @@ void seam_json_string(struct seam_strbuf *b, const char *s)
 	seam_strbuf_puts(b, "\"");
 }
 
+static const char *const method_names[] = {
+	[SEAM_METHOD_SFRAME] = "sframe",
+	[SEAM_METHOD_CFI] = "cfi",
+	[SEAM_METHOD_FP] = "fp",
+	[SEAM_METHOD_GUESS] = "guess",
+};
+#define N_METHODS (sizeof(method_names) / sizeof(method_names[0]))
+
 static void json_level(struct seam_strbuf *b, const struct seam_frame *f,
 		       const struct seam_name *name)
 {
@@ -186,9 +197,14 @@ static void json_level(struct seam_strbuf *b, const struct seam_frame *f,
 	}
 	if (name->file && name->line)
 		seam_strbuf_printf(b, ",\"line\":%u", name->line);
-	seam_strbuf_printf(
-		b, ",\"kernel\":%s,\"inlined\":%s,\"reliable\":true}",
-		f->kernel ? "true" : "false", name->inlined ? "true" : "false");
+	seam_strbuf_printf(b, ",\"kernel\":%s,\"inlined\":%s,\"reliable\":%s",
+			   f->kernel ? "true" : "false",
+			   name->inlined ? "true" : "false",
+			   f->method == SEAM_METHOD_GUESS ? "false" : "true");
+	if (f->method < N_METHODS && method_names[f->method])
+		seam_strbuf_printf(b, ",\"method\":\"%s\"",
+				   method_names[f->method]);
+	seam_strbuf_puts(b, "}");
 }
 
 static void json_frame(struct seam_strbuf *b, const struct seam_frame *f,
@@ -260,6 +276,8 @@ static void folded_level(struct seam_strbuf *b, const struct seam_name *name)
 
 	seam_strbuf_puts(b, ";");
 	seam_name_format(name, text, sizeof(text));
+	if (name->sym && name->guessed)
+		seam_strbuf_puts(b, "? ");
 	folded_part(b, name->sym ? name->sym : text);
 	if (name->kernel)
 		seam_strbuf_puts(b, "_[k]");

@@ -7,6 +7,7 @@
 #include "base/grow.h"
 #include "core/uapi.h"
 #include "perfdata/writer.h"
+#include "seam/tracer.h"
 #include "stitch/cookie.h"
 
 #define MISC_CPUMODE 0x7
@@ -165,6 +166,14 @@ static size_t cut(const struct seam_stitch *s,
 	return max;
 }
 
+/* A record of ours that says an end but no methods has tables' frames alone. */
+static uint8_t method_of(const struct seam_pd_rec_stack *stack, size_t i)
+{
+	if (stack->methods.n)
+		return (uint8_t)seam_pd_method(stack, i);
+	return i && stack->end ? SEAM_METHOD_SFRAME : SEAM_METHOD_NONE;
+}
+
 static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 		struct cookie_entry *e)
 {
@@ -177,8 +186,10 @@ static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 	n = cut(s, &stack.stack, &w->out->end);
 	if (reserve(s, n))
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		add_frame(s, seam_pd_word(stack.stack.ips, i), false, space);
+		s->frames[s->n - 1].method = method_of(&stack.stack, i);
+	}
 	w->out->half =
 		e->time_ns < s->rec.time_ns ? SEAM_HALF_LATE : SEAM_HALF_JOINED;
 	e->used = true;

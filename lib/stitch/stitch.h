@@ -46,6 +46,7 @@ struct seam_frame {
 	const struct seam_stitch_map *map; /* NULL: none known there */
 	bool kernel;
 	bool exact; /* ip was running, it is no return address */
+	uint8_t method; /* enum seam_method; 0: first of its half, not said */
 };
 
 /* How a sample got its user half. */

@@ -7,21 +7,19 @@
 #include "cfi/private.h"
 #include "core/arch.h"
 #include "core/err.h"
+#include "core/wire.h"
 #include "elf/entry.h"
+#include "seam/tracer.h"
 #include "table/table.h"
+#include "unwind/dump-private.h"
 #include "unwind/row.h"
 
 #define REG_AX 0
 #define REG_IP 16
 
-struct reader {
-	const struct seam_dump *dump;
-	bool beyond; /* the last failure was past the end of a cut copy */
-};
-
-static int read_copy(void *ctx, uint64_t avma, size_t size, uint64_t *ret_value)
+int seam_dump_read(void *ctx, uint64_t avma, size_t size, uint64_t *ret_value)
 {
-	struct reader *r = ctx;
+	struct seam_dump_reader *r = ctx;
 	const struct seam_dump *d = r->dump;
 	uint64_t off = avma - d->stack_avma, v = 0;
 
@@ -121,7 +119,7 @@ static int find_row(const struct seam_dump *d, uint64_t pc,
 }
 
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */
-static int step(struct reader *r, struct seam_regs *regs, bool *exact)
+static int step(struct seam_dump_reader *r, struct seam_regs *regs, bool *exact)
 {
 	struct seam_cfi_row row;
 	uint64_t bias;
@@ -133,7 +131,7 @@ static int step(struct reader *r, struct seam_regs *regs, bool *exact)
 		      &bias);
 	if (rc)
 		return rc;
-	rc = seam_cfi_step_why(&row, regs, bias, read_copy, r, &end);
+	rc = seam_cfi_step_why(&row, regs, bias, seam_dump_read, r, &end);
 	if (rc != 1)
 		return end == SEAM_UNREADABLE && r->beyond ? SEAM_COPY_SHORT
 							   : end;
@@ -141,25 +139,76 @@ static int step(struct reader *r, struct seam_regs *regs, bool *exact)
 	return SEAM_OK;
 }
 
-size_t seam_dump_unwind(const struct seam_dump *dump, uint64_t *ret_ips,
-			size_t max_ips, int *ret_end)
+/* Without rules, there is nothing that says that a frame is the last. */
+static int bare(struct seam_dump_reader *r, struct seam_dump_frame *f)
 {
-	struct reader r = {.dump = dump};
-	struct seam_regs regs = dump->regs;
-	bool exact = !dump->syscall;
-	size_t n = 0;
+	int err = seam_dump_bare(r, f);
+
+	return err == SEAM_OUTERMOST ? SEAM_UNPROVEN : err;
+}
+
+/* One step by CFI, or by what the order has beside it. */
+static int next(struct seam_dump_reader *r, struct seam_dump_frame *f)
+{
+	uint32_t order = r->dump->order;
+	int err = SEAM_NO_TABLE;
+
+	if (order & SEAM_UNWIND_FP_FIRST)
+		err = bare(r, f);
+	if (err == SEAM_NO_TABLE && !r->dump->is_32 &&
+	    (!order || order & SEAM_UNWIND_TABLES)) {
+		err = step(r, &f->regs, &f->exact);
+		f->method = SEAM_METHOD_CFI;
+	}
+	if (err == SEAM_NO_TABLE && order & SEAM_UNWIND_FP)
+		err = bare(r, f);
+	if (!err && !f->regs.r[REG_IP])
+		err = SEAM_OUTERMOST;
+	return err == SEAM_OUTERMOST && f->is_unproven ? SEAM_UNPROVEN : err;
+}
+
+int seam_dump_frames(struct seam_dump_reader *r, struct seam_dump_frame *f,
+		     struct seam_dump_found *found)
+{
 	int end;
 
 	do {
-		if (n == max_ips) {
-			*ret_end = SEAM_MAX_STACK;
-			return n;
-		}
-		ret_ips[n++] = regs.r[REG_IP];
-		end = step(&r, &regs, &exact);
-		if (!end && !regs.r[REG_IP])
-			end = SEAM_OUTERMOST;
+		if (found->n == found->max)
+			return SEAM_MAX_STACK;
+		if (found->methods)
+			found->methods[found->n] = f->method;
+		found->ips[found->n++] = f->regs.r[REG_IP];
+		end = next(r, f);
+		f->nr++;
+		if (r->steps_left && !--r->steps_left)
+			return SEAM_MAX_STACK;
 	} while (!end);
+	return end;
+}
+
+static void count(const struct seam_dump *d,
+		  const struct seam_dump_found *found)
+{
+	for (size_t i = 0; d->counts && found->methods && i < found->n; i++) {
+		d->counts->by_fp += found->methods[i] == SEAM_METHOD_FP;
+		d->counts->guessed += found->methods[i] == SEAM_METHOD_GUESS;
+	}
+}
+
+size_t seam_dump_unwind(const struct seam_dump *dump, uint64_t *ret_ips,
+			size_t max_ips, int *ret_end)
+{
+	struct seam_dump_reader r = {.dump = dump};
+	struct seam_dump_frame f = {.regs = dump->regs,
+				    .exact = !dump->syscall};
+	struct seam_dump_found found = {ret_ips, dump->methods, 0, max_ips};
+	int end = seam_dump_frames(&r, &f, &found);
+
+	if (dump->order & SEAM_UNWIND_GUESS && end != SEAM_OUTERMOST &&
+	    end != SEAM_UNPROVEN && end != SEAM_MAX_STACK &&
+	    seam_dump_guess(&r, &f, &found))
+		end = SEAM_GUESSED;
+	count(dump, &found);
 	*ret_end = end;
-	return n;
+	return found.n;
 }

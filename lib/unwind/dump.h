@@ -22,6 +22,18 @@ struct seam_mapping {
 	uint64_t sframe_avma;
 };
 
+/* Adds up over all dumps that share it. */
+struct seam_dump_counts {
+	uint64_t by_fp, guessed; /* frames */
+	uint64_t code_gone; /* code that could not be read */
+};
+
+/* Code is read later than the stack, and may be another's by then. */
+enum seam_dump_when {
+	SEAM_DUMP_THEN, /* what cannot have changed since, or nothing */
+	SEAM_DUMP_NOW, /* to guess by */
+};
+
 struct seam_dump {
 	struct seam_regs regs;
 	uint64_t stack_avma; /* address of stack[0] */
@@ -34,6 +46,14 @@ struct seam_dump {
 	/* Return: 0, or -ENOENT if nothing executable is mapped there. */
 	int (*find)(void *ctx, uint64_t avma, struct seam_mapping *ret);
 	void *ctx;
+	/* What else may find frames: enum seam_unwind_how; 0: nothing. */
+	uint32_t order;
+	bool is_32; /* 32-bit code */
+	/* Reads code, for what is not in a table. Return: how many bytes. */
+	size_t (*code)(void *ctx, uint64_t avma, enum seam_dump_when when,
+		       void *to, size_t size);
+	uint8_t *methods; /* enum seam_method of each ip; may be NULL */
+	struct seam_dump_counts *counts; /* may be NULL */
 };
 
 /*
@@ -46,6 +66,8 @@ struct seam_dump {
  * instruction.
  * ips are return addresses as they stand, not minus one. Outermost is also:
  * RA 0, or an ip without CFI at the ELF entry point (see table.h).
+ * SEAM_UNPROVEN: the outermost frame, but some were found without rules.
+ * SEAM_GUESSED: some frames were found by scanning the stack.
  */
 size_t seam_dump_unwind(const struct seam_dump *dump, uint64_t *ret_ips,
 			size_t max_ips, int *ret_end);

@@ -369,7 +369,8 @@ def liars(bench):
                "are whole", not bad and others > 3, "\n".join(bad[:5]))
     bench.test("CFI that lies: each end is one that says so",
                set(ends) <= {"outermost", "no-table", "no-rule", "bad-cfa",
-                             "unreadable", "copy-short", "max-stack"} and
+                             "unreadable", "copy-short", "max-stack",
+                             "unproven"} and
                len(ends) > 1, ends)
 
 

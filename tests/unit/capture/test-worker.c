@@ -32,7 +32,8 @@ static int set_up(void **state)
 	*state = w;
 	w->ps.images = &w->images;
 	w->pid = ended_pid();
-	return seam_worker_start(&w->ps, NULL, 16, &w->worker);
+	return seam_worker_start(&w->ps, NULL, SEAM_UNWIND_TABLES, 16,
+				 &w->worker);
 }
 
 static int tear_down(void **state)
