@@ -91,6 +91,8 @@ int input_open(struct input *in)
 	rc = seam_stitch_new(in->reader, &in->stitch);
 	if (!rc)
 		rc = seam_resolver_new(&opts, &in->resolver);
+	if (!rc)
+		rc = seam_payload_printer_new(in->reader, &in->payloads);
 	if (rc)
 		return no_memory(in, rc);
 	fit_kernel(in);
@@ -131,6 +133,7 @@ int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
 	ret->sample = s;
 	ret->names = in->names;
 	ret->attr = seam_pd_event(in->reader, (size_t)s->rec->event);
+	ret->payloads = in->payloads;
 	ret->opts.max_stack = in->max_stack;
 	ret->opts.event_width = in->event_width;
 	ret->opts.srcline = in->srcline;
@@ -141,6 +144,7 @@ int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
 void input_close(struct input *in)
 {
 	seam_resolver_free(in->resolver);
+	seam_payload_printer_free(in->payloads);
 	seam_stitch_free(in->stitch);
 	seam_pd_close(in->reader);
 	free(in->names);

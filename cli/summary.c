@@ -27,6 +27,7 @@ static const struct place {
 	PLACE(lost_requests, "requests", "requests for tables, buffer full"),
 	PLACE(tables_gone, "tables",
 	      "tables, their file was gone or closed to us"),
+	PLACE(lost_payloads, "payloads", "tracepoints' payloads"),
 	PLACE(lost_made, "made", "tidings of code made at run time"),
 	PLACE(images_gone, "images", "files to unwind copies, changed since"),
 #undef PLACE

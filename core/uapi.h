@@ -12,6 +12,7 @@
 #define SEAM_ATTR_DEFER_CALLCHAIN 38 /* this event asks for deferral */
 #define SEAM_ATTR_DEFER_OUTPUT 39 /* this event gets the records */
 #define SEAM_ATTR_SIZE 128 /* what every perf opens; 6.1's most */
+#define SEAM_READ_LOST 16 /* PERF_FORMAT_LOST of .read_format, Linux 6.0 */
 
 /* {header; u64 cookie; u64 nr; u64 ips[nr]; sample_id} */
 #define SEAM_RECORD_CALLCHAIN_DEFERRED 22

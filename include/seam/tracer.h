@@ -92,6 +92,10 @@ struct seam_sample {
 	int end; /* with cookie 0: an end code */
 	const uint64_t *kernel_ips; /* leaf first; NULL if n_kernel is 0 */
 	size_t n_kernel;
+	/* Of a tracepoint: what it tells, laid out as its format file in
+	 * tracefs says. NULL: lost, or nobody could have it. */
+	const void *payload;
+	size_t payload_size;
 };
 
 /* How a frame was found from the one below it. */
@@ -177,6 +181,7 @@ struct seam_counts {
 	uint64_t lost_sleeps; /* no memory to keep them until they ended */
 	uint64_t lost_samples, lost_stacks, lost_copies, lost_sideband;
 	uint64_t lost_requests; /* for tables; asked again at the next need */
+	uint64_t lost_payloads; /* of tracepoints' samples */
 	uint64_t lost_made; /* what programs said of code they made */
 	uint64_t no_element, no_scratch, watch_full;
 	uint64_t refused; /* task work, by the kernel: taken at the event */

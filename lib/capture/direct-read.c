@@ -146,6 +146,8 @@ static void give_sample(struct seam_session *s, struct taken *t)
 		.event = t->number,
 		.max_frames = t->event->max_frames,
 		.end = SEAM_NO_USER,
+		.payload = rec->sample.raw,
+		.payload_size = rec->sample.raw_len,
 	};
 	bool wants = t->has_user && t->event->max_frames;
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capture/fail.h"
+#include "core/uapi.h"
 #include "core/wire.h"
 #include "unwind/perf-regs.h"
 
@@ -83,9 +84,6 @@ int seam_event_fail(const struct seam_event *ev, int tid, int cpu, int err,
 			 ev->name, cpu, strerror(-err));
 }
 
-/* PERF_FORMAT_LOST, Linux 6.0. */
-#define READ_LOST (1U << 4)
-
 /* Without BPF: the samples themselves have both halves of the stack. */
 static void set_direct(const struct seam_event *ev,
 		       const struct seam_event_direct *direct,
@@ -104,7 +102,7 @@ static void set_direct(const struct seam_event *ev,
 	}
 	if (attr->freq)
 		attr->sample_type |= PERF_SAMPLE_PERIOD;
-	attr->read_format |= READ_LOST;
+	attr->read_format |= SEAM_READ_LOST;
 	seam_scope_set(&direct->scope, attr);
 }
 
@@ -137,38 +135,42 @@ static int leave_kernel_out(struct seam_event *ev)
 	return 0;
 }
 
-/* The kernel's number of a tracepoint. In the file it stays what it is with
- * BPF: readers want descriptions of tracepoints that we do not write. */
+/* The samples are the tracepoint's own. */
 static int find_tracepoint(struct seam_event *ev, struct seam_errinfo *reterr)
 {
-	static const char *const roots[] = {"/sys/kernel/tracing",
-					    "/sys/kernel/debug/tracing"};
-	const char *colon = strchr(ev->base, ':');
-	unsigned long long id = 0;
-	char path[256];
-	FILE *f = NULL;
-
-	for (size_t i = 0; i < 2 && !f; i++) {
-		snprintf(path, sizeof(path), "%s/events/%.*s/%.100s/id",
-			 roots[i], (int)(colon - ev->base), ev->base,
-			 colon + 1);
-		if (!strstr(path, "/../"))
-			f = fopen(path, "re");
-	}
-	if (f && fscanf(f, "%llu", &id) != 1)
-		id = 0;
-	if (f)
-		fclose(f);
-	if (!id)
+	if (seam_tracepoint_read(ev->base, &ev->tracepoint))
 		return seam_fail(reterr, -ENOENT,
 				 "there is no tracepoint %s in tracefs; is it "
 				 "mounted, and open to you? (sudo mount -t "
 				 "tracefs tracefs /sys/kernel/tracing)",
 				 ev->base);
 	ev->opened.type = PERF_TYPE_TRACEPOINT;
-	ev->opened.config = id;
+	ev->opened.config = ev->tracepoint.id;
+	ev->opened.sample_type |= PERF_SAMPLE_RAW;
 	ev->is_tracepoint = false;
 	return 0;
+}
+
+static bool is_about_rights(int err)
+{
+	return err == -EACCES || err == -EPERM;
+}
+
+/* As the kernel takes it, if need be without what it does not know, and without
+ * what a tracepoint tells: that is root's, unless all may see it. */
+static int try_events(struct seam_event *ev, const struct seam_scope *scope)
+{
+	int err = try_open(ev, scope);
+
+	if (err == -EINVAL) {
+		ev->opened.read_format &= ~(uint64_t)SEAM_READ_LOST;
+		err = try_open(ev, scope);
+	}
+	if (is_about_rights(err) && ev->opened.sample_type & PERF_SAMPLE_RAW) {
+		ev->opened.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+		err = try_open(ev, scope);
+	}
+	return err;
 }
 
 /* Finds what this kernel, and our rights, let it have. */
@@ -190,12 +192,9 @@ int seam_event_settle(struct seam_event *ev, struct seam_event_direct *direct,
 				 "tasks leave the CPU",
 				 ev->base);
 	set_direct(ev, direct, &ev->opened);
-	err = try_open(ev, &direct->scope);
-	if (err == -EINVAL) {
-		ev->opened.read_format &= ~(uint64_t)READ_LOST;
-		err = try_open(ev, &direct->scope);
-	}
-	if (err != -EACCES && err != -EPERM)
+	err = try_events(ev, &direct->scope);
+	seam_event_use_payload(ev);
+	if (!is_about_rights(err))
 		return 0; /* what else is wrong is said when it is opened */
 	if (ev->asks & SEAM_ASK_KERNEL_MODE)
 		return seam_event_fail(ev, seam_scope_tid(&direct->scope, 0), 0,

@@ -133,7 +133,7 @@ static int parse_value(struct part key, struct part value,
 	return seam_fail(reterr, -EINVAL,
 			 "'%.*s' is no term that seam knows; there are "
 			 "max-stack, freq, period, name, call-graph, "
-			 "kernel-callchains and user-callchains",
+			 "kernel-callchains, user-callchains and no-payload",
 			 PART(key));
 }
 
@@ -152,6 +152,8 @@ static int parse_term(struct part term, struct seam_event_name *name,
 		name->halves |= SEAM_HALVES_KERNEL;
 	else if (is(term, "user-callchains"))
 		name->halves |= SEAM_HALVES_USER;
+	else if (is(term, "no-payload"))
+		name->no_payload = true;
 	else
 		return parse_value(term, (struct part){"", 0}, name, reterr);
 	if (name->halves == SEAM_HALVES_NONE)

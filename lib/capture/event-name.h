@@ -6,8 +6,8 @@
  *
  * NAME is one of perf's events, SUBSYSTEM:NAME of a tracepoint, or a probe as
  * bpftrace has it: uprobe:FILE:SYMBOL[+OFFSET] or uretprobe:FILE:SYMBOL. Terms:
- * max-stack, freq, period, name, call-graph, kernel-callchains and
- * user-callchains; modifiers: u and k.
+ * max-stack, freq, period, name, call-graph, kernel-callchains,
+ * user-callchains and no-payload; modifiers: u and k.
  */
 #ifndef SEAM_LIB_CAPTURE_EVENT_NAME_H
 #define SEAM_LIB_CAPTURE_EVENT_NAME_H
@@ -44,6 +44,7 @@ struct seam_event_name {
 	bool has_max_stack;
 	uint32_t max_stack; /* 0: no limit */
 	enum seam_event_halves halves;
+	bool no_payload; /* of a tracepoint */
 	uint64_t freq, period; /* 0: not given */
 	const char *label; /* in the text; NULL: no name= */
 	size_t label_len;

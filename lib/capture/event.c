@@ -309,6 +309,33 @@ static int open_all(struct seam_event *ev, const struct seam_scope *scope,
 	return err;
 }
 
+/*
+ * Opens the tracepoint itself to lend the ids, since that tells the payload.
+ * Every hit: which of them are samples BPF knows. Where tracefs or our rights
+ * do not allow it, samples have none.
+ */
+static void ask_payload(struct seam_event *ev)
+{
+	struct perf_event_attr attr = ev->opened;
+	int fd;
+
+	if (seam_tracepoint_read(ev->base, &ev->tracepoint))
+		return;
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.config = ev->tracepoint.id;
+	attr.sample_period = 1;
+	attr.sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+	attr.read_format |= SEAM_READ_LOST;
+	fd = seam_perf_event_open(&attr, -1, 0);
+	if (fd < 0) {
+		seam_tracepoint_fini(&ev->tracepoint);
+		return;
+	}
+	close(fd);
+	ev->opened = attr;
+	seam_event_use_payload(ev);
+}
+
 int seam_event_open(const struct seam_event_spec *spec, struct seam_event *ret,
 		    struct seam_errinfo *reterr)
 {
@@ -322,6 +349,8 @@ int seam_event_open(const struct seam_event_spec *spec, struct seam_event *ret,
 	}
 	if (!err && spec->direct)
 		err = seam_event_settle(&ev, spec->direct, reterr);
+	else if (!err && ev.is_tracepoint && !name.no_payload)
+		ask_payload(&ev);
 	if (!err)
 		err = open_all(&ev, spec->direct ? &spec->direct->scope : NULL,
 			       reterr);
@@ -339,6 +368,7 @@ void seam_event_close(struct seam_event *ev)
 		close(ev->fds[i]);
 	if (ev->is_probe)
 		close(ev->probe_fd);
+	seam_tracepoint_fini(&ev->tracepoint);
 	free(ev->name);
 	free(ev->base);
 	free(ev->fds);
@@ -352,9 +382,28 @@ bool seam_event_is_lent(const struct seam_event *ev)
 	return ev->is_tracepoint || ev->is_sleep || ev->is_probe;
 }
 
+bool seam_event_has_payload(const struct seam_event *ev)
+{
+	return ev->attr.sample_type & PERF_SAMPLE_RAW;
+}
+
+void seam_event_use_payload(struct seam_event *ev)
+{
+	if (!(ev->opened.sample_type & PERF_SAMPLE_RAW)) {
+		seam_tracepoint_fini(&ev->tracepoint);
+		return;
+	}
+	ev->attr.type = PERF_TYPE_TRACEPOINT;
+	ev->attr.config = ev->tracepoint.id;
+	ev->attr.sample_type |= PERF_SAMPLE_RAW;
+}
+
 int seam_event_enable(struct seam_event *ev, bool on)
 {
-	for (size_t i = 0; !seam_event_is_lent(ev) && i < ev->n; i++)
+	/* One that lends its ids and payloads does so to the last sample. */
+	if (seam_event_is_lent(ev) && !(seam_event_has_payload(ev) && on))
+		return 0;
+	for (size_t i = 0; i < ev->n; i++)
 		if (ioctl(ev->fds[i],
 			  on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
 			  0))

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "capture/scope.h"
+#include "capture/tracepoint.h"
 #include "seam/error.h"
 #include "seam/tracer.h"
 
@@ -43,6 +44,8 @@ struct seam_event {
 	uint32_t max_frames; /* of a user stack; 0: none is wanted */
 	uint32_t asks; /* of enum seam_ask */
 	bool is_tracepoint; /* SUBSYSTEM:NAME */
+	/* What tracefs says of it, if samples have its payload; else zeros. */
+	struct seam_tracepoint tracepoint;
 	bool is_probe; /* uprobe:FILE:SYMBOL */
 	int probe_fd; /* of a probe, else not open */
 	bool is_sleep; /* offcpu-time: a sample for each sleep */
@@ -75,6 +78,11 @@ uint64_t seam_event_expected(const struct seam_event *ev);
 uint64_t seam_event_counted(const struct seam_event *ev, uint64_t *ret_lost);
 /* Whether BPF makes its samples without the event, which lends its ids. */
 bool seam_event_is_lent(const struct seam_event *ev);
+/* Whether samples have what the tracepoint tells, as perf has it. Where BPF
+ * makes them, that comes from the event itself: see capture/payload.h. */
+bool seam_event_has_payload(const struct seam_event *ev);
+/* Says so in the file's attr, if .opened asks the kernel for it. */
+void seam_event_use_payload(struct seam_event *ev);
 /* The sample id of the descriptor for a CPU. */
 uint64_t seam_event_id(const struct seam_event *ev, uint32_t cpu);
 

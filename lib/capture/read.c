@@ -179,6 +179,10 @@ static void give_sample(struct seam_session *s,
 		sample.n_kernel = 0;
 	if (!sample.n_kernel)
 		sample.kernel_ips = NULL;
+	if (seam_event_has_payload(&s->events[rec->event]))
+		sample.payload = seam_payloads_find(
+			s->payloads, &s->events[rec->event], sample.tid,
+			sample.cpu, sample.time_ns, &sample.payload_size);
 	s->client.on_sample(s->client.ctx, &sample);
 }
 
@@ -252,6 +256,8 @@ static int read_kernel(struct seam_session *s)
 	if (!err)
 		err = seam_kernel_drain_samples(s->kernel, seam_batch_add,
 						&s->samples);
+	if (!err && s->payloads)
+		err = seam_payloads_read(s->payloads);
 	/* What can be handed out is, whatever failed. */
 	give_samples(s);
 	return err;
@@ -329,6 +335,8 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] +
 			   s->copies.n_dropped + s->lost_waiting;
 	ret->lost_sideband = s->lost_sideband;
+	if (s->payloads)
+		ret->lost_payloads = seam_payloads_lost(s->payloads);
 	ret->no_element = k->count[SEAM_COUNT_NO_ELEMENT];
 	ret->no_scratch = k->count[SEAM_COUNT_NO_SCRATCH];
 	ret->lost_requests = k->count[SEAM_COUNT_LOST_MISS] + s->lost_requests;

@@ -8,6 +8,7 @@
 #include "capture/engine.h"
 #include "capture/followed.h"
 #include "capture/kernel.h"
+#include "capture/payload.h"
 #include "capture/process.h"
 #include "capture/session.h"
 #include "capture/sideband.h"
@@ -34,6 +35,8 @@ struct seam_session {
 	struct seam_target *targets; /* the client's ids */
 	size_t n_targets;
 	struct seam_strip strip; /* for tracepoints */
+	struct seam_payloads *payloads; /* NULL: no event has any */
+	int poll_fd; /* of these and the kernel side; else 0 */
 	uint64_t start_ns;
 	bool running;
 

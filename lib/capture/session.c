@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "capture/fail.h"
@@ -176,6 +178,7 @@ static int try_tracepoints(struct seam_session *s, struct seam_errinfo *reterr)
 /* A kernel that takes no BPF programs, or not ours: what auto goes on with. */
 static int open_without_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 {
+	s->payloads = seam_payloads_close(s->payloads);
 	while (s->n_events)
 		seam_event_close(&s->events[--s->n_events]);
 	s->sideband = seam_sideband_close(s->sideband);
@@ -188,6 +191,10 @@ static int open_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 	struct seam_errinfo why = {0};
 	int err = open_events(s, reterr);
 
+	if (!err)
+		err = seam_payloads_open(s->events, s->n_events,
+					 s->opts.buffer_pages, &s->payloads,
+					 reterr);
 	if (err)
 		return err;
 	err = open_kernel(s, &why);
@@ -246,9 +253,12 @@ enum seam_engine seam_session_engine(const struct seam_session *s,
 /* Events whose samples have the ids of another: tracepoints, probes, sleeps. */
 static int attach_lent(struct seam_session *s, size_t i)
 {
-	const struct seam_event *ev = &s->events[i];
+	struct seam_event *ev = &s->events[i];
 	int err = s->strip.n ? 0 : seam_strip_open(&s->strip);
 
+	/* Payloads come first, then the samples that want them. */
+	if (!err)
+		err = seam_event_enable(ev, true);
 	if (err)
 		return err;
 	if (ev->is_probe)
@@ -360,9 +370,30 @@ static uint32_t deepest(const struct seam_session *s)
 	return depth;
 }
 
+/* One descriptor for both that may fill. */
+static int join_fds(struct seam_session *s)
+{
+	struct epoll_event in = {.events = EPOLLIN};
+	int fd;
+
+	if (!s->payloads)
+		return 0;
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	s->poll_fd = fd;
+	if (epoll_ctl(fd, EPOLL_CTL_ADD, seam_kernel_poll_fd(s->kernel), &in) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, seam_payloads_fd(s->payloads), &in))
+		return -errno;
+	return 0;
+}
+
 static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 {
-	int err = attach_events(s, reterr);
+	int err = join_fds(s);
+
+	if (!err)
+		err = attach_events(s, reterr);
 
 	if (!err)
 		err = watch_targets(s);
@@ -445,6 +476,8 @@ int seam_session_stop(struct seam_session *s)
 
 int seam_session_fd(const struct seam_session *s)
 {
+	if (s->poll_fd)
+		return s->poll_fd;
 	return s->kernel ? seam_kernel_poll_fd(s->kernel)
 			 : seam_sideband_fd(s->sideband);
 }
@@ -472,6 +505,9 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	seam_tables_close(s->tables);
 	/* BPF lets go of the events before they are closed. */
 	seam_kernel_close(s->kernel);
+	if (s->poll_fd)
+		close(s->poll_fd);
+	seam_payloads_close(s->payloads);
 	for (size_t i = 0; i < s->n_events; i++)
 		seam_event_close(&s->events[i]);
 	seam_sideband_close(s->sideband);

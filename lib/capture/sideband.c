@@ -21,9 +21,16 @@
 #define SAMPLE_RING_PAGES 1024
 #define SAMPLE_RING_PAGES_MIN 32
 
+/* What is surely enough for one record more. */
+#define TIGHT_BYTES 16384
+
+/* And for what we do ourselves between two readings. */
+#define OWN_BYTES 65536
+
 struct ring {
 	int cpu, fd; /* of the event that it was made for; borrowed */
 	void *page; /* NULL: none yet */
+	bool tight;
 };
 
 struct seam_sideband {
@@ -40,6 +47,16 @@ struct seam_sideband {
 	size_t n, max, n_given;
 };
 
+/* How full a ring is when it says so, in bytes. Reading it makes records of our
+ * own, if it is of all tasks: that must not be enough to wake us again. */
+static uint32_t watermark(const struct seam_sideband *sb,
+			  const struct seam_sideband_opts *opts)
+{
+	if (!opts->samples || (opts->quiet && sb->ring_size < 8 * OWN_BYTES))
+		return 1u << 31;
+	return (uint32_t)(sb->ring_size / 8);
+}
+
 static void set_attr(const struct seam_sideband *sb,
 		     const struct seam_sideband_opts *opts,
 		     struct perf_event_attr *attr)
@@ -54,19 +71,18 @@ static void set_attr(const struct seam_sideband *sb,
 	attr->sample_id_all = 1;
 	attr->use_clockid = 1;
 	attr->clockid = 1; /* CLOCK_MONOTONIC */
-	attr->mmap = 1;
-	attr->mmap2 = 1;
-	attr->build_id = 1;
-	attr->comm = 1;
-	attr->comm_exec = 1;
-	attr->task = 1;
+	attr->mmap = !opts->quiet;
+	attr->mmap2 = !opts->quiet;
+	attr->build_id = !opts->quiet;
+	attr->comm = !opts->quiet;
+	attr->comm_exec = !opts->quiet;
+	attr->task = !opts->quiet;
 	attr->exclude_kernel = 1;
 	/* It has no samples; without rights Linux 7.3 wants it said. */
 	attr->exclude_callchain_kernel = 1;
 	attr->watermark = 1;
 	/* We come by ourselves, but for samples that fill it sooner. */
-	attr->wakeup_watermark =
-		opts->samples ? (uint32_t)(sb->ring_size / 8) : 1u << 31;
+	attr->wakeup_watermark = watermark(sb, opts);
 	seam_scope_set(opts->scope, attr);
 }
 
@@ -237,6 +253,11 @@ int seam_sideband_fd(const struct seam_sideband *sb)
 	return sb->epoll;
 }
 
+bool seam_sideband_tight(const struct seam_sideband *sb, size_t i)
+{
+	return sb->rings[i].tight;
+}
+
 int seam_sideband_enable(struct seam_sideband *sb)
 {
 	return seam_event_enable(&sb->event, true);
@@ -270,8 +291,11 @@ static int copy_ring(struct seam_sideband *sb, size_t i, uint64_t head)
 	const uint8_t *data = (const uint8_t *)page + sysconf(_SC_PAGESIZE);
 	uint64_t tail = page->data_tail;
 	size_t size = (size_t)(head - tail), at, first;
-	int err = seam_grow(&sb->bytes, sb->used + size, &sb->room, 1);
+	int err;
 
+	sb->rings[i].tight =
+		size > sb->ring_size / 2 || sb->ring_size - size < TIGHT_BYTES;
+	err = seam_grow(&sb->bytes, sb->used + size, &sb->room, 1);
 	if (err)
 		return err;
 	at = (size_t)tail & (sb->ring_size - 1);

@@ -22,6 +22,7 @@ struct seam_sideband_opts {
 	/* For samples too: the usual is more, or as much as may be locked,
 	 * and the descriptor of seam_sideband_fd tells of them. */
 	bool samples;
+	bool quiet; /* and nothing else: processes are another's matter */
 };
 
 /* One record, with the tail that SEAM_PD_SAMPLE_TYPE gives it; or a sample
@@ -40,6 +41,9 @@ int seam_sideband_enable(struct seam_sideband *sb);
 int seam_sideband_take(struct seam_sideband *sb, const struct seam_event *ev);
 /* Readable when a ring fills; borrowed. Without samples: -1. */
 int seam_sideband_fd(const struct seam_sideband *sb);
+/* Whether the i-th CPU's ring was so full when it was last read that it may
+ * have lost what no record tells yet. */
+bool seam_sideband_tight(const struct seam_sideband *sb, size_t i);
 /* The event's attr and ids, for the recording's header. */
 const struct seam_event *seam_sideband_event(const struct seam_sideband *sb);
 

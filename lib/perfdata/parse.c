@@ -9,7 +9,6 @@
 #include "perfdata/writer.h"
 
 #define MISC_MMAP_BUILD_ID (1 << 14) /* PERF_RECORD_MISC_MMAP_BUILD_ID */
-#define READ_LOST (1U << 4) /* PERF_FORMAT_LOST */
 #define BRANCH_HW_INDEX (1U << 17)
 #define BRANCH_COUNTERS (1U << 19)
 
@@ -19,7 +18,7 @@ static bool skip_read(struct span *s, uint64_t format)
 
 	if (format & PERF_FORMAT_ID)
 		each += 8;
-	if (format & READ_LOST)
+	if (format & SEAM_READ_LOST)
 		each += 8;
 	if ((format & PERF_FORMAT_GROUP) && !span_u64(s, &n))
 		return false;

@@ -137,6 +137,10 @@ void seam_pd_read_feature(struct seam_pd_reader *r, unsigned bit,
 			  struct span body)
 {
 	switch (bit) {
+	case PD_FEAT_TRACING_DATA:
+		r->info.tracing = body.p;
+		r->info.tracing_len = body.left;
+		break;
 	case PD_FEAT_BUILD_ID:
 		read_build_ids(r, body);
 		break;

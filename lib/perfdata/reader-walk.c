@@ -246,6 +246,20 @@ static uint64_t bytes_behind(uint32_t type, struct span s)
 	return 0;
 }
 
+/* Of a pipe; it lies behind the record. */
+static void tracing_data(struct seam_pd_reader *r, struct span s)
+{
+	const uint8_t *behind = s.p + s.left;
+	size_t left = (size_t)(r->file + r->size - behind);
+	uint64_t size = bytes_behind(PD_HEADER_TRACING_DATA, s);
+
+	/* Not in what was decompressed. */
+	if (behind < r->file || behind > r->file + r->size || size > left)
+		return;
+	r->info.tracing = behind;
+	r->info.tracing_len = (size_t)size;
+}
+
 /* Return: 0; -EBADMSG, -EFBIG: reading ends here; -ENOMEM. */
 static int user_record(struct seam_pd_reader *r, uint32_t type, struct span s,
 		       int depth)
@@ -261,6 +275,9 @@ static int user_record(struct seam_pd_reader *r, uint32_t type, struct span s,
 		break;
 	case PD_HEADER_FEATURE:
 		header_feature(r, s);
+		break;
+	case PD_HEADER_TRACING_DATA:
+		tracing_data(r, s);
 		break;
 	case PD_HEADER_BUILD_ID:
 		seam_pd_add_build_id(r, s);

@@ -125,6 +125,9 @@ struct seam_pd_info {
 	uint32_t clockid;
 	uint64_t wall_clock_ns, clockid_ns; /* the same moment on two clocks */
 	bool compressed, pipe;
+	/* How tracepoints' payloads are laid out, as trace.dat has it. */
+	const uint8_t *tracing;
+	size_t tracing_len;
 };
 
 struct seam_pd_damage {
@@ -164,6 +167,18 @@ void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 bool seam_pd_parse_kernel(const struct perf_event_attr *attr,
 			  const struct perf_event_header *record,
 			  struct seam_pd_rec *ret);
+
+/* What the recording says of tracepoints' payloads, in the words of tracefs.
+ * Texts are not strings: they have a size and no end. */
+struct seam_pd_format_ops {
+	void (*page)(void *ctx, const char *text, size_t size);
+	void (*format)(void *ctx, const char *system, const char *text,
+		       size_t size);
+	void *ctx;
+};
+/* Return: false: it says nothing, or not all of it is well-formed. */
+bool seam_pd_formats(const struct seam_pd_reader *r,
+		     const struct seam_pd_format_ops *ops);
 
 /* Where record i is in the file; inside COMPRESSED, where that is. */
 uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i);

@@ -68,7 +68,8 @@ static void add_attr(struct pd_buf *b, const struct seam_pd_event *ev)
 	uint64_t flags;
 
 	u.attr.size = SEAM_ATTR_SIZE;
-	u.attr.sample_type = SEAM_PD_SAMPLE_TYPE;
+	u.attr.sample_type =
+		SEAM_PD_SAMPLE_TYPE | (ev->attr.sample_type & PERF_SAMPLE_RAW);
 	u.attr.sample_id_all = 1;
 	u.attr.use_clockid = 1;
 	u.attr.clockid = CLOCK_MONOTONIC;
@@ -189,6 +190,9 @@ static void add_body(struct pd_buf *b, unsigned bit,
 		     const struct seam_pd_opts *o)
 {
 	switch (bit) {
+	case PD_FEAT_TRACING_DATA:
+		seam_pd_tracing(o, b);
+		break;
 	case PD_FEAT_HOSTNAME:
 	case PD_FEAT_OSRELEASE:
 	case PD_FEAT_ARCH:
@@ -219,10 +223,10 @@ static void add_body(struct pd_buf *b, unsigned bit,
 }
 
 static const uint8_t feature_bits[] = {
-	PD_FEAT_HOSTNAME,   PD_FEAT_OSRELEASE,	 PD_FEAT_VERSION,
-	PD_FEAT_ARCH,	    PD_FEAT_NRCPUS,	 PD_FEAT_CMDLINE,
-	PD_FEAT_EVENT_DESC, PD_FEAT_SAMPLE_TIME, PD_FEAT_CLOCKID,
-	PD_FEAT_COMPRESSED, PD_FEAT_CLOCK_DATA,
+	PD_FEAT_TRACING_DATA, PD_FEAT_HOSTNAME,	  PD_FEAT_OSRELEASE,
+	PD_FEAT_VERSION,      PD_FEAT_ARCH,	  PD_FEAT_NRCPUS,
+	PD_FEAT_CMDLINE,      PD_FEAT_EVENT_DESC, PD_FEAT_SAMPLE_TIME,
+	PD_FEAT_CLOCKID,      PD_FEAT_COMPRESSED, PD_FEAT_CLOCK_DATA,
 };
 static_assert(sizeof(feature_bits) <= PD_MAX_FEATS, "feats holds them");
 
@@ -233,7 +237,8 @@ static void add_features(struct seam_pd_writer *w, const struct seam_pd_opts *o,
 		unsigned bit = feature_bits[i];
 		struct pd_feat_entry *f = &w->feats[w->n_feats];
 
-		if (bit == PD_FEAT_COMPRESSED && !o->zstd_level)
+		if ((bit == PD_FEAT_COMPRESSED && !o->zstd_level) ||
+		    (bit == PD_FEAT_TRACING_DATA && !seam_pd_has_tracing(o)))
 			continue;
 		f->bit = bit;
 		f->at.offset = b->len;
@@ -248,7 +253,8 @@ static void add_features(struct seam_pd_writer *w, const struct seam_pd_opts *o,
 /*
  * The data begins with the features as records, which perf reads as well.
  * They serve the moments without a feature table, see publish(). What does
- * not fit a record is left to the table.
+ * not fit a record is left to the table, and so is the description of
+ * tracepoints, which perf would want from elsewhere.
  */
 static void add_feature_records(struct seam_pd_writer *w, struct pd_buf *b)
 {
@@ -261,7 +267,8 @@ static void add_feature_records(struct seam_pd_writer *w, struct pd_buf *b)
 			.size = (uint16_t)size,
 		};
 
-		if (!f->at.size || size > UINT16_MAX || b->err)
+		if (!f->at.size || size > UINT16_MAX || b->err ||
+		    f->bit == PD_FEAT_TRACING_DATA)
 			continue;
 		seam_pd_buf_add(b, &h, sizeof(h));
 		add_u64(b, f->bit);

@@ -24,6 +24,12 @@ struct pd_feat_entry {
 
 #define PD_MAX_FEATS 16
 
+/* One id of an event whose samples have a payload. */
+struct pd_raw {
+	uint64_t id;
+	size_t size; /* of what each has at least */
+};
+
 struct pd_compressor;
 
 struct seam_pd_writer {
@@ -38,12 +44,18 @@ struct seam_pd_writer {
 	uint64_t data_end; /* where the data ends as the header says */
 	uint64_t table; /* bytes of the feature table behind it */
 	uint64_t first_ns, last_ns; /* samples' times */
+	struct pd_raw *raws; /* of events that have payloads, by id */
+	size_t n_raws;
 	struct pd_compressor *zstd;
 };
 
 /* Builds header, attributes, ids and constant feature bodies. */
 int seam_pd_front(struct seam_pd_writer *w, const struct seam_pd_opts *opts,
 		  struct pd_buf *ret_front);
+/* Appends what readers of payloads need to know of tracepoints. */
+void seam_pd_tracing(const struct seam_pd_opts *opts, struct pd_buf *out);
+/* Whether any event has payloads. */
+bool seam_pd_has_tracing(const struct seam_pd_opts *opts);
 /* Appends a feature table that will lie at file offset at. */
 void seam_pd_feature_table(const struct seam_pd_writer *w, uint64_t at,
 			   struct pd_buf *out);

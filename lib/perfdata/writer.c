@@ -149,10 +149,48 @@ static void note_time(struct seam_pd_writer *w, uint64_t time_ns)
 		w->last_ns = time_ns;
 }
 
+/* Return: the bytes of the sample's payload with its size in front of it, 0 if
+ * its event has none. One that was lost is all zeros: nobody's tracepoint has
+ * the number 0. */
+static size_t payload_room(const struct seam_pd_writer *w,
+			   const struct seam_pd_sample *s)
+{
+	for (size_t i = 0; i < w->n_raws; i++)
+		if (w->raws[i].id == s->id.id)
+			return (4 +
+				(s->payload ? s->payload_size
+					    : w->raws[i].size) +
+				7) &
+			       ~(size_t)7;
+	return 0;
+}
+
+static void add_payload(struct pd_buf *b, const struct seam_pd_sample *s,
+			size_t size)
+{
+	static const uint8_t zeros[64];
+	uint32_t len = (uint32_t)size - 4;
+	size_t left = len;
+
+	if (!size)
+		return;
+	seam_pd_buf_add(b, &len, sizeof(len));
+	if (s->payload) {
+		seam_pd_buf_add(b, s->payload, s->payload_size);
+		left -= s->payload_size;
+	}
+	while (left) {
+		size_t n = left < sizeof(zeros) ? left : sizeof(zeros);
+
+		seam_pd_buf_add(b, zeros, n);
+		left -= n;
+	}
+}
+
 int seam_pd_write_sample(struct seam_pd_writer *w,
 			 const struct seam_pd_sample *s)
 {
-	size_t n = 0;
+	size_t n = 0, raw = payload_room(w, s), size;
 	int rc = room(w);
 
 	if (rc)
@@ -161,7 +199,10 @@ int seam_pd_write_sample(struct seam_pd_writer *w,
 		return -E2BIG;
 	n += s->n_kernel ? s->n_kernel + 1 : 0;
 	n += s->cookie ? 2 : 0;
-	add_header(&w->raw, PERF_RECORD_SAMPLE, s->misc, 8 * (1 + 7 + n));
+	size = 8 * (1 + 7 + n) + raw;
+	if (size > UINT16_MAX)
+		return -E2BIG;
+	add_header(&w->raw, PERF_RECORD_SAMPLE, s->misc, size);
 	add_u64(&w->raw, s->id.id);
 	add_u64(&w->raw, s->ip);
 	add_u32x2(&w->raw, s->id.pid, s->id.tid);
@@ -177,6 +218,7 @@ int seam_pd_write_sample(struct seam_pd_writer *w,
 		add_u64(&w->raw, SEAM_CONTEXT_USER_DEFERRED);
 		add_u64(&w->raw, s->cookie);
 	}
+	add_payload(&w->raw, s, raw);
 	note_time(w, s->id.time_ns);
 	return fail(w, w->raw.err);
 }
@@ -305,6 +347,7 @@ static void free_writer(struct seam_pd_writer *w)
 	seam_pd_buf_fini(&w->raw);
 	seam_pd_buf_fini(&w->out);
 	seam_pd_compressor_free(w->zstd);
+	free(w->raws);
 	free(w);
 }
 
@@ -363,10 +406,38 @@ static int create(const char *path, struct seam_errinfo *reterr)
 	return fd;
 }
 
+/* Learns which ids are of events that have payloads. */
+static int learn_raws(struct seam_pd_writer *w, const struct seam_pd_opts *opts)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < opts->n_events; i++)
+		if (opts->events[i].attr.sample_type & PERF_SAMPLE_RAW)
+			n += opts->events[i].n_ids;
+	if (!n)
+		return 0;
+	w->raws = calloc(n, sizeof(*w->raws));
+	if (!w->raws)
+		return -ENOMEM;
+	for (size_t i = 0; i < opts->n_events; i++) {
+		const struct seam_pd_event *ev = &opts->events[i];
+
+		if (!(ev->attr.sample_type & PERF_SAMPLE_RAW))
+			continue;
+		for (size_t j = 0; j < ev->n_ids; j++)
+			w->raws[w->n_raws++] =
+				(struct pd_raw){ev->ids[j], ev->payload_size};
+	}
+	return 0;
+}
+
 static int start(struct seam_pd_writer *w, const struct seam_pd_opts *opts)
 {
 	struct pd_buf front = {0};
-	int rc;
+	int rc = learn_raws(w, opts);
+
+	if (rc)
+		return rc;
 
 	if (opts->zstd_level) {
 		w->zstd = seam_pd_compressor_new(opts->zstd_level);

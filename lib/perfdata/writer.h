@@ -37,12 +37,17 @@ struct seam_pd_writer;
 
 struct seam_pd_event { /* one event of the recording */
 	/* Taken as it is but for what makes a recording ours: size 128,
-	 * sample_type (below), sample_id_all, CLOCK_MONOTONIC,
-	 * defer_callchain. A dummy event for sideband is one of these too. */
+	 * sample_type (below, and PERF_SAMPLE_RAW if it has that),
+	 * sample_id_all, CLOCK_MONOTONIC, defer_callchain. A dummy event for
+	 * sideband is one of these too. */
 	struct perf_event_attr attr;
 	const char *name; /* as the user wrote it: "cpu-clock" */
 	const uint64_t *ids; /* sample ids, n_ids of them */
 	size_t n_ids;
+	/* Of a tracepoint whose attr asks for PERF_SAMPLE_RAW: SUBSYSTEM:NAME,
+	 * and its format as tracefs has it; else NULL. */
+	const char *tracepoint, *format;
+	size_t payload_size; /* of what each payload has */
 };
 
 struct seam_pd_opts {
@@ -52,6 +57,8 @@ struct seam_pd_opts {
 	char *const *argv; /* from the sub-command's name on: "record" ... */
 	int argc;
 	int zstd_level; /* 0: do not compress */
+	/* Of tracefs, for readers of payloads; NULL: not known. */
+	const char *header_page, *header_event;
 	const char *engine; /* that got the user stacks: behind the version of
 			     * seam in the file; NULL: not said */
 };
@@ -76,6 +83,9 @@ struct seam_pd_sample {
 	uint64_t ip, period, cookie; /* cookie 0: no user half wanted */
 	const uint64_t *kernel_ips; /* leaf first, without marker */
 	size_t n_kernel;
+	/* If the event's attr asks for PERF_SAMPLE_RAW; NULL: lost. */
+	const void *payload;
+	size_t payload_size;
 };
 
 /* Taken before an exec: addresses are of the program that was replaced,

@@ -50,6 +50,8 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		.cookie = sample->cookie,
 		.kernel_ips = sample->kernel_ips,
 		.n_kernel = sample->n_kernel,
+		.payload = sample->payload,
+		.payload_size = sample->payload_size,
 	};
 
 	seam_session_events(r->session, events);
@@ -110,6 +112,19 @@ static void turn_side(struct seam_recorder *r, int all)
 	note(r, seam_sidequeue_turn(&r->side, all, &ops));
 }
 
+static struct seam_pd_event event_of(const struct seam_event *ev)
+{
+	return (struct seam_pd_event){
+		.attr = ev->attr,
+		.name = ev->name,
+		.ids = ev->ids,
+		.n_ids = ev->n,
+		.tracepoint = ev->base,
+		.format = ev->tracepoint.format,
+		.payload_size = ev->tracepoint.size,
+	};
+}
+
 static int open_writer(struct seam_recorder *r,
 		       const struct seam_recorder_opts *opts,
 		       struct seam_errinfo *reterr)
@@ -125,20 +140,28 @@ static int open_writer(struct seam_recorder *r,
 		.argc = opts->argc,
 		.zstd_level = opts->zstd_level,
 	};
+	/* Only files with payloads have these. */
+	char *page = seam_tracepoint_text("header_page");
+	char *event = seam_tracepoint_text("header_event");
 	const char *why;
+	int err;
 
 	r->sum.engine = seam_engine_name(seam_session_engine(r->session, &why));
 	snprintf(r->sum.why, sizeof(r->sum.why), "%s", why);
 	pd_opts.engine = r->sum.engine;
 	for (size_t i = 0; i < n; i++)
-		pd[i] = (struct seam_pd_event){events[i]->attr, events[i]->name,
-					       events[i]->ids, events[i]->n};
+		pd[i] = event_of(events[i]);
 	r->entries.id = events[n - 1]->ids[0];
 	/* The last one is of records about processes. */
 	for (size_t i = 0; i + 1 < n && i < SEAM_SUMMARY_EVENTS; i++)
 		snprintf(r->sum.events[r->sum.n_events++],
 			 sizeof(r->sum.events[0]), "%s", events[i]->name);
-	return seam_pd_writer_open(opts->output, &pd_opts, &r->writer, reterr);
+	pd_opts.header_page = page;
+	pd_opts.header_event = event;
+	err = seam_pd_writer_open(opts->output, &pd_opts, &r->writer, reterr);
+	free(page);
+	free(event);
+	return err;
 }
 
 int seam_recorder_open(const struct seam_recorder_opts *opts,

@@ -40,9 +40,13 @@ static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 		seam_strbuf_printf(
 			b, "%5llu.%06llu: ", (unsigned long long)(us / 1000000),
 			(unsigned long long)(us % 1000000));
-	seam_strbuf_printf(
-		b, "%10llu %*s: ", (unsigned long long)rec->sample.period,
-		(int)t->opts.event_width, t->sample->event);
+	/* A tracepoint's has its payload there. */
+	if (t->attr->attr.type != PERF_TYPE_TRACEPOINT)
+		seam_strbuf_printf(b, "%10llu ",
+				   (unsigned long long)rec->sample.period);
+	seam_strbuf_printf(b, "%*s: ", (int)t->opts.event_width,
+			   t->sample->event);
+	seam_payload_print(t->payloads, t->attr, rec, b);
 }
 
 /* As perf says it: "??:0" where it is not known. */
@@ -246,11 +250,26 @@ static void json_head(struct seam_strbuf *b, const struct seam_text *t)
 				   seam_err_name(t->sample->end));
 }
 
+static void json_payload(struct seam_strbuf *b, const struct seam_text *t)
+{
+	struct seam_strbuf text = {0};
+
+	seam_payload_print(t->payloads, t->attr, t->sample->rec, &text);
+	if (text.len) {
+		seam_strbuf_puts(b, ",\"payload\":");
+		seam_json_string(b, text.s);
+	}
+	if (text.err)
+		b->err = text.err;
+	seam_strbuf_fini(&text);
+}
+
 void seam_text_json(struct seam_strbuf *b, const struct seam_text *t)
 {
 	size_t n = shown(t);
 
 	json_head(b, t);
+	json_payload(b, t);
 	seam_strbuf_puts(b, ",\"frames\":[");
 	for (size_t i = 0; i < n; i++) {
 		if (i)

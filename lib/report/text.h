@@ -8,6 +8,7 @@
 #ifndef SEAM_LIB_REPORT_TEXT_H
 #define SEAM_LIB_REPORT_TEXT_H
 
+#include "report/payload.h"
 #include "report/resolve.h"
 #include "report/strbuf.h"
 
@@ -23,6 +24,7 @@ struct seam_text {
 	const struct seam_stitched *sample;
 	const struct seam_name *names; /* of its frames */
 	const struct seam_pd_attr *attr; /* of its event */
+	struct seam_payload_printer *payloads; /* NULL: there are none */
 	struct seam_text_opts opts;
 };
 

@@ -3,7 +3,7 @@
 
 A recursion goes through two functions, one for each bit of a number that no
 other call has. What the number was at a sample's time is in a log that the
-program writes itself. Its threads end after a few calls, and the next gets the
+program writes itself, and in the arguments of its system calls. Its threads end after a few calls, and the next gets the
 tid of one that ended, where a program may choose that.
 """
 
@@ -43,7 +43,7 @@ __attribute__((noipa)) void leaf(unsigned n)
 {
 	char buf[512];
 	for (int i = 0; i < 3; i++) {
-		if (read(zero, buf, sizeof(buf)) < 0) exit(1);
+		if (pread(zero, buf, sizeof(buf), n) < 0) exit(1);
 		for (unsigned j = 0; j < 4000; j++) sink += j ^ n;
 	}
 }

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: samples of tracepoints have what the tracepoint tells, and it is
+of the very hit that their stack is of.
+
+Who is right: the program of spelling.py, whose stacks spell a number that its
+system calls have as an argument; and perf, which prints the same payloads.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import livetest
+import spelling
+
+perf_of = __import__("agree-perf").perf_of
+
+# The kernel's text of a system call: number, then arguments in hex.
+PREAD = re.compile(r"^NR 17 \(\w+, \w+, 200, (\w+),")
+LOST = "[payload lost]"
+SYSCALLS = "raw_syscalls:sys_enter"
+
+
+def spell(bench, name, event, *options):
+    """Records the calls. Returns (samples, summary), or None."""
+    program = bench.start([bench.path("spell"), bench.path("log"), "1",
+                           "wait"], stdin=subprocess.PIPE)
+    recorder = bench.recorder(*options, "-e", event, "-p",
+                              str(program.pid)).ready()
+    program.stdin.close()
+    program.wait()
+    recording = recorder.wait()
+    if not bench.test(name + ": recorded", recording.status == 0 and
+                      recording.summary, recording.log):
+        return None
+    return recording.samples(), recording.summary
+
+
+def agree(bench, name, samples, least):
+    """Payload and stack spell one number, where both are whole."""
+    wrong, right = [], 0
+    for sample in samples:
+        call = PREAD.match(sample.get("payload", ""))
+        bits = spelling.spelled(sample)
+        if not call or len(bits) != spelling.BITS:
+            continue
+        right += int(call[1], 16) == int(bits, 2)
+        if int(call[1], 16) != int(bits, 2):
+            wrong.append(sample)
+    bench.note("%s: %d of %d samples spell one number twice" % (
+        name, right, len(samples)))
+    bench.test(name + ": payload and stack are of one hit",
+               not wrong and right >= least, "%d right\n" % right + "\n".join(
+                   "%s %s" % (s["payload"], livetest.show(s))
+                   for s in wrong[:5]))
+
+
+def account(bench, name, samples, summary):
+    """Each sample has one, or is counted."""
+    lost = sum(s.get("payload") == LOST for s in samples)
+    none = [s for s in samples if not s.get("payload")]
+    bench.test(name + ": each sample has a payload, or is counted",
+               not none and lost == summary["lost"]["payloads"] and
+               not any("malformed" in s["payload"] for s in samples),
+               "%d without a word, %d lost, %s" % (
+                   len(none), lost, summary["lost"]))
+
+
+def one_hit(bench):
+    spelling.build(bench, "spell", 2, 40)
+    for name, event, options, least in (
+            ("all hits", SYSCALLS, (), 1000),
+            ("each seventh", SYSCALLS + "/period=7/", (), 200),
+            ("beside a clock and another", SYSCALLS,
+             ("-F", "5000", "-e", "cpu-clock", "-e", "sched:sched_switch"),
+             1000)):
+        found = spell(bench, name, event, *options)
+        if not found:
+            continue
+        samples = [s for s in found[0] if s["event"] == SYSCALLS]
+        agree(bench, name, samples, least)
+        others = [s for s in found[0] if s["event"] == "cpu-clock"]
+        bench.test(name + ": a clock has none",
+                   not any("payload" in s for s in others))
+        account(bench, name, [s for s in found[0] if ":" in s["event"]],
+                found[1])
+
+
+def loss(bench):
+    """Where a payload may have been lost, none is taken for it."""
+    spelling.build(bench, "spell", 2, 40)
+    found = spell(bench, "one page", SYSCALLS, "-m", "1", "-F", "20000", "-e",
+                  "cpu-clock")
+    if found:
+        samples = [s for s in found[0] if s["event"] == SYSCALLS]
+        agree(bench, "one page", samples, 1)
+        account(bench, "one page", samples, found[1])
+        bench.test("one page: some are lost", found[1]["lost"]["payloads"],
+                   found[1])
+
+
+def unwanted(bench):
+    recording = bench.record("-e", "sched:sched_switch/no-payload/", "--",
+                             "sleep", "0.1")
+    samples = recording.samples()
+    bench.test("no-payload: samples without", samples and not any(
+        "payload" in s for s in samples), recording.log)
+    recording = bench.record("-e", "sched:sched_switch/payload/", "--", "true")
+    bench.test("a term that is none is refused", recording.status != 0 and
+               "no-payload" in recording.log, recording.log)
+
+
+def lines(command, env=None):
+    """From the thread on: perf forgets a dead one's name sooner."""
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, encoding="utf-8",
+                          errors="replace", env=env)
+    return sorted(re.sub(r"^.*?\s(\d+ \[)", r"\1", line)
+                  for line in done.stdout.splitlines()
+                  if " sched:" in line), done.stderr
+
+
+def as_perf(bench):
+    """perf prints the same line for each sample, fields and strings."""
+    perf, why = perf_of(bench)
+    if not perf:
+        bench.skip("perf prints the same", why)
+        return
+    events = "sched:sched_switch,sched:sched_process_exec"
+    script = "for i in 1 2 3 4 5 6 7 8; do /bin/true $i; sleep 0.01; done"
+    for engine in ("deferred", "dump"):
+        recording = bench.record("--engine", engine, "-e", events, "--", "sh",
+                                 "-c", script)
+        theirs, said = lines([perf, "script", "-i", recording.data])
+        ours, _ = lines([bench.seam, "script", "-i", recording.data],
+                        bench.env)
+        execs = [line for line in ours if "filename=/bin/true" in line]
+        bench.test("%s: perf prints the same of %d samples" % (
+            engine, len(ours)), ours == theirs and len(execs) == 8 and
+            len(ours) > 20 and not recording.summary["lost"]["payloads"],
+            recording.log + said + "\n".join(
+                sorted(set(ours) ^ set(theirs))[:10]))
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(one_hit, loss, unwanted, as_perf,
+                           options=(("--perf", os.environ.get("SEAM_PERF")),)))
