@@ -2,71 +2,89 @@
 #include "report/payload.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <traceevent/event-parse.h>
-#include <traceevent/trace-seq.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "report/payload-private.h"
 
-/* Fields are read without asking for the payload's end: behind it are zeros. */
-#define ZEROS 64
-/* The longest that the kernel makes, with room. */
-#define MAX_PAYLOAD 65536
+/* A format that takes longer than this is meant to. */
+#define PATIENCE_MS 10000
 
 struct seam_payload_printer {
-	struct tep_handle *tep;
-	uint8_t *copy; /* of a payload, aligned, with zeros behind it */
-	size_t room;
+	pid_t child; /* 0: it has ended */
+	int fd;
+	char *text; /* the last answer's */
 };
 
-static void on_page(void *ctx, const char *text, size_t size)
+/* In the child: all files go, but for the socket and where errors go, and so
+ * does what others have to say of its end. */
+static void serve(const struct seam_pd_reader *r, int fd)
 {
-	struct seam_payload_printer *p = ctx;
-	char *copy = strndup(text, size);
+	static const int ends[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
 
-	if (copy && *copy)
-		tep_parse_header_page(p->tep, copy, strlen(copy), 8);
-	free(copy);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		signal(ends[i], SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dup2(fd, 0) < 0)
+		_exit(1);
+	close(1);
+	close_range(3, ~0U, 0);
+	seam_payload_serve(r, 0);
 }
 
-static void on_format(void *ctx, const char *system, const char *text,
-		      size_t size)
+static void end_child(struct seam_payload_printer *p)
 {
-	struct seam_payload_printer *p = ctx;
-	/* It wants text that ends, and does not say so. */
-	char *copy = strndup(text, size);
+	if (!p->child)
+		return;
+	close(p->fd);
+	kill(p->child, SIGKILL);
+	while (waitpid(p->child, NULL, 0) < 0 && errno == EINTR)
+		;
+	p->child = 0;
+}
 
-	if (copy)
-		tep_parse_event(p->tep, copy, strlen(copy), system);
-	free(copy);
+static int start(struct seam_payload_printer *p, const struct seam_pd_reader *r)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return -errno;
+	p->child = fork();
+	if (!p->child)
+		serve(r, fds[1]);
+	close(fds[1]);
+	p->fd = fds[0];
+	if (p->child > 0)
+		return 0;
+	close(fds[0]);
+	p->child = 0;
+	return -errno;
 }
 
 int seam_payload_printer_new(const struct seam_pd_reader *r,
 			     struct seam_payload_printer **ret)
 {
 	struct seam_payload_printer *p;
-	const struct seam_pd_format_ops ops = {on_page, on_format,
-					       p = calloc(1, sizeof(*p))};
+	int err = -ENOMEM;
 
 	*ret = NULL;
-	if (!p)
-		return -ENOMEM;
-	if (!seam_pd_info(r)->tracing) {
-		free(p);
+	if (!seam_pd_info(r)->tracing)
 		return 0;
+	p = calloc(1, sizeof(*p));
+	if (p)
+		p->text = malloc(PAYLOAD_TEXT_MAX + 1);
+	if (p && p->text)
+		err = start(p, r);
+	if (err) {
+		seam_payload_printer_free(p);
+		return err;
 	}
-	/* What it cannot parse is printed as such; no need to complain. */
-	tep_set_loglevel(TEP_LOG_NONE);
-	p->tep = tep_alloc();
-	if (!p->tep) {
-		free(p);
-		return -ENOMEM;
-	}
-	tep_set_long_size(p->tep, 8);
-	tep_set_page_size(p->tep, (int)sysconf(_SC_PAGESIZE));
-	seam_pd_formats(r, &ops);
 	*ret = p;
 	return 0;
 }
@@ -75,92 +93,95 @@ void seam_payload_printer_free(struct seam_payload_printer *p)
 {
 	if (!p)
 		return;
-	tep_free(p->tep);
-	free(p->copy);
+	end_child(p);
+	free(p->text);
 	free(p);
 }
 
-/* Where a field whose length varies says that it is. */
-static bool is_inside(const struct tep_format_field *f, const uint8_t *bytes,
-		      size_t size)
+static bool send_all(int fd, const void *from, size_t size)
 {
-	uint64_t end = (uint64_t)(unsigned)f->offset + (unsigned)f->size;
-	uint32_t where;
+	size_t n = 0;
 
-	if (f->offset < 0 || f->size < 0 || end > size)
-		return false;
-	if (!(f->flags & TEP_FIELD_IS_DYNAMIC))
-		return true;
-	if (f->size != 4)
-		return false;
-	memcpy(&where, bytes + f->offset, sizeof(where));
-	return (where & 0xffff) + (where >> 16) +
-		       (f->flags & TEP_FIELD_IS_RELATIVE ? end : 0) <=
-	       size;
-}
+	while (n < size) {
+		ssize_t done = send(fd, (const char *)from + n, size - n,
+				    MSG_NOSIGNAL);
 
-static bool are_inside(struct tep_format_field **fields, const uint8_t *bytes,
-		       size_t size)
-{
-	bool ok = fields != NULL;
-
-	for (size_t i = 0; ok && fields[i]; i++)
-		ok = is_inside(fields[i], bytes, size);
-	free(fields);
-	return ok;
-}
-
-static void print_fields(struct seam_payload_printer *p,
-			 const struct seam_pd_rec *rec, struct seam_strbuf *b)
-{
-	struct tep_record record = {
-		.ts = rec->time_ns,
-		.size = (int)rec->sample.raw_len,
-		.data = p->copy,
-		.cpu = (int)rec->cpu,
-	};
-	struct trace_seq s;
-
-	trace_seq_init(&s);
-	tep_print_event(p->tep, &s, &record, "%s", TEP_PRINT_INFO);
-	if (s.state == TRACE_SEQ__GOOD) {
-		trace_seq_terminate(&s);
-		seam_strbuf_puts(b, s.buffer);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return false;
+		n += (size_t)done;
 	}
-	trace_seq_destroy(&s);
+	return true;
+}
+
+static bool receive_all(int fd, void *to, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size) {
+		struct pollfd poll_fd = {fd, POLLIN, 0};
+		int ready = poll(&poll_fd, 1, PATIENCE_MS);
+		ssize_t got;
+
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0)
+			return false;
+		got = recv(fd, (char *)to + n, size - n, 0);
+		if (got <= 0)
+			return false;
+		n += (size_t)got;
+	}
+	return true;
+}
+
+static bool ask(struct seam_payload_printer *p,
+		const struct payload_ask *question, const uint8_t *bytes,
+		struct payload_answer *ret)
+{
+	if (!p->child)
+		return false;
+	if (send_all(p->fd, question, sizeof(*question)) &&
+	    send_all(p->fd, bytes, question->size) &&
+	    receive_all(p->fd, ret, sizeof(*ret)) &&
+	    ret->size <= PAYLOAD_TEXT_MAX &&
+	    receive_all(p->fd, p->text, ret->size)) {
+		p->text[ret->size] = 0;
+		return true;
+	}
+	end_child(p);
+	return false;
+}
+
+static bool is_lost(const struct seam_pd_rec_sample *s)
+{
+	uint16_t id = 0;
+
+	if (s->raw_len >= sizeof(id))
+		memcpy(&id, s->raw, sizeof(id));
+	return !id;
 }
 
 void seam_payload_print(struct seam_payload_printer *p,
 			const struct seam_pd_attr *event,
 			const struct seam_pd_rec *rec, struct seam_strbuf *b)
 {
-	size_t size = rec->sample.raw_len;
-	struct tep_event *format;
-	uint16_t type = 0;
+	const struct payload_ask question = {rec->time_ns, event->attr.config,
+					     rec->cpu,
+					     (uint32_t)rec->sample.raw_len};
+	struct payload_answer said = {0};
 
 	if (!p || event->attr.type != PERF_TYPE_TRACEPOINT || !rec->sample.raw)
 		return;
-	format = tep_find_event(p->tep, (int)event->attr.config);
-	if (!format)
-		return;
-	if (size >= sizeof(type))
-		memcpy(&type, rec->sample.raw, sizeof(type));
-	if (!type) {
+	if (is_lost(&rec->sample))
 		seam_strbuf_puts(b, "[payload lost]");
-		return;
-	}
-	if (size > MAX_PAYLOAD ||
-	    seam_grow(&p->copy, size + ZEROS, &p->room, 1)) {
-		seam_strbuf_puts(b, "[payload too large]");
-		return;
-	}
-	memcpy(p->copy, rec->sample.raw, size);
-	memset(p->copy + size, 0, ZEROS);
-	if (type != (uint16_t)event->attr.config ||
-	    !are_inside(tep_event_common_fields(format), p->copy, size) ||
-	    !are_inside(tep_event_fields(format), p->copy, size)) {
+	else if (rec->sample.raw_len > PAYLOAD_MAX)
 		seam_strbuf_puts(b, "[payload malformed]");
-		return;
-	}
-	print_fields(p, rec, b);
+	else if (!ask(p, &question, rec->sample.raw, &said))
+		seam_strbuf_puts(b, "[payload unreadable]");
+	else if (said.end == PAYLOAD_MALFORMED)
+		seam_strbuf_puts(b, "[payload malformed]");
+	else if (said.end == PAYLOAD_TEXT)
+		seam_strbuf_puts(b, p->text);
 }

@@ -57,6 +57,9 @@ static void terms(void **state)
 	assert_int_equal(name.freq, 0);
 	assert_int_equal(name.label_len, 3);
 	assert_memory_equal(name.label, "a b", 3);
+	assert_false(name.no_payload);
+	name = parse("sched:sched_switch/no-payload,period=2/");
+	assert_true(name.no_payload);
 	name = parse("cpu-clock/freq=50,max-stack=0/:k");
 	assert_true(name.kernel && name.has_max_stack && !name.max_stack);
 	assert_int_equal(name.freq, 50);
