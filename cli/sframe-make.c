@@ -17,23 +17,25 @@ static const char help[] =
 	"usage: seam sframe make FILE -o OUT\n"
 	"       seam sframe make FILE --in-place\n"
 	"       seam sframe make FILE --detached -o OUT\n\n"
-	"Makes SFrame version 3 of the CFI of an executable or a shared\n"
-	"library, and writes the file with it: a section .sframe, loaded, "
-	"with\n"
-	"a program header PT_GNU_SFRAME. One that is there is replaced.\n\n"
+	"Makes SFrame of the CFI of an executable or a shared library, and\n"
+	"writes the file with it: a section .sframe, loaded, with a program\n"
+	"header PT_GNU_SFRAME. One that is there is replaced.\n\n"
 	"  -o, --output OUT    where to; not FILE itself\n"
 	"      --in-place      write over FILE\n"
 	"      --detached      the section alone, as it would be at address 0\n"
+	"      --format N      version 3 (default), or 2 for what reads only "
+	"that\n"
 	"      --json          what was made, as one JSON object\n"
 	"  -h, --help          this text\n\n"
 	"OUT is there whole or not at all, with FILE's permissions.\n";
 
-enum { OPT_IN_PLACE = 256, OPT_DETACHED };
+enum { OPT_IN_PLACE = 256, OPT_DETACHED, OPT_FORMAT };
 
 static const struct option options[] = {
 	{"output", required_argument, NULL, 'o'},
 	{"in-place", no_argument, NULL, OPT_IN_PLACE},
 	{"detached", no_argument, NULL, OPT_DETACHED},
+	{"format", required_argument, NULL, OPT_FORMAT},
 	{"json", no_argument, NULL, SFRAME_OPT_JSON},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -41,13 +43,28 @@ static const struct option options[] = {
 
 struct make {
 	const char *out;
+	uint8_t version;
 	bool in_place, detached, json;
 };
+
+static int take_format(struct make *m, const char *text)
+{
+	if (strcmp(text, "2") != 0 && strcmp(text, "3") != 0) {
+		fprintf(stderr,
+			"seam sframe make: --format takes 2 or 3, not '%s'\n",
+			text);
+		return -1;
+	}
+	m->version = (uint8_t)(*text - '0');
+	return 0;
+}
 
 static int take(void *ctx, int option)
 {
 	struct make *m = ctx;
 
+	if (option == OPT_FORMAT)
+		return take_format(m, optarg);
 	if (option == 'o')
 		m->out = optarg;
 	else if (option == OPT_IN_PLACE)
@@ -82,13 +99,14 @@ static bool is_same(int fd, const char *path)
 	       a.st_ino == b.st_ino;
 }
 
-static int write_detached(const struct seam_elf *elf, int fd,
+static int write_detached(const struct seam_elf *elf, uint8_t version, int fd,
 			  struct seam_table_in_elf *ret,
 			  struct seam_errinfo *err)
 {
 	uint8_t *bytes;
 	size_t size, done = 0;
-	int rc = seam_table_build(elf, &bytes, &size, &ret->stats, err);
+	int rc = seam_table_build_as(elf, version, &bytes, &size, &ret->stats,
+				     err);
 
 	if (rc)
 		return rc;
@@ -147,9 +165,10 @@ static int make(struct make *m, struct sframe_input *in)
 	if (rc)
 		return sframe_complain(m->out, rc, NULL);
 	if (m->detached)
-		rc = write_detached(in->elf, r.fd, &made, &err);
+		rc = write_detached(in->elf, m->version, r.fd, &made, &err);
 	else
-		rc = seam_table_into_elf(in->elf, r.fd, &made, &err);
+		rc = seam_table_into_elf(in->elf, m->version, r.fd, &made,
+					 &err);
 	if (rc) {
 		seam_replace_abort(&r);
 		return sframe_complain(in->path, rc, &err);
@@ -163,7 +182,7 @@ static int make(struct make *m, struct sframe_input *in)
 
 int sframe_make(int argc, char **argv)
 {
-	struct make m = {0};
+	struct make m = {.version = 3};
 	const struct sframe_options o = {.verb = "make",
 					 .help = help,
 					 .options = options,

@@ -148,7 +148,7 @@ static void make(const struct seam_elf *elf)
 	if (fd < 0)
 		fd = memfd_create("seam-fuzz", MFD_CLOEXEC);
 	check(fd >= 0 && !ftruncate(fd, 0) && !lseek(fd, 0, SEEK_SET));
-	if (seam_table_into_elf(elf, fd, &in, NULL))
+	if (seam_table_into_elf(elf, 3, fd, &in, NULL))
 		return;
 	check(!seam_elf_open_fd(fd, 0, &made, NULL));
 	compare(elf, made, &in);

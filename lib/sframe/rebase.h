@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 /*
- * bytes: of version 3, written as they have to lie at from; rewritten for to.
- * Return: 0; -EINVAL: not such a section, which is left as it was.
+ * bytes: of version 2 or 3, written as they have to lie at from; rewritten for
+ * to. Return: 0; -EINVAL: not such a section; -EFBIG: a function is too far
+ * from there for version 2. It is left as it was then.
  */
 int seam_sframe_rebase(uint8_t *bytes, size_t size, uint64_t from, uint64_t to);
 

@@ -505,7 +505,7 @@ static int init_build(struct build *b, const struct seam_elf *elf,
 	return 0;
 }
 
-static int build(const struct seam_elf *elf, bool is_kernel,
+static int build(const struct seam_elf *elf, uint8_t version, bool is_kernel,
 		 uint8_t **ret_bytes, size_t *ret_size,
 		 struct seam_table_stats *ret_stats,
 		 struct seam_errinfo *reterr)
@@ -520,8 +520,7 @@ static int build(const struct seam_elf *elf, bool is_kernel,
 	/* What no builder is for is refused with the CFI. */
 	if (!r)
 		r = seam_sframe_builder_new_for(
-			SEAM_SFRAME_V3,
-			arch ? arch->abi : SEAM_SFRAME_ABI_AMD64,
+			version, arch ? arch->abi : SEAM_SFRAME_ABI_AMD64,
 			is_kernel ? SEAM_SFRAME_ALLOW_ADD : 0, &b.builder);
 	if (!r) {
 		reserve(&b);
@@ -546,7 +545,17 @@ int seam_table_build(const struct seam_elf *elf, uint8_t **ret_bytes,
 		     size_t *ret_size, struct seam_table_stats *ret_stats,
 		     struct seam_errinfo *reterr)
 {
-	return build(elf, false, ret_bytes, ret_size, ret_stats, reterr);
+	return build(elf, SEAM_SFRAME_V3, false, ret_bytes, ret_size, ret_stats,
+		     reterr);
+}
+
+int seam_table_build_as(const struct seam_elf *elf, uint8_t version,
+			uint8_t **ret_bytes, size_t *ret_size,
+			struct seam_table_stats *ret_stats,
+			struct seam_errinfo *reterr)
+{
+	return build(elf, version, false, ret_bytes, ret_size, ret_stats,
+		     reterr);
 }
 
 int seam_table_build_kernel(const struct seam_elf *elf, uint8_t **ret_bytes,
@@ -554,5 +563,6 @@ int seam_table_build_kernel(const struct seam_elf *elf, uint8_t **ret_bytes,
 			    struct seam_table_stats *ret_stats,
 			    struct seam_errinfo *reterr)
 {
-	return build(elf, true, ret_bytes, ret_size, ret_stats, reterr);
+	return build(elf, SEAM_SFRAME_V3, true, ret_bytes, ret_size, ret_stats,
+		     reterr);
 }

@@ -25,12 +25,14 @@ static int no_rules(struct seam_errinfo *reterr)
 	return -ENOENT;
 }
 
-/* Moves the table to its place, and sees that Linux would take it there. */
-static int check(const struct seam_elf *elf, uint8_t *bytes, size_t size,
-		 uint64_t svma, struct seam_errinfo *reterr)
+/* Moves the table to its place, and sees that Linux would take it there, or
+ * anybody one that is not of Linux's version. */
+static int check(const struct seam_elf *elf, uint8_t version, uint8_t *bytes,
+		 size_t size, uint64_t svma, struct seam_errinfo *reterr)
 {
 	const struct seam_sframe_limits limits = {
-		.flags = SEAM_SFRAME_VERIFY_LOADER,
+		.flags = version == SEAM_SFRAME_V3 ? SEAM_SFRAME_VERIFY_LOADER
+						   : 0,
 		.abi = seam_cfi_arch_of(seam_elf_machine(elf),
 					!seam_elf_is_le(elf))
 			       ->abi,
@@ -59,7 +61,7 @@ static int check_place(const struct seam_elf *elf, struct seam_errinfo *reterr)
 	return rc;
 }
 
-int seam_table_into_elf(const struct seam_elf *elf, int fd,
+int seam_table_into_elf(const struct seam_elf *elf, uint8_t version, int fd,
 			struct seam_table_in_elf *ret,
 			struct seam_errinfo *reterr)
 {
@@ -67,7 +69,8 @@ int seam_table_into_elf(const struct seam_elf *elf, int fd,
 	struct seam_elf_add *add = NULL;
 	uint8_t *bytes = NULL;
 	size_t size;
-	int rc = seam_table_build(elf, &bytes, &size, &in.stats, reterr);
+	int rc = seam_table_build_as(elf, version, &bytes, &size, &in.stats,
+				     reterr);
 
 	/* Loaders refuse a table of nothing. */
 	if (rc == -ENOENT || (!rc && !in.stats.functions))
@@ -81,7 +84,7 @@ int seam_table_into_elf(const struct seam_elf *elf, int fd,
 	in.svma = seam_elf_add_svma(add);
 	in.size = size;
 	in.in_place = seam_elf_add_in_place(add);
-	rc = check(elf, bytes, size, in.svma, reterr);
+	rc = check(elf, version, bytes, size, in.svma, reterr);
 	if (!rc)
 		rc = seam_elf_add_write(add, bytes, fd);
 	if (!rc)

@@ -17,12 +17,12 @@ struct seam_table_in_elf {
 };
 
 /*
- * Writes to fd, an empty file, what elf is, with a section .sframe of its CFI
- * added or replaced: loaded, read-only, named by PT_GNU_SFRAME. elf: all bytes
- * at hand. -ENOENT: no function of it has a rule; -EINVAL: see
- * elf/add-section.h for what is refused.
+ * Writes to fd, an empty file, what elf is, with a section .sframe of its CFI,
+ * of version 2 or 3, added or replaced: loaded, read-only, named by
+ * PT_GNU_SFRAME. elf: all bytes at hand. -ENOENT: no function of it has a rule;
+ * -EINVAL: see elf/add-section.h for what is refused.
  */
-int seam_table_into_elf(const struct seam_elf *elf, int fd,
+int seam_table_into_elf(const struct seam_elf *elf, uint8_t version, int fd,
 			struct seam_table_in_elf *ret,
 			struct seam_errinfo *reterr);
 

@@ -48,6 +48,12 @@ struct seam_table_stats {
 int seam_table_build(const struct seam_elf *elf, uint8_t **ret_bytes,
 		     size_t *ret_size, struct seam_table_stats *ret_stats,
 		     struct seam_errinfo *reterr);
+/* The file form in another version of SFrame, 2 or 3. In 2, which holds fewer
+ * rules, what it does not hold is a hole, SEAM_HOLE_FORM. */
+int seam_table_build_as(const struct seam_elf *elf, uint8_t version,
+			uint8_t **ret_bytes, size_t *ret_size,
+			struct seam_table_stats *ret_stats,
+			struct seam_errinfo *reterr);
 int seam_table_build_kernel(const struct seam_elf *elf, uint8_t **ret_bytes,
 			    size_t *ret_size,
 			    struct seam_table_stats *ret_stats,

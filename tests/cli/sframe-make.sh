@@ -167,6 +167,39 @@ assert alone["size"] == os.path.getsize(sys.argv[3])
 END
 }
 
+# For who reads only version 2: in place of one of version 3 and alone, the same
+# rules as the CFI, and a program that runs.
+version_2() {
+	"$seam" sframe make --format 2 "$dir/pie.sf" -o "$dir/v2" \
+		>"$dir/said" && binutils_read "$dir/v2" || return
+	"$seam" sframe make --format 2 --detached "$dir/pie" \
+		-o "$dir/v2.sframe" >"$dir/said" || return
+	"$dir/v2" >"$dir/after"
+	[ $? = 7 ] && head -n -1 "$dir/after" | cmp - "$dir/before" || return
+	python3 - "$seam" "$dir/pie.sf" "$dir/v2" "$dir/v2.sframe" <<'END' || return
+import json, subprocess, sys
+
+
+def seam(*args):
+    return json.loads(subprocess.run([sys.argv[1], "sframe", *args], check=True,
+                                     capture_output=True).stdout)
+
+
+three, two, alone = (seam("dump", "--json", path) for path in sys.argv[2:])
+assert (three["version"], two["version"], alone["version"]) == (3, 2, 2)
+assert [f["start"] for f in two["functions"]] == [
+    f["start"] for f in alone["functions"]]
+# What version 2 cannot say is no rule, never another.
+stat = seam("stat", "--json", sys.argv[3])
+assert stat["differ"] == 0 and stat["agree"] == stat["rule"] > 0, stat
+assert {f["start"] for f in two["functions"]} <= {
+    f["start"] for f in three["functions"]}
+END
+	"$seam" sframe make --format 4 "$dir/pie" -o "$dir/v4" 2>"$dir/err"
+	[ $? = 2 ] && grep -q "takes 2 or 3, not '4'" "$dir/err" &&
+		[ ! -e "$dir/v4" ]
+}
+
 # An object may have several .eh_frame, as groups of sections do: the table is
 # that of the same objects with these put together by ld.
 several_sections() {
@@ -363,6 +396,7 @@ check 'a large program runs' large
 check "linkers' sections are replaced in their place" over_linkers
 check 'files of other machines' other_machines
 check 'detached is the same table' detached
+check 'version 2 for who reads only that' version_2
 check 'several sections of CFI are one' several_sections
 check 'the mode is kept, other links too' mode_kept
 : >"$dir/probe"

@@ -106,7 +106,7 @@ static int add_to_file(const struct seam_elf *elf, struct result *ret)
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = seam_table_into_elf(elf, fd, &in, NULL);
+	r = seam_table_into_elf(elf, 3, fd, &in, NULL);
 	close(fd);
 	unlink(path);
 	ret->bytes = r ? NULL : (uint8_t *)&in;
