@@ -33,9 +33,10 @@ SEAM_INLINE void seam_way_group1(struct seam_way *w, const struct seam_x86 *x)
 	if (!seam_way_is_reg(x) || which == 7)
 		return;
 	if (rm == SEAM_WAY_RSP && seam_way_is_wide(w, x) && which == 0)
-		w->at.off += x->imm;
+		seam_way_raise_sp(w, x->imm);
 	else if (rm == SEAM_WAY_RSP && seam_way_is_wide(w, x) && which == 5)
-		w->at.off -= x->imm;
+		/* As a word: the lowest has no negative. */
+		seam_way_raise_sp(w, (int32_t)(0 - (uint32_t)x->imm));
 	else
 		seam_way_lose(w, rm);
 }
@@ -145,9 +146,9 @@ SEAM_INLINE void seam_way_middle(struct seam_way *w, const struct seam_x86 *x)
 	else if (op < 0x60)
 		seam_way_pop(w, reg);
 	else if (op == 0x60)
-		w->at.off -= 32;
+		seam_way_raise_sp(w, -32);
 	else if (op == 0x61)
-		w->at.off += 32;
+		seam_way_raise_sp(w, 32);
 	else if (op == 0x68 || op == 0x6a)
 		seam_way_push(w, SEAM_WAY_RAX);
 	else if (op == 0x63 || op == 0x69 || op == 0x6b)
@@ -329,7 +330,7 @@ SEAM_INLINE bool seam_way_rule(const struct seam_way *w, struct seam_rule *ret)
 	*ret = (struct seam_rule){0};
 	ret->cfa.kind = SEAM_REG_OFF;
 	ret->cfa.reg = seam_way_dwarf(s->base);
-	ret->cfa.off = s->off + seam_way_word(w);
+	ret->cfa.off = seam_way_sum(s->off, seam_way_word(w));
 	if (s->fp == SEAM_WAY_WORD) {
 		ret->fp.kind = SEAM_REG_DEREF;
 		ret->fp.reg = seam_way_dwarf(s->fp_base);

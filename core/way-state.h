@@ -67,6 +67,18 @@ SEAM_INLINE int32_t seam_way_word(const struct seam_way *w)
 	return w->is_32 ? 4 : 8;
 }
 
+/* Offsets are those of code that may be hostile: they wrap around, which is
+ * undefined where they have a sign. */
+SEAM_INLINE int32_t seam_way_sum(int32_t off, int32_t add)
+{
+	return (int32_t)((uint32_t)off + (uint32_t)add);
+}
+
+SEAM_INLINE void seam_way_raise_sp(struct seam_way *w, int32_t by)
+{
+	w->at.off = seam_way_sum(w->at.off, by);
+}
+
 /* This path leads nowhere: back to the last branch, once. */
 SEAM_INLINE void seam_way_dead(struct seam_way *w, enum seam_way_done why)
 {
@@ -123,7 +135,7 @@ SEAM_INLINE bool seam_way_place(const struct seam_way *w,
 		return false;
 	if ((x->modrm & 7) == 4 && x->sib == 0x24) {
 		*ret_base = s->base;
-		*ret_off = s->off + x->disp;
+		*ret_off = seam_way_sum(s->off, x->disp);
 		return s->base != SEAM_WAY_NOWHERE;
 	}
 	if (!mod || (x->modrm & 7) != 5)
@@ -134,7 +146,7 @@ SEAM_INLINE bool seam_way_place(const struct seam_way *w,
 		return true;
 	}
 	*ret_base = s->fp_base;
-	*ret_off = s->fp_off + x->disp;
+	*ret_off = seam_way_sum(s->fp_off, x->disp);
 	return s->fp == SEAM_WAY_STACK;
 }
 
@@ -165,7 +177,7 @@ SEAM_INLINE void seam_way_save_fp(struct seam_way *w, uint8_t base, int32_t off)
 
 SEAM_INLINE void seam_way_push(struct seam_way *w, uint8_t reg)
 {
-	w->at.off -= seam_way_word(w);
+	seam_way_raise_sp(w, -seam_way_word(w));
 	if (reg == SEAM_WAY_RBP)
 		seam_way_save_fp(w, w->at.base, w->at.off);
 }
@@ -174,7 +186,7 @@ SEAM_INLINE void seam_way_pop(struct seam_way *w, uint8_t reg)
 {
 	if (reg == SEAM_WAY_RBP)
 		seam_way_load_fp(w, w->at.base, w->at.off);
-	w->at.off += seam_way_word(w);
+	seam_way_raise_sp(w, seam_way_word(w));
 	if (reg == SEAM_WAY_RSP)
 		w->at.base = SEAM_WAY_NOWHERE;
 }
@@ -193,14 +205,14 @@ SEAM_INLINE void seam_way_fp_from_sp(struct seam_way *w, int32_t add)
 	    s->fp == SEAM_WAY_CALLERS && (!s->is_saved || s->saved == s->off)) {
 		if (!s->is_saved)
 			seam_way_load_fp(w, SEAM_WAY_SP, s->off);
-		s->off += seam_way_word(w);
+		seam_way_raise_sp(w, seam_way_word(w));
 		w->is_set_up = 1;
 		w->done = SEAM_WAY_RETURNS;
 		return;
 	}
 	s->fp = s->base == SEAM_WAY_NOWHERE ? SEAM_WAY_OTHER : SEAM_WAY_STACK;
 	s->fp_base = s->base;
-	s->fp_off = s->off + add;
+	s->fp_off = seam_way_sum(s->off, add);
 }
 
 /* rsp = rbp + add. */
@@ -213,7 +225,7 @@ SEAM_INLINE void seam_way_sp_from_fp(struct seam_way *w, int32_t add)
 		s->off = add;
 	} else if (s->fp == SEAM_WAY_STACK) {
 		s->base = s->fp_base;
-		s->off = s->fp_off + add;
+		s->off = seam_way_sum(s->fp_off, add);
 	} else {
 		s->base = SEAM_WAY_NOWHERE;
 	}
@@ -270,7 +282,7 @@ SEAM_INLINE void seam_way_lea(struct seam_way *w, const struct seam_x86 *x)
 	else if (reg == SEAM_WAY_RBP)
 		seam_way_lose(w, reg);
 	else if (by_sp)
-		w->at.off += x->disp;
+		seam_way_raise_sp(w, x->disp);
 	else
 		seam_way_sp_from_fp(w, x->disp);
 }

@@ -216,6 +216,30 @@ static void borders(void **state)
 	assert_int_equal(WAY("\xeb\xfe", false, true).done, SEAM_WAY_LOST);
 }
 
+/* rsp moved out of all bounds: sanitizers see whether that is reckoned with. */
+static void hostile(void **state)
+{
+	struct seam_rule rule;
+	struct seam_way w;
+
+	(void)state;
+	/* add $0x7fffffff, %rsp; the same; ret */
+	w = WAY("\x48\x81\xc4\xff\xff\xff\x7f\x48\x81\xc4\xff\xff\xff\x7f\xc3",
+		false, true);
+	assert_int_equal(w.done, SEAM_WAY_RETURNS);
+	assert_false(seam_way_rule(&w, &rule));
+	/* sub $-0x80000000, %rsp; pop %rbp; ret */
+	w = WAY("\x48\x81\xec\x00\x00\x00\x80\x5d\xc3", false, true);
+	assert_false(seam_way_rule(&w, &rule));
+	/* lea 0x7fffffff(%rsp), %rsp; pop %rax; lea 0x7fffffff(%rbp), %rsp;
+	 * mov 0x7fffffff(%rsp), %rbp; ret */
+	w = WAY("\x48\x8d\xa4\x24\xff\xff\xff\x7f\x58"
+		"\x48\x8d\xa5\xff\xff\xff\x7f"
+		"\x48\x8b\xac\x24\xff\xff\xff\x7f\xc3",
+		false, true);
+	expect(w, FP, INT32_MIN + 7, SEAM_REG_DEREF, -2);
+}
+
 static bool behind(const char *last, size_t n)
 {
 	uint64_t word = 0;
@@ -247,9 +271,8 @@ static void calls(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(executables),
-		cmocka_unit_test(frame_pointer),
-		cmocka_unit_test(borders),
+		cmocka_unit_test(executables), cmocka_unit_test(frame_pointer),
+		cmocka_unit_test(borders),     cmocka_unit_test(hostile),
 		cmocka_unit_test(calls),
 	};
 
