@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "capture/code.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "seam/unwind.h"
 
 #define PAGE 4096
 
@@ -13,20 +12,26 @@ struct seam_code_page {
 	uint64_t avma; /* valid if .known */
 	bool known, there;
 	bool of_file; /* as it always was */
+	bool was_peeked; /* at the process's memory, whatever came of it */
 	uint8_t bytes[PAGE];
 };
 
-static bool from_process(uint32_t pid, uint64_t avma, uint8_t *to)
+/*
+ * Other files than ELF's are no better than memory: JIT compilers keep code in
+ * a memfd, and no time of it tells when that was written through a mapping.
+ */
+static bool is_elf(int fd)
 {
-	pid_t id = (pid_t)pid;
+	char magic[SELFMAG];
 
-	return !seam_read_process(&id, avma, to, PAGE);
+	return pread(fd, magic, SELFMAG, 0) == SELFMAG &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
 static bool from_file(struct seam_processes *ps, struct seam_process *p,
 		      uint64_t avma, uint8_t *to)
 {
-	struct seam_map *map = p ? seam_process_map(ps, p, avma) : NULL;
+	struct seam_map *map = seam_process_map(ps, p, avma);
 	ssize_t n;
 	int fd;
 
@@ -35,7 +40,9 @@ static bool from_file(struct seam_processes *ps, struct seam_process *p,
 	fd = seam_process_open(p, map);
 	if (fd < 0)
 		return false;
-	n = pread(fd, to, PAGE, (off_t)(avma - map->start + map->off));
+	n = is_elf(fd)
+		    ? pread(fd, to, PAGE, (off_t)(avma - map->start + map->off))
+		    : 0;
 	close(fd);
 	if (n <= 0)
 		return false;
@@ -43,11 +50,9 @@ static bool from_file(struct seam_processes *ps, struct seam_process *p,
 	return true;
 }
 
-static const struct seam_code_page *page_at(struct seam_code_pages *c,
-					    struct seam_processes *ps,
-					    struct seam_process *p,
-					    uint32_t pid, uint64_t avma,
-					    enum seam_dump_when when)
+static const struct seam_code_page *
+page_at(struct seam_code_pages *c, struct seam_processes *ps,
+	struct seam_process *p, uint64_t avma, enum seam_dump_when when)
 {
 	struct seam_code_page *page;
 
@@ -58,27 +63,31 @@ static const struct seam_code_page *page_at(struct seam_code_pages *c,
 	page = &c->pages[avma / PAGE % SEAM_CODE_PAGES];
 	if (!page->known || page->avma != avma) {
 		page->known = true;
+		page->was_peeked = false;
 		page->avma = avma;
 		page->of_file = from_file(ps, p, avma, page->bytes);
 		page->there = page->of_file;
 	}
-	if (!page->there && when == SEAM_DUMP_NOW)
-		page->there = from_process(pid, avma, page->bytes);
+	if (!page->there && !page->was_peeked && when == SEAM_DUMP_NOW) {
+		page->was_peeked = true;
+		page->there = !seam_jit_peek(&p->jit, p->pid, avma, page->bytes,
+					     PAGE);
+	}
 	return page->of_file || (page->there && when == SEAM_DUMP_NOW) ? page
 								       : NULL;
 }
 
 size_t seam_code_read(struct seam_code_pages *c, struct seam_processes *ps,
-		      struct seam_process *p, uint32_t pid, uint64_t avma,
+		      struct seam_process *p, uint64_t avma,
 		      enum seam_dump_when when, void *to, size_t size)
 {
 	size_t done = 0;
 
-	while (done < size) {
+	while (p && done < size) {
 		uint64_t at = avma + done, off = at % PAGE;
 		size_t n = size - done < PAGE - off ? size - done : PAGE - off;
 		const struct seam_code_page *page =
-			page_at(c, ps, p, pid, at - off, when);
+			page_at(c, ps, p, at - off, when);
 
 		if (!page)
 			break;

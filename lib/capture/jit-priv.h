@@ -9,10 +9,6 @@
 /* Reads a section, or counts why not. id 0: it is in no list. */
 int seam_jit_read(struct seam_jit *j, uint32_t pid,
 		  const struct seam_jit_section *s, uint64_t id);
-/* As seam_peek_read, but a process whose memory did not come is not read
- * again. */
-int seam_jit_peek(struct seam_jit *j, uint32_t pid, uint64_t addr, void *to,
-		  size_t size);
 void seam_jit_keep(struct seam_jit *j,
 		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
 		   void *ctx);

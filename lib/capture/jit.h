@@ -92,6 +92,11 @@ void seam_jit_take(struct seam_jit *j, uint64_t sframe);
 int seam_jit_copy(struct seam_jit *to, const struct seam_jit *from);
 void seam_jit_fini(struct seam_jit *j);
 
+/* As seam_peek_read; a process whose memory did not come in time is not read
+ * again. */
+int seam_jit_peek(struct seam_jit *j, uint32_t pid, uint64_t addr, void *to,
+		  size_t size);
+
 /* NULL: none. Whether it has a rule there its .sf tells, of addr - .sframe. */
 const struct seam_jit_table *seam_jit_find(const struct seam_jit *j,
 					   uint64_t addr);

@@ -54,7 +54,6 @@ struct find_ctx {
 	struct seam_processes *processes;
 	struct seam_process *process;
 	struct seam_code_pages *code;
-	uint32_t pid;
 	uint64_t time_ns; /* of the copy */
 	uint64_t opening_ns; /* spent on reading files */
 };
@@ -114,8 +113,8 @@ static size_t read_code(void *ctx, uint64_t avma, enum seam_dump_when when,
 {
 	struct find_ctx *f = ctx;
 
-	return seam_code_read(f->code, f->processes, f->process, f->pid, avma,
-			      when, to, size);
+	return seam_code_read(f->code, f->processes, f->process, avma, when, to,
+			      size);
 }
 
 static void set_dump(struct seam_dump *dump, const struct seam_wire_copy *copy,
@@ -162,10 +161,7 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 {
 	struct find_ctx ctx = {w->processes,
 			       seam_process_find(w->processes, copy->head.pid),
-			       &w->code,
-			       copy->head.pid,
-			       copy->head.time_ns,
-			       0};
+			       &w->code, copy->head.time_ns, 0};
 	struct seam_unwound u = {0};
 	struct seam_dump dump;
 	uint64_t began_ns = seam_now_ns();

@@ -4,15 +4,12 @@
  * memory that never comes, is refused by its reason, in bounded time. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -21,6 +18,7 @@
 #include "base/clock.h"
 #include "capture/jit.h"
 #include "core/jit-registry.h"
+#include "never.h"
 #include "seam/jit.h"
 
 #define CODE_SIZE 32
@@ -342,25 +340,6 @@ static void test_amid(void **state)
 	assert_int_equal(cfa(&w->jit, 2), 16);
 	assert_int_equal(w->reader.stats.added, 3);
 	munmap(r, 4096);
-}
-
-/* Return: a page that nobody brings; NULL: this machine cannot. */
-static void *never(int *ret_fd)
-{
-	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register reg = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	*ret_fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	if (*ret_fd < 0)
-		return NULL;
-	reg.range.start = (uint64_t)(uintptr_t)page;
-	reg.range.len = 4096;
-	return ioctl(*ret_fd, UFFDIO_API, &api) ||
-			       ioctl(*ret_fd, UFFDIO_REGISTER, &reg)
-		       ? NULL
-		       : page;
 }
 
 static void test_never(void **state)
