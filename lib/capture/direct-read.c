@@ -105,7 +105,8 @@ static void keep_copy(struct seam_session *s, const struct taken *t,
 	*copy = (struct seam_wire_copy){
 		.head = {SEAM_WIRE_COPY, sample->pid, sample->tid, sample->cpu,
 			 sample->time_ns, sample->cookie},
-		.flags = (t->dump.syscall ? SEAM_STACK_SYSCALL : 0),
+		.flags = (t->dump.syscall ? SEAM_STACK_SYSCALL : 0) |
+			 (t->dump.is_32 ? SEAM_STACK_32BIT : 0),
 		.stack = t->dump.stack_avma,
 		.size = (uint32_t)size,
 		.cut = t->dump.cut,

@@ -15,7 +15,15 @@ struct seam_env {
 
 static bool seam_env_word(struct seam_env *env, uint64_t addr, uint64_t *ret)
 {
-	return !seam_dump_read(env->r, addr, sizeof(*ret), ret);
+	const struct seam_dump *d = env->r->dump;
+
+	if (!d->is_32 || d->stack_avma - addr != 4)
+		return !seam_dump_read(env->r, addr, sizeof(*ret), ret);
+	/* The copy begins with the upper half of this word. */
+	if (seam_dump_read(env->r, addr + 4, 4, ret))
+		return false;
+	*ret <<= 32;
+	return true;
 }
 
 static bool seam_env_reg(struct seam_env *env, uint32_t regnum, uint64_t *ret)

@@ -70,6 +70,7 @@ int seam_dump_from_perf(const struct seam_perf_user *user,
 	}
 	if ((dump.regs.valid & needed) != needed)
 		return -EINVAL;
+	dump.is_32 = user->abi == SEAM_PERF_ABI_32;
 	dump.stack_avma = dump.regs.r[REG_SP];
 	dump.stack = user->stack;
 	dump.stack_size = user->stack ? user->stack_size : 0;

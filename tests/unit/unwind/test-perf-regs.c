@@ -74,6 +74,7 @@ static void check_all(uint64_t mask)
 	assert_ptr_equal(dump.stack, stack);
 	assert_int_equal(dump.stack_size, sizeof(stack));
 	assert_false(dump.syscall);
+	assert_false(dump.is_32);
 	assert_null(dump.find);
 }
 
@@ -103,6 +104,17 @@ static void test_refused(void **state)
 	user.abi = PERF_SAMPLE_REGS_ABI_NONE;
 	assert_int_equal(seam_dump_from_perf(&user, &dump), -ENODATA);
 	assert_int_equal(dump.stack_size, 77);
+}
+
+static void test_32_bit(void **state)
+{
+	struct seam_perf_user user = sample(SEAM_PERF_REGS_MASK);
+	struct seam_dump dump;
+
+	(void)state;
+	user.abi = PERF_SAMPLE_REGS_ABI_32;
+	assert_int_equal(seam_dump_from_perf(&user, &dump), 0);
+	assert_true(dump.is_32);
 }
 
 static void test_cut(void **state)
@@ -158,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_places, fill),
 		cmocka_unit_test_setup(test_refused, fill),
+		cmocka_unit_test_setup(test_32_bit, fill),
 		cmocka_unit_test_setup(test_cut, fill),
 		cmocka_unit_test_setup(test_syscall, fill),
 	};
