@@ -195,6 +195,19 @@ static void count(const struct seam_dump *d,
 	}
 }
 
+static bool may_guess(struct seam_dump_reader *r, int end,
+		      const struct seam_dump_found *found)
+{
+	const struct seam_dump *d = r->dump;
+
+	if (!(d->order & SEAM_UNWIND_GUESS) || end == SEAM_OUTERMOST ||
+	    end == SEAM_UNPROVEN || end == SEAM_MAX_STACK)
+		return false;
+	/* The stack is not that of a program which an exec has replaced. */
+	return found->n > 1 || !d->syscall ||
+	       seam_dump_is_code(r, found->ips[0] - 1);
+}
+
 size_t seam_dump_unwind(const struct seam_dump *dump, uint64_t *ret_ips,
 			size_t max_ips, int *ret_end)
 {
@@ -204,9 +217,7 @@ size_t seam_dump_unwind(const struct seam_dump *dump, uint64_t *ret_ips,
 	struct seam_dump_found found = {ret_ips, dump->methods, 0, max_ips};
 	int end = seam_dump_frames(&r, &f, &found);
 
-	if (dump->order & SEAM_UNWIND_GUESS && end != SEAM_OUTERMOST &&
-	    end != SEAM_UNPROVEN && end != SEAM_MAX_STACK &&
-	    seam_dump_guess(&r, &f, &found))
+	if (may_guess(&r, end, &found) && seam_dump_guess(&r, &f, &found))
 		end = SEAM_GUESSED;
 	count(dump, &found);
 	*ret_end = end;

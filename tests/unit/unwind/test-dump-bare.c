@@ -174,6 +174,20 @@ static void guessed(void **state)
 	expect(1, want, 0);
 }
 
+/* What was in a system call of a program that is gone says nothing of the
+ * stack that is there now. */
+static void replaced(void **state)
+{
+	(void)state;
+	dump.regs.r[SEAM_AMD64_REG_IP] = 0x999;
+	dump.order |= SEAM_UNWIND_GUESS;
+	stack[4] = CODE + BEHIND_ROOT;
+	assert_int_equal(unwind(), SEAM_GUESSED);
+	dump.syscall = true;
+	assert_int_equal(unwind(), SEAM_NO_TABLE);
+	assert_int_equal(num, 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -181,6 +195,7 @@ int main(void)
 		cmocka_unit_test_setup(no_call, set_up),
 		cmocka_unit_test_setup(words_of_4, set_up),
 		cmocka_unit_test_setup(guessed, set_up),
+		cmocka_unit_test_setup(replaced, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
