@@ -71,9 +71,6 @@ enum pd_feature {
 	PD_FEAT_MAX = 64, /* more are ignored */
 };
 
-/* Of a CALLCHAIN_DEFERRED record's header.misc the low three bits are the
- * CPU mode; perf looks at no other, so seam keeps the end code and flags of
- * the stack there. Zero, as the kernel writes, means "not said". */
 /* How the frames of a CALLCHAIN_DEFERRED record were found: 4 bits each, the
  * leaf's lowest in the first word, behind the addresses and before the
  * sample_id. perf takes the addresses from the front and the sample_id from
@@ -82,6 +79,9 @@ enum pd_feature {
 #define PD_METHODS_PER_WORD (64 / PD_METHOD_BITS)
 #define PD_METHOD_MASK ((1u << PD_METHOD_BITS) - 1)
 
+/* Of a CALLCHAIN_DEFERRED record's header.misc the low three bits are the
+ * CPU mode; perf looks at no other, so seam keeps the end code and flags of
+ * the stack there. Zero, as the kernel writes, means "not said". */
 #define PD_MISC_CPUMODE 0x7
 #define PD_MISC_FLAGS_SHIFT 3
 #define PD_MISC_FLAGS_MASK 0x1f
