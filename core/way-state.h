@@ -30,10 +30,14 @@ struct seam_way_state {
 	uint64_t ip;
 	int32_t off; /* rsp = base + off */
 	int32_t fp_off;
-	int32_t saved; /* rbp as at the start lies at SP + saved, if is_saved */
 	uint8_t base, fp_base; /* enum seam_way_base */
 	uint8_t fp; /* enum seam_way_fp */
+	/* A place that rbp was put into on the way, where something else lay at
+	 * the start; and what it held. */
 	bool is_saved;
+	uint8_t saved_base, saved_fp, saved_fp_base;
+	int32_t saved_off; /* from saved_base */
+	int32_t saved_fp_off;
 };
 
 struct seam_way {
@@ -150,29 +154,46 @@ SEAM_INLINE bool seam_way_place(const struct seam_way *w,
 	return s->fp == SEAM_WAY_STACK;
 }
 
+SEAM_INLINE bool seam_way_is_saved_at(const struct seam_way_state *s,
+				      uint8_t base, int32_t off)
+{
+	return s->is_saved && base == s->saved_base && off == s->saved_off;
+}
+
 /* rbp = the word there. */
 SEAM_INLINE void seam_way_load_fp(struct seam_way *w, uint8_t base, int32_t off)
 {
 	struct seam_way_state *s = &w->at;
 
-	if (base == SEAM_WAY_NOWHERE) {
-		s->fp = SEAM_WAY_OTHER;
-		return;
+	if (seam_way_is_saved_at(s, base, off)) {
+		s->fp = s->saved_fp;
+		s->fp_base = s->saved_fp_base;
+		s->fp_off = s->saved_fp_off;
+	} else if (base == SEAM_WAY_NOWHERE ||
+		   (base == SEAM_WAY_SP && off < 0)) {
+		s->fp = SEAM_WAY_OTHER; /* not there at the start */
+	} else {
+		s->fp = SEAM_WAY_WORD;
+		s->fp_base = base;
+		s->fp_off = off;
 	}
-	s->fp = SEAM_WAY_WORD;
-	s->fp_base = base;
-	s->fp_off = off;
-	if (s->is_saved && base == SEAM_WAY_SP && off == s->saved)
-		s->fp = SEAM_WAY_CALLERS;
 }
 
-/* The word there = rbp. */
+/* The word there = rbp. What is no caller's does not take the place of what
+ * is, unless it lies where that lay. */
 SEAM_INLINE void seam_way_save_fp(struct seam_way *w, uint8_t base, int32_t off)
 {
-	if (w->at.fp != SEAM_WAY_CALLERS || base != SEAM_WAY_SP)
+	struct seam_way_state *s = &w->at;
+
+	if (base == SEAM_WAY_NOWHERE ||
+	    (s->fp > SEAM_WAY_WORD && !seam_way_is_saved_at(s, base, off)))
 		return;
-	w->at.is_saved = true;
-	w->at.saved = off;
+	s->is_saved = true;
+	s->saved_base = base;
+	s->saved_off = off;
+	s->saved_fp = s->fp;
+	s->saved_fp_base = s->fp_base;
+	s->saved_fp_off = s->fp_off;
 }
 
 SEAM_INLINE void seam_way_push(struct seam_way *w, uint8_t reg)
@@ -202,9 +223,9 @@ SEAM_INLINE void seam_way_fp_from_sp(struct seam_way *w, int32_t add)
 	struct seam_way_state *s = &w->at;
 
 	if (!add && w->exact && s->base == SEAM_WAY_SP &&
-	    s->fp == SEAM_WAY_CALLERS && (!s->is_saved || s->saved == s->off)) {
-		if (!s->is_saved)
-			seam_way_load_fp(w, SEAM_WAY_SP, s->off);
+	    (s->is_saved ? seam_way_is_saved_at(s, s->base, s->off)
+			 : s->fp == SEAM_WAY_CALLERS)) {
+		seam_way_load_fp(w, s->base, s->off);
 		seam_way_raise_sp(w, seam_way_word(w));
 		w->is_set_up = 1;
 		w->done = SEAM_WAY_RETURNS;
