@@ -93,7 +93,7 @@ SEAM_INLINE void seam_way_0f(struct seam_way *w, const struct seam_x86 *x,
 
 	if (op == 0x05 || op == 0x34)
 		seam_way_syscall(w, ax);
-	else if (op == 0x0b)
+	else if (op == 0x0b || op == 0xb9 || op == 0xff) /* ud2, ud1, ud0 */
 		seam_way_dead(w, SEAM_WAY_LOST);
 	else if ((op & 0xf0) == 0x80)
 		seam_way_branch(w, x);

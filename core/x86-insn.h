@@ -34,7 +34,8 @@ struct seam_x86 {
 	uint8_t modrm; /* if has_modrm */
 	uint8_t sib; /* if modrm asks for one */
 	bool has_modrm;
-	bool is_vector; /* VEX or EVEX: no general register is written */
+	bool is_vector; /* VEX or EVEX: rsp is not written; what is in rbp is
+			 * no frame pointer where it is (andn, shlx) */
 	bool is_16; /* the operand-size prefix */
 	bool is_short; /* the address-size prefix */
 	int32_t disp;
@@ -128,13 +129,13 @@ SEAM_INLINE bool seam_x86_0f_imm8(uint8_t op)
 				   SEAM_X86_BIT(0xc5) | SEAM_X86_BIT(0xc6));
 }
 
-/* Prefixes before the opcode; more than 4 are not known. */
+/* Prefixes before the opcode: up to 7, which the longest nops have. */
 SEAM_INLINE void seam_x86_prefixes(const struct seam_x86_bytes *b,
 				   struct seam_x86 *x)
 {
 	uint32_t i;
 
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < 7; i++) {
 		uint8_t c = seam_x86_byte(b, i);
 
 		if (c == 0x66)

@@ -245,7 +245,16 @@ static void borders(void **state)
 	assert_int_equal(WAY("\x55\x5d\xc3", false, false).done, SEAM_WAY_LOST);
 	assert_int_equal(WAY("\x0f\x1f\x00\xc3", false, false).done,
 			 SEAM_WAY_LOST);
+	/* The longest nop. */
+	assert_int_equal(WAY("\x66\x66\x66\x66\x66\x66\x2e\x0f\x1f\x84"
+			     "\x00\x00\x00\x00\x00\xc3",
+			     false, false)
+				 .done,
+			 SEAM_WAY_LOST);
 	assert_int_equal(WAY("\x0f\x0b\xc3", false, false).done, SEAM_WAY_LOST);
+	/* ud1 2(%eax), %eax: clang's traps */
+	assert_int_equal(WAY("\x67\x0f\xb9\x40\x02\xc3", false, false).done,
+			 SEAM_WAY_LOST);
 	/* ja 1f; ud2; 1: add $8, %rsp; ret */
 	expect(WAY("\x77\x02\x0f\x0b\x48\x83\xc4\x08\xc3", false, false), SP,
 	       16, SEAM_SAME, 0);
