@@ -91,11 +91,12 @@ SEAM_INLINE bool seam_fp_is_chain(const struct seam_cursor *to)
 					    to->fp - to->sp < SEAM_FP_REACH));
 }
 
-/* Whether code that ends its thread or process is the outermost frame: it is
- * no caller's, or rbp would point into its frame. */
+/* Whether code behind a call that ends its thread or process is the outermost
+ * frame: it is no caller's, or rbp would point into its frame. A leaf in a
+ * system call may be in a function that does no more than that. */
 SEAM_INLINE bool seam_fp_ends(const struct seam_cursor *c)
 {
-	return !c->exact &&
+	return !c->exact && !c->leaf &&
 	       (c->fp_lost || c->fp < c->sp || c->fp - c->sp >= SEAM_FP_FRAME);
 }
 

@@ -89,6 +89,7 @@ static struct seam_cursor cursor_of(const struct seam_dump_frame *f)
 		.sp = f->regs.r[SEAM_AMD64_REG_SP],
 		.fp = f->regs.r[SEAM_AMD64_REG_FP],
 		.fp_lost = !(f->regs.valid >> SEAM_AMD64_REG_FP & 1),
+		.leaf = f->method == SEAM_METHOD_NONE,
 		.exact = f->exact,
 		/* What else the leaf has in registers, no rule here asks. */
 	};

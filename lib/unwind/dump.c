@@ -158,7 +158,8 @@ static int next(struct seam_dump_reader *r, struct seam_dump_frame *f)
 	if (err == SEAM_NO_TABLE && !r->dump->is_32 &&
 	    (!order || order & SEAM_UNWIND_TABLES)) {
 		err = step(r, &f->regs, &f->exact);
-		f->method = SEAM_METHOD_CFI;
+		if (!err)
+			f->method = SEAM_METHOD_CFI;
 	}
 	if (err == SEAM_NO_TABLE && order & SEAM_UNWIND_FP)
 		err = bare(r, f);

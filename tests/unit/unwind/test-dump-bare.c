@@ -31,6 +31,9 @@ enum {
 	BEHIND_ROOT = 53,
 	UNSEEN = 80, /* jmp *%rax */
 	BEHIND_NONE = 100, /* ret, with no call before it */
+	START = 120, /* call; and behind it exit */
+	BEHIND_START = 125,
+	BEHIND_EXIT = 132, /* hlt */
 };
 
 static uint8_t code[CODE_SIZE];
@@ -79,6 +82,7 @@ static int set_up(void **state)
 	PUT(ROOT, "\xe8\xcb\xff\xff\xff\xc3");
 	PUT(UNSEEN, "\xff\xe0");
 	PUT(BEHIND_NONE, "\xc3");
+	PUT(START, "\xe8\x83\xff\xff\xff\xb8\x3c\x00\x00\x00\x0f\x05\xf4");
 	dump = (struct seam_dump){
 		.stack_avma = STACK,
 		.stack = (const uint8_t *)stack,
@@ -137,6 +141,22 @@ static void no_call(void **state)
 	expect(2, whole, SEAM_METHOD_FP);
 }
 
+/* A thread ends with the frame that ends it; but what is in that system call
+ * may have been called. */
+static void exits(void **state)
+{
+	static const uint64_t want[] = {LEAF, BEHIND_START};
+
+	(void)state;
+	stack[0] = CODE + BEHIND_START;
+	assert_int_equal(unwind(), SEAM_UNPROVEN);
+	expect(2, want, SEAM_METHOD_FP);
+	dump.regs.r[SEAM_AMD64_REG_IP] = CODE + BEHIND_EXIT;
+	dump.syscall = true;
+	assert_int_equal(unwind(), SEAM_NO_TABLE);
+	assert_int_equal(num, 1);
+}
+
 /* In words of 4 bytes, at an address that is no multiple of 8. */
 static void words_of_4(void **state)
 {
@@ -193,6 +213,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(by_code, set_up),
 		cmocka_unit_test_setup(no_call, set_up),
+		cmocka_unit_test_setup(exits, set_up),
 		cmocka_unit_test_setup(words_of_4, set_up),
 		cmocka_unit_test_setup(guessed, set_up),
 		cmocka_unit_test_setup(replaced, set_up),
