@@ -49,6 +49,8 @@ clone_head() {
 }
 
 make_targets() {
+	# Tests that unshare mounts want their root to be one.
+	mount --bind "$root" "$root"
 	for tree in proc sys dev; do
 		mount --rbind "/$tree" "$root/$tree"
 	done
