@@ -182,6 +182,12 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 			"space was reached\n",
 			c->again);
 	print_made(to, c);
+	if (sum->no_payload)
+		fprintf(to,
+			"seam: %" PRIu32 " of the events without payload: "
+			"that takes more rights ('man seam-record' says "
+			"which)\n",
+			sum->no_payload);
 	print_lost(to, sum);
 	print_engine(to, sum);
 	fprintf(to, "seam: wrote %.2f MiB to %s\n",
@@ -303,6 +309,7 @@ static json_t *json_summary(const struct seam_summary *sum)
 	/* Names may be of any bytes: an empty string where JSON cannot. */
 	json_object_set_new(root, "event", json_name(sum->events[0]));
 	json_object_set_new(root, "event_names", json_events(sum));
+	set_count(root, "no_payload", sum->no_payload);
 	set_count(root, "idle", sum->idle);
 	set_count(root, "events", c->events);
 	set_count(root, "expected", c->expected);

@@ -319,6 +319,7 @@ static void ask_payload(struct seam_event *ev)
 	struct perf_event_attr attr = ev->opened;
 	int fd;
 
+	ev->payload_refused = true;
 	if (seam_tracepoint_read(ev->base, &ev->tracepoint))
 		return;
 	attr.type = PERF_TYPE_TRACEPOINT;
@@ -389,6 +390,8 @@ bool seam_event_has_payload(const struct seam_event *ev)
 
 void seam_event_use_payload(struct seam_event *ev)
 {
+	ev->payload_refused = !(ev->opened.sample_type & PERF_SAMPLE_RAW) &&
+			      ev->tracepoint.format;
 	if (!(ev->opened.sample_type & PERF_SAMPLE_RAW)) {
 		seam_tracepoint_fini(&ev->tracepoint);
 		return;

@@ -46,6 +46,7 @@ struct seam_event {
 	bool is_tracepoint; /* SUBSYSTEM:NAME */
 	/* What tracefs says of it, if samples have its payload; else zeros. */
 	struct seam_tracepoint tracepoint;
+	bool payload_refused; /* it was wanted, but may not be had */
 	bool is_probe; /* uprobe:FILE:SYMBOL */
 	int probe_fd; /* of a probe, else not open */
 	bool is_sleep; /* offcpu-time: a sample for each sleep */

@@ -153,9 +153,11 @@ static int open_writer(struct seam_recorder *r,
 		pd[i] = event_of(events[i]);
 	r->entries.id = events[n - 1]->ids[0];
 	/* The last one is of records about processes. */
-	for (size_t i = 0; i + 1 < n && i < SEAM_SUMMARY_EVENTS; i++)
+	for (size_t i = 0; i + 1 < n && i < SEAM_SUMMARY_EVENTS; i++) {
 		snprintf(r->sum.events[r->sum.n_events++],
 			 sizeof(r->sum.events[0]), "%s", events[i]->name);
+		r->sum.no_payload += events[i]->payload_refused;
+	}
 	pd_opts.header_page = page;
 	pd_opts.header_event = event;
 	err = seam_pd_writer_open(opts->output, &pd_opts, &r->writer, reterr);

@@ -19,6 +19,7 @@ struct seam_summary {
 	uint64_t max_served; /* most samples on one stack */
 	uint64_t bytes; /* of the file */
 	uint32_t n_events;
+	uint32_t no_payload; /* tracepoints whose payload may not be had */
 	char events[SEAM_SUMMARY_EVENTS][256]; /* names, cut if longer */
 	const char *engine; /* its name */
 	char why[96]; /* auto took no better one; or empty */

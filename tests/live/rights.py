@@ -153,6 +153,10 @@ def two_capabilities(bench):
     own_cache(bench, user, exe)
     recording = user.record("-e", "sched:sched_switch", "--", exe, "1")
     all_whole(bench, "a tracepoint, whole", recording)
+    bench.test("what it tells is not for these rights, and that is said",
+               "1 of the events without payload" in recording.log and
+               not any("payload" in s for s in recording.samples()),
+               recording.log)
 
 
 def shown(user):
