@@ -9,7 +9,10 @@ itself takes a fault for each page that it writes to, in user mode.
 """
 
 import collections
+import os
+import shutil
 import sys
+import tempfile
 
 import livetest
 
@@ -69,9 +72,12 @@ def in_thread(samples, event):
 def faults(bench):
     exe = bench.compile(SOURCE, "drop", "-pthread", "-DLOOPS=%d" % LOOPS,
                         "-DPAGES=%d" % PAGES, "-fno-optimize-sibling-calls")
-    command = ["--", exe, bench.path("stack")]
+    # On a disk: of a file in memory one fault maps many pages.
+    folder = tempfile.mkdtemp(dir="/var/tmp")
+    command = ["--", exe, os.path.join(folder, "stack")]
     recording = bench.record("-e", "page-faults,raw_syscalls:sys_enter,"
                              "cpu-clock/freq=999/", "-c", "1", *command)
+    shutil.rmtree(folder)
     samples, summary = recording.samples(), recording.summary
     calls = [s for s in in_thread(samples, "raw_syscalls:sys_enter")
              if "drop" in livetest.user_path(s)]
