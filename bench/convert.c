@@ -102,7 +102,7 @@ static uint64_t rows_of(Dwarf_CFI *cfi, uint64_t start, uint64_t end)
 static int enumerate(const char *path, struct run *run)
 {
 	struct seam_elf_section eh;
-	uint64_t at = now_ns(), start, end;
+	uint64_t at, start, end;
 	Dwarf_Off off = 0, next;
 	Dwarf_CFI_Entry entry;
 	struct seam_elf *elf;
@@ -113,6 +113,8 @@ static int enumerate(const char *path, struct run *run)
 	if (fd < 0 || seam_elf_open_fd(fd, 0, &elf, NULL))
 		return -1;
 	close(fd);
+	/* From an open file, as ours. */
+	at = now_ns();
 	cfi = dwarf_getcfi_elf(seam_elf_libelf(elf));
 	if (!cfi || seam_elf_section(elf, ".eh_frame", &eh)) {
 		seam_elf_close(elf);
