@@ -140,9 +140,7 @@ static int open_writer(struct seam_recorder *r,
 		.argc = opts->argc,
 		.zstd_level = opts->zstd_level,
 	};
-	/* Only files with payloads have these. */
-	char *page = seam_tracepoint_text("header_page");
-	char *event = seam_tracepoint_text("header_event");
+	char *page = NULL, *event = NULL;
 	const char *why;
 	int err;
 
@@ -157,6 +155,14 @@ static int open_writer(struct seam_recorder *r,
 		snprintf(r->sum.events[r->sum.n_events++],
 			 sizeof(r->sum.events[0]), "%s", events[i]->name);
 		r->sum.no_payload += events[i]->payload_refused;
+	}
+	/* Readers of payloads want these. */
+	for (size_t i = 0; i < n; i++) {
+		if (!seam_event_has_payload(events[i]))
+			continue;
+		page = seam_tracepoint_text("header_page");
+		event = seam_tracepoint_text("header_event");
+		break;
 	}
 	pd_opts.header_page = page;
 	pd_opts.header_event = event;
