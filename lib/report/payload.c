@@ -17,7 +17,9 @@
 #define PATIENCE_MS 10000
 
 struct seam_payload_printer {
-	pid_t child; /* 0: it has ended */
+	const struct seam_pd_reader *reader;
+	bool is_started; /* at the first payload: who counts prints none */
+	pid_t child; /* 0: there is none, or it has ended */
 	int fd;
 	char *text; /* the last answer's */
 };
@@ -49,29 +51,29 @@ static void end_child(struct seam_payload_printer *p)
 	p->child = 0;
 }
 
-static int start(struct seam_payload_printer *p, const struct seam_pd_reader *r)
+/* Where there can be no child, payloads are unreadable. */
+static void start(struct seam_payload_printer *p,
+		  const struct seam_pd_reader *r)
 {
 	int fds[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
-		return -errno;
+		return;
 	p->child = fork();
 	if (!p->child)
 		serve(r, fds[1]);
 	close(fds[1]);
 	p->fd = fds[0];
 	if (p->child > 0)
-		return 0;
+		return;
 	close(fds[0]);
 	p->child = 0;
-	return -errno;
 }
 
 int seam_payload_printer_new(const struct seam_pd_reader *r,
 			     struct seam_payload_printer **ret)
 {
 	struct seam_payload_printer *p;
-	int err = -ENOMEM;
 
 	*ret = NULL;
 	if (!seam_pd_info(r)->tracing)
@@ -79,12 +81,11 @@ int seam_payload_printer_new(const struct seam_pd_reader *r,
 	p = calloc(1, sizeof(*p));
 	if (p)
 		p->text = malloc(PAYLOAD_TEXT_MAX + 1);
-	if (p && p->text)
-		err = start(p, r);
-	if (err) {
+	if (!p || !p->text) {
 		seam_payload_printer_free(p);
-		return err;
+		return -ENOMEM;
 	}
+	p->reader = r;
 	*ret = p;
 	return 0;
 }
@@ -140,6 +141,9 @@ static bool ask(struct seam_payload_printer *p,
 		const struct payload_ask *question, const uint8_t *bytes,
 		struct payload_answer *ret)
 {
+	if (!p->is_started)
+		start(p, p->reader);
+	p->is_started = true;
 	if (!p->child)
 		return false;
 	if (send_all(p->fd, question, sizeof(*question)) &&
