@@ -121,19 +121,20 @@ bool seam_cfi_state_pack(struct seam_cfi_states *s,
 	return true;
 }
 
-static struct seam_cfi_row unpack(const struct seam_cfi_states *s,
-				  struct seam_cfi_state state)
+/* In the row of its kind, where only what kinds are made of stays. */
+static const struct seam_cfi_row *unpack(struct seam_cfi_states *s,
+					 struct seam_cfi_state state)
 {
-	struct seam_cfi_row row = s->kinds[(state.cfa >> 48) - 1];
+	struct seam_cfi_row *row = &s->kinds[(state.cfa >> 48) - 1];
 
-	row.cfa_is_expr = false;
-	row.cfa_expr = NULL;
-	row.cfa_expr_len = 0;
-	row.cfa_off = (int32_t)(uint32_t)state.cfa;
-	row.cfa_reg = (uint8_t)(state.cfa >> 32);
-	row.ra_state = (uint8_t)(state.cfa >> 40);
-	unpack_saved((uint32_t)state.saved, &row.regs[s->arch->fp]);
-	unpack_saved((uint32_t)(state.saved >> 32), &row.regs[s->arch->ra]);
+	row->cfa_is_expr = false;
+	row->cfa_expr = NULL;
+	row->cfa_expr_len = 0;
+	row->cfa_off = (int32_t)(uint32_t)state.cfa;
+	row->cfa_reg = (uint8_t)(state.cfa >> 32);
+	row->ra_state = (uint8_t)(state.cfa >> 40);
+	unpack_saved((uint32_t)state.saved, &row->regs[s->arch->fp]);
+	unpack_saved((uint32_t)(state.saved >> 32), &row->regs[s->arch->ra]);
 	return row;
 }
 
@@ -156,7 +157,6 @@ uint32_t seam_cfi_state_miss(struct seam_cfi_states *s,
 	size_t mask = (1 << SEAM_CFI_STATE_BITS) - 1;
 	size_t place = seam_cfi_state_place(state);
 	struct seam_cfi_known *known = NULL;
-	struct seam_cfi_row row;
 	uint32_t number;
 
 	for (size_t i = 0; i < SEAM_CFI_STATE_PROBES; i++) {
@@ -166,8 +166,7 @@ uint32_t seam_cfi_state_miss(struct seam_cfi_states *s,
 		if (seam_cfi_state_equal(known->state, state))
 			return known->number;
 	}
-	row = unpack(s, state);
-	number = hand_out(s, &row);
+	number = hand_out(s, unpack(s, state));
 	/* Where there is no room the last one has to be numbered again. */
 	if (number != SEAM_CFI_STATE_NONE)
 		*known = (struct seam_cfi_known){state, number};

@@ -60,12 +60,6 @@ static int take_fde(void *ctx, const struct seam_cfi_section *sec,
 	struct seam_cfi_take *t = ctx;
 	const struct seam_cfi_initial *initial;
 	struct seam_cfi_fault fault;
-	struct seam_cfi_func func = {
-		.start = fde->start,
-		.end = fde->end,
-		.signal = fde->cie->signal,
-		.key_b = fde->cie->key_b,
-	};
 	int rc;
 
 	if (seam_cfi_is_in_first(t->cfi, sec, fde))
@@ -82,9 +76,14 @@ static int take_fde(void *ctx, const struct seam_cfi_section *sec,
 		if (rc)
 			return fault.code ? 0 : rc;
 	}
-	func.rows = t->rows;
-	func.num_rows = t->num_rows;
-	return t->taker->func(t->taker->ctx, &func);
+	return t->taker->func(t->taker->ctx, &(struct seam_cfi_func){
+						     .start = fde->start,
+						     .end = fde->end,
+						     .signal = fde->cie->signal,
+						     .key_b = fde->cie->key_b,
+						     .rows = t->rows,
+						     .num_rows = t->num_rows,
+					     });
 }
 
 int seam_cfi_take(struct seam_cfi *cfi, const struct seam_cfi_taker *taker)

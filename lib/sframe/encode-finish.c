@@ -6,118 +6,6 @@
 #include "core/sframe-section.h"
 #include "sframe/encode-private.h"
 
-#define RADIX_BITS 11
-
-/*
- * One pass of a radix sort: by RADIX_BITS of the starts' distance from base,
- * entries that have the same ones staying in order.
- */
-static void sort_pass(const struct seam_sframe_entry *from,
-		      struct seam_sframe_entry *to, size_t num, uint64_t base,
-		      unsigned int shift)
-{
-	size_t at[1 << RADIX_BITS] = {0}, sum = 0;
-	size_t mask = (1 << RADIX_BITS) - 1;
-
-	for (size_t i = 0; i < num; i++)
-		at[(from[i].start - base) >> shift & mask]++;
-	for (size_t i = 0; i <= mask; i++) {
-		size_t count = at[i];
-
-		at[i] = sum;
-		sum += count;
-	}
-	for (size_t i = 0; i < num; i++)
-		to[at[(from[i].start - base) >> shift & mask]++] = from[i];
-}
-
-/* scratch: room for as many. Files have tens of thousands of functions within
- * a few MiB: three passes. */
-static void sort_any(struct seam_sframe_entry *v, size_t num,
-		     struct seam_sframe_entry *scratch, uint64_t base)
-{
-	struct seam_sframe_entry *from = v, *to = scratch, *done;
-	uint64_t low = UINT64_MAX, range = 0;
-
-	for (size_t i = 0; i < num; i++)
-		if (v[i].start - base < low)
-			low = v[i].start - base;
-	base += low;
-	for (size_t i = 0; i < num; i++)
-		if (v[i].start - base > range)
-			range = v[i].start - base;
-	for (unsigned int shift = 0; shift < 64 && range >> shift;
-	     shift += RADIX_BITS) {
-		sort_pass(from, to, num, base, shift);
-		done = to;
-		to = from;
-		from = done;
-	}
-	if (from != v)
-		memcpy(v, from, num * sizeof(*v));
-}
-
-/*
- * Those that are not below all before them stay in v, in front. Return: how
- * many; the others are in rest, one behind the other as they were.
- */
-static size_t split(struct seam_sframe_entry *v, size_t num,
-		    struct seam_sframe_entry *rest, uint64_t base)
-{
-	uint64_t top = 0;
-	size_t stay = 0;
-
-	for (size_t i = 0; i < num; i++) {
-		if (v[i].start - base < top) {
-			rest[i - stay] = v[i];
-			continue;
-		}
-		top = v[i].start - base;
-		v[stay++] = v[i];
-	}
-	return stay;
-}
-
-/* From the back, so that v has room. Of equal ones those of v came first. */
-static void merge(struct seam_sframe_entry *v, size_t stay,
-		  const struct seam_sframe_entry *rest, size_t num,
-		  uint64_t base)
-{
-	while (num)
-		if (stay &&
-		    v[stay - 1].start - base > rest[num - 1].start - base) {
-			v[stay + num - 1] = v[stay - 1];
-			stay--;
-		} else {
-			v[stay + num - 1] = rest[num - 1];
-			num--;
-		}
-}
-
-/*
- * By start, as a signed distance from the section: so readers search. Of equal
- * starts, the one added first comes first. Nearly all are in order as they
- * come; but compilers put code that seldom runs elsewhere, which comes between.
- */
-static int sort_entries(struct seam_sframe_builder *b, uint64_t section_addr)
-{
-	/* The lowest signed distance there is. */
-	uint64_t base = section_addr + ((uint64_t)1 << 63);
-	size_t num = b->num_entries, stay;
-	struct seam_sframe_entry *rest;
-
-	if (num < 2)
-		return 0;
-	rest = reallocarray(NULL, num, 2 * sizeof(*rest));
-	if (!rest)
-		return -ENOMEM;
-	stay = split(b->entries, num, rest, base);
-	sort_any(rest, num - stay, rest + num, base);
-	merge(b->entries, stay, rest, num - stay, base);
-	free(rest);
-	return 0;
-}
-
 static uint32_t get(const struct seam_sframe_builder *b, const uint8_t *p,
 		    size_t size)
 {
@@ -258,7 +146,10 @@ int seam_sframe_builder_finish(struct seam_sframe_builder *b,
 	uint64_t index_len;
 	uint8_t *bytes;
 	size_t fres;
-	int r = sort_entries(b, section_addr);
+	/* By a signed distance from the section, the lowest there is first: so
+	 * readers search. */
+	int r = seam_sframe_sort_entries(b->entries, b->num_entries,
+					 section_addr + ((uint64_t)1 << 63));
 
 	if (r)
 		return r;

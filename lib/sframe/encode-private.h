@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* Inside the builder: encode.c takes functions in, encode-finish.c makes a
- * section of them. */
+/* Inside the builder: encode.c takes functions in, encode-sort.c puts them in
+ * order, encode-finish.c makes a section of them. */
 #ifndef SEAM_LIB_SFRAME_ENCODE_PRIVATE_H
 #define SEAM_LIB_SFRAME_ENCODE_PRIVATE_H
 
@@ -20,6 +20,15 @@ struct seam_sframe_entry {
 	uint32_t num_rows;
 	uint8_t info, rep_size;
 };
+
+/*
+ * By the distance of their starts from base, encode-sort.c. Of equal ones, the
+ * one added first comes first. Nearly all may be in order as they come; but
+ * compilers put code that seldom runs elsewhere, which comes between.
+ * -ENOMEM.
+ */
+int seam_sframe_sort_entries(struct seam_sframe_entry *v, size_t num,
+			     uint64_t base);
 
 struct seam_sframe_builder_row {
 	uint32_t off;

@@ -77,12 +77,11 @@ seam_sframe_builder_free(struct seam_sframe_builder *b)
 	return NULL;
 }
 
-int seam_sframe_builder_begin(struct seam_sframe_builder *b,
-			      const struct seam_sframe_builder_func *func)
+static int check_func(struct seam_sframe_builder *b,
+		      const struct seam_sframe_builder_func *func)
 {
 	bool is_v2 = b->target.version == SEAM_SFRAME_V2;
 
-	b->in_func = false;
 	if (is_v2 && (func->signal || func->keep_empty))
 		return seam_sframe_refuse(
 			b, func->signal ? "a signal trampoline, in V2"
@@ -90,6 +89,17 @@ int seam_sframe_builder_begin(struct seam_sframe_builder *b,
 	if (func->pauth_b && b->target.arch != SEAM_ARCH_AARCH64)
 		return seam_sframe_refuse(b,
 					  "a key of signed return addresses");
+	return 0;
+}
+
+int seam_sframe_builder_begin(struct seam_sframe_builder *b,
+			      const struct seam_sframe_builder_func *func)
+{
+	int r = check_func(b, func);
+
+	b->in_func = false;
+	if (r)
+		return r;
 	b->func = *func;
 	b->num_rows = 0;
 	if (b->forms.n > FORMS_MAX && !b->has_numbers)
@@ -247,13 +257,14 @@ static int make_room(struct seam_sframe_builder *b, size_t rows)
 }
 
 /* Its rows lie at fres_len, behind its attributes, up to end. */
-static int put_fde(struct seam_sframe_builder *b, const struct piece *piece,
-		   uint8_t type, const uint8_t *end)
+static int put_fde(struct seam_sframe_builder *b,
+		   const struct seam_sframe_builder_func *func,
+		   const struct piece *piece, uint8_t type, const uint8_t *end)
 {
 	struct seam_sframe_entry entry = {
-		b->func.start + piece->base,	piece->size,
-		(uint32_t)b->fres_len,		(uint32_t)piece->num,
-		info_of(&b->func, piece->log2), b->func.rep_size};
+		func->start + piece->base,  piece->size,
+		(uint32_t)b->fres_len,	    (uint32_t)piece->num,
+		info_of(func, piece->log2), func->rep_size};
 
 	/* fre_off is 32 bits wide, with room for the next descriptor. */
 	if (end - b->fres > UINT32_MAX)
@@ -275,7 +286,7 @@ static int put_piece(struct seam_sframe_builder *b, struct piece piece)
 	piece.log2 = addr_size_log2(piece.size);
 	p = put_rows(b, b->fres + b->fres_len + seam_sframe_attr_size(b),
 		     &piece, type);
-	return put_fde(b, &piece, type, p);
+	return put_fde(b, &b->func, &piece, type, p);
 }
 
 /* All that the function at hand has. */
@@ -384,15 +395,19 @@ int seam_sframe_builder_add(struct seam_sframe_builder *b,
 		.size = size,
 		.log2 = addr_size_log2(size),
 	};
-	int r = seam_sframe_builder_begin(b, func);
+	int r = check_func(b, func);
 	uint8_t *end;
 
+	b->in_func = false;
+	/* func was just written, field by field: to copy it, as begin does,
+	 * would wait for that. */
 	if (!r && num && num <= MAX_FRES && !func->rep_size) {
 		r = make_room(b, num);
-		if (!r && add_default(b, rows, &piece, &end)) {
-			b->in_func = false;
-			return put_fde(b, &piece, SEAM_SFRAME_FDE_DEFAULT, end);
-		}
+		if (!r && add_default(b, rows, &piece, &end))
+			return put_fde(b, func, &piece, SEAM_SFRAME_FDE_DEFAULT,
+				       end);
 	}
+	if (!r)
+		r = seam_sframe_builder_begin(b, func);
 	return r ? r : add_any(b, rows, num, size);
 }

@@ -442,14 +442,14 @@ static int add_entry(struct build *b)
 }
 
 /* Of what compilers write a table is 1.1 to 1.2 times as long, and an FDE
- * takes 50 bytes. */
+ * takes 40 bytes or more. */
 static void reserve(struct build *b)
 {
 	struct seam_elf_section eh;
 
 	if (!seam_elf_section(b->elf, ".eh_frame", &eh))
 		seam_sframe_builder_reserve(b->builder, eh.size + eh.size / 4,
-					    eh.size / 48);
+					    eh.size / 40);
 }
 
 static int convert(struct build *b, struct seam_errinfo *reterr)

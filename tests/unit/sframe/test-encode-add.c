@@ -179,7 +179,8 @@ static uint32_t place_of(struct random *random, uint32_t places, uint32_t i,
 	}
 }
 
-static void in_order(uint32_t places, uint32_t disorder)
+/* apart: of starts. */
+static void in_order(uint32_t places, uint64_t apart, uint32_t disorder)
 {
 	static uint32_t
 		offs[MAX_PLACES]; /* what the one added last says, or 0 */
@@ -200,14 +201,16 @@ static void in_order(uint32_t places, uint32_t disorder)
 		const struct in_row row = {0, {.cfa = REG(SP, 8 + (int)i)}};
 
 		offs[place] = 8 + i;
-		add(b, (struct seam_sframe_builder_func){.start = place}, 1,
-		    &row, 1);
+		add(b,
+		    (struct seam_sframe_builder_func){.start = place * apart},
+		    1, &row, 1);
 	}
 	bytes = finish(b, limits.section_addr, &size, NULL);
 	assert_int_equal(seam_sframe_verify(bytes, size, &limits, NULL), 0);
 	assert_int_equal(seam_sframe_open(&sf, bytes, size), 0);
 	for (uint32_t i = 0; i < places; i++) {
-		int err = seam_sframe_find(&sf, i - limits.section_addr, &rule);
+		int err = seam_sframe_find(&sf, i * apart - limits.section_addr,
+					   &rule);
 
 		assert_int_equal(err, offs[i] ? 0 : SEAM_NO_RULE);
 		if (offs[i])
@@ -220,8 +223,11 @@ static void test_order(void **state)
 {
 	(void)state;
 	for (uint32_t disorder = 0; disorder < 4; disorder++)
-		for (uint32_t places = MAX_PLACES; places; places /= 4)
-			in_order(places, disorder);
+		for (uint32_t places = MAX_PLACES; places; places /= 4) {
+			in_order(places, 1, disorder);
+			/* Nearly as far as addresses go. */
+			in_order(places, (UINT64_MAX >> 2) / places, disorder);
+		}
 }
 
 int main(void)
