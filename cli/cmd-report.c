@@ -19,6 +19,8 @@ static const char help[] =
 	"                        (default: perf.data)\n"
 	"      --stdio           as text, which is the only way yet\n"
 	"      --json            all of it, for programs\n"
+	"      --join RULE       cookie: a sample has the stack of its cookie\n"
+	"                        (default); order: the next of its thread\n"
 	"      --comm NAME       only samples of commands of this name\n"
 	"      --event NAME      only samples of this event\n"
 	"      --percent-limit P leave out what is under P % (default: 0.5)\n"

@@ -24,6 +24,8 @@ static const char help[] =
 	"      --inline, --no-inline\n"
 	"                      with functions that were inlined (default), or\n"
 	"                      without; json has files and lines only with\n"
+	"      --join RULE     cookie: a sample has the stack of its cookie\n"
+	"                      (default); order: the next of its thread\n"
 	"      --comm NAME     only samples of commands of this name\n"
 	"      --event NAME    only samples of this event\n"
 	"      --max-stack N   at most N frames of a stack, from the leaf\n"

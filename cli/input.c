@@ -90,6 +90,8 @@ int input_open(struct input *in)
 	}
 	rc = seam_stitch_new(in->reader, &in->stitch);
 	if (!rc)
+		rc = seam_stitch_join_by(in->stitch, in->join);
+	if (!rc)
 		rc = seam_resolver_new(&opts, &in->resolver);
 	if (!rc)
 		rc = seam_payload_printer_new(in->reader, &in->payloads);
@@ -164,6 +166,30 @@ static void warn_of_sources(const struct input *in)
 			path, why);
 }
 
+/* Joins that are less than certain. */
+static void warn_of_joins(const struct input *in)
+{
+	const struct seam_stitch_stats *st = seam_stitch_stats(in->stitch);
+	const struct {
+		uint64_t n;
+		const char *what;
+	} v[] = {
+		{st->by_order_differs,
+		 "samples have the stack of another cookie (--join order)"},
+		{st->by_cookie_alone,
+		 "samples were joined by the cookie alone: the recording does "
+		 "not say whose they are"},
+		{st->other_task,
+		 "samples have no user stack: only another process has their "
+		 "cookie"},
+	};
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
+		if (v[i].n)
+			fprintf(stderr, "seam: %s: %llu %s\n", in->path,
+				(unsigned long long)v[i].n, v[i].what);
+}
+
 void input_warn(const struct input *in)
 {
 	const struct seam_pd_damage *d = seam_pd_damage(in->reader);
@@ -178,6 +204,7 @@ void input_warn(const struct input *in)
 		fprintf(stderr,
 			"seam: %s: %llu malformed records were left out\n",
 			in->path, (unsigned long long)d->n_malformed);
+	warn_of_joins(in);
 	warn_of_sources(in);
 }
 
@@ -213,6 +240,21 @@ static int take_depth(const char *command, const char *text, size_t *ret)
 	return 0;
 }
 
+static int take_join(const char *command, const char *text, enum seam_join *ret)
+{
+	if (!strcmp(text, "cookie")) {
+		*ret = SEAM_JOIN_COOKIE;
+	} else if (!strcmp(text, "order")) {
+		*ret = SEAM_JOIN_ORDER;
+	} else {
+		fprintf(stderr,
+			"seam %s: --join takes cookie or order, not '%s'\n",
+			command, text);
+		return -1;
+	}
+	return 0;
+}
+
 static int take(struct input *in, const struct input_command *cmd, int option)
 {
 	switch (option) {
@@ -234,6 +276,8 @@ static int take(struct input *in, const struct input_command *cmd, int option)
 	case INPUT_OPT_NO_INLINE:
 		in->no_inline = option == INPUT_OPT_NO_INLINE;
 		return 0;
+	case INPUT_OPT_JOIN:
+		return take_join(cmd->name, optarg, &in->join);
 	case INPUT_OPT_KSYMS:
 		in->kallsyms = optarg;
 		return 0;

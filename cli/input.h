@@ -16,6 +16,7 @@ struct input {
 	bool no_inline;
 	bool srcline, full_path; /* as in struct seam_text_opts */
 	size_t max_stack;
+	enum seam_join join;
 
 	struct seam_pd_reader *reader;
 	struct seam_stitch *stitch;
@@ -42,6 +43,7 @@ enum {
 	INPUT_OPT_KSYMS,
 	INPUT_OPT_INLINE,
 	INPUT_OPT_NO_INLINE,
+	INPUT_OPT_JOIN,
 };
 
 /* clang-format off */
@@ -53,6 +55,7 @@ enum {
 	{"no-demangle", no_argument, NULL, INPUT_OPT_RAW},                     \
 	{"kallsyms", required_argument, NULL, INPUT_OPT_KSYMS},                \
 	{"inline", no_argument, NULL, INPUT_OPT_INLINE},                       \
+	{"join", required_argument, NULL, INPUT_OPT_JOIN},                     \
 	{"no-inline", no_argument, NULL, INPUT_OPT_NO_INLINE},                 \
 	{"help", no_argument, NULL, 'h'},                                      \
 	{0}

@@ -88,14 +88,35 @@ static void print(const struct seam_stitched *out,
 	free(names);
 }
 
-static void stitch(const struct seam_pd_reader *r, uint64_t samples)
+/* All counts add up, whatever comes in whatever order. */
+static void check_counts(const struct seam_stitch_stats *st)
+{
+	uint64_t ends = 0, halves = 0;
+
+	for (int i = 0; i < SEAM_END_MAX; i++)
+		ends += st->end[i];
+	for (int i = 0; i <= SEAM_HALF_MISSING; i++)
+		halves += st->half[i];
+	check(ends == st->wanted && halves == st->samples);
+	check(st->wanted + st->half[SEAM_HALF_NONE] == st->samples);
+	check(st->stacks_unused <= st->stacks);
+	check(st->stacks_unused ==
+	      st->unused_repeated + st->unused_lost + st->unused_foreign);
+	check(st->by_time + st->by_process + st->by_cookie_alone <=
+	      st->half[SEAM_HALF_JOINED] + st->half[SEAM_HALF_LATE]);
+	check(st->other_task <= st->half[SEAM_HALF_MISSING]);
+}
+
+static void stitch(const struct seam_pd_reader *r, uint64_t samples,
+		   enum seam_join rule)
 {
 	const struct seam_stitch_stats *stats;
 	struct seam_stitched out;
 	struct seam_stitch *s;
-	uint64_t n = 0, ends = 0;
+	uint64_t n = 0;
 
 	check(!seam_stitch_new(r, &s));
+	check(!seam_stitch_join_by(s, rule));
 	while (seam_stitch_next(s, &out) > 0) {
 		check(out.n_kernel <= out.n_frames);
 		if (n++ < MAX_TEXTS)
@@ -103,10 +124,7 @@ static void stitch(const struct seam_pd_reader *r, uint64_t samples)
 	}
 	stats = seam_stitch_stats(s);
 	check(n == samples && stats->samples == samples);
-	for (int i = 0; i < SEAM_END_MAX; i++)
-		ends += stats->end[i];
-	check(ends == stats->wanted);
-	check(stats->wanted + stats->half[SEAM_HALF_NONE] == samples);
+	check_counts(stats);
 	seam_stitch_free(s);
 }
 
@@ -114,11 +132,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seam_pd_reader *r;
 	struct seam_errinfo err;
+	uint64_t samples;
 
 	if (seam_pd_open_mem(data, size, &r, &err))
 		return 0;
 	read_formats(r);
-	stitch(r, read_records(r));
+	samples = read_records(r);
+	stitch(r, samples, SEAM_JOIN_COOKIE);
+	stitch(r, samples, SEAM_JOIN_ORDER);
 	seam_pd_close(r);
 	return 0;
 }

@@ -104,6 +104,7 @@ static bool sample_head(struct span *s, uint64_t t, struct seam_pd_rec *rec)
 	if ((t & PERF_SAMPLE_TIME) && !span_u64(s, &rec->time_ns))
 		return false;
 	rec->has_time = t & PERF_SAMPLE_TIME;
+	rec->has_tid = t & PERF_SAMPLE_TID;
 	if ((t & PERF_SAMPLE_ADDR) && !span_u64(s, &o->addr))
 		return false;
 	if ((t & PERF_SAMPLE_ID) && !span_u64(s, &rec->id))
@@ -190,6 +191,7 @@ static bool parse_tail(const struct pd_event *ev, struct span *s,
 	if ((t & PERF_SAMPLE_TIME) && !drop_u64(s, &rec->time_ns))
 		return false;
 	rec->has_time = t & PERF_SAMPLE_TIME;
+	rec->has_tid = t & PERF_SAMPLE_TID;
 	if (t & PERF_SAMPLE_TID) {
 		const uint8_t *p = drop_last(s);
 

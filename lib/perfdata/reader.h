@@ -103,7 +103,7 @@ unsigned seam_pd_method(const struct seam_pd_rec_stack *stack, size_t i);
 struct seam_pd_rec {
 	uint32_t type;
 	uint16_t misc;
-	bool has_time;
+	bool has_time, has_tid;
 	int event; /* index for seam_pd_event, -1: not known */
 	uint32_t pid, tid, cpu;
 	uint64_t time_ns, id;

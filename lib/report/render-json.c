@@ -34,6 +34,16 @@ void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 			   (ull)st->stacks, (ull)st->stacks_unused,
 			   (ull)st->stacks_repeated, (ull)st->lost_records,
 			   (ull)st->lost_samples);
+	seam_strbuf_printf(b,
+			   ",\"join\":{\"by_time\":%llu,\"by_process\":%llu,"
+			   "\"by_cookie_alone\":%llu,"
+			   "\"by_order_differs\":%llu,\"other_task\":%llu},"
+			   "\"unused_why\":{\"repeated\":%llu,\"lost\":%llu,"
+			   "\"foreign\":%llu}",
+			   (ull)st->by_time, (ull)st->by_process,
+			   (ull)st->by_cookie_alone, (ull)st->by_order_differs,
+			   (ull)st->other_task, (ull)st->unused_repeated,
+			   (ull)st->unused_lost, (ull)st->unused_foreign);
 }
 
 static void row_names(struct seam_strbuf *b, const struct seam_symbol_row *row)

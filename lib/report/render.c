@@ -46,6 +46,50 @@ static void count_line(struct seam_strbuf *b, const char *name, uint64_t n,
 			   (unsigned long long)n, percent(n, whole), why);
 }
 
+/* "Head: 3 so, 4 so;" of those that are there, or nothing. */
+struct listed {
+	uint64_t n;
+	const char *what;
+};
+
+static void list_line(struct seam_strbuf *b, const char *head,
+		      const struct listed *v, size_t n)
+{
+	const char *before = head;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!v[i].n)
+			continue;
+		seam_strbuf_printf(b, "%s %llu %s", before,
+				   (unsigned long long)v[i].n, v[i].what);
+		before = ",";
+	}
+	if (before != head)
+		seam_strbuf_puts(b, "\n");
+}
+
+static void render_joins(struct seam_strbuf *b,
+			 const struct seam_stitch_stats *st)
+{
+	const struct listed joins[] = {
+		{st->half[SEAM_HALF_LATE], "after their stack (late)"},
+		{st->by_time, "by the nearest time (several stacks)"},
+		{st->by_process, "by their process (exec)"},
+		{st->by_cookie_alone, "by the cookie alone (no thread)"},
+		{st->by_order_differs, "with another cookie's (by order)"},
+		{st->other_task, "not: only another process has the cookie"},
+	};
+	const struct listed unused[] = {
+		{st->unused_repeated, "repeat one that serves"},
+		{st->unused_lost, "may be of lost samples"},
+		{st->unused_foreign, "are of requests not made here"},
+	};
+
+	list_line(b, "Joined:", joins, sizeof(joins) / sizeof(*joins));
+	list_line(b, "User stacks for none:", unused,
+		  sizeof(unused) / sizeof(*unused));
+}
+
 void seam_render_counts(struct seam_strbuf *b,
 			const struct seam_stitch_stats *st)
 {
@@ -72,6 +116,7 @@ void seam_render_counts(struct seam_strbuf *b,
 				   (unsigned long long)st->stacks,
 				   used ? (double)served / (double)used : 0,
 				   (unsigned long long)st->stacks_unused);
+	render_joins(b, st);
 	if (st->lost_records || st->lost_samples)
 		seam_strbuf_printf(b, "Lost: %llu records, %llu samples\n",
 				   (unsigned long long)st->lost_records,

@@ -5,11 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/search.h"
 #include "core/uapi.h"
-
-/* Records with one cookie that are looked at when none is the thread's. */
-#define MAX_EQUAL 64
 
 struct task {
 	uint64_t last_cookie; /* of its samples */
@@ -17,12 +13,16 @@ struct task {
 	bool has_stack, exited;
 };
 
+bool seam_chain_deferred(struct seam_pd_words chain)
+{
+	return chain.n >= 2 &&
+	       seam_pd_word(chain, chain.n - 2) == SEAM_CONTEXT_USER_DEFERRED;
+}
+
 uint64_t seam_chain_cookie(struct seam_pd_words chain)
 {
-	if (chain.n < 2 ||
-	    seam_pd_word(chain, chain.n - 2) != SEAM_CONTEXT_USER_DEFERRED)
-		return 0;
-	return seam_pd_word(chain, chain.n - 1);
+	return seam_chain_deferred(chain) ? seam_pd_word(chain, chain.n - 1)
+					  : 0;
 }
 
 static struct task *task_of(struct cookie_index *ix, uint32_t tid)
@@ -53,6 +53,7 @@ static int add_stack(struct cookie_index *ix, struct world *w,
 		.tid = rec->tid,
 		.pid = rec->pid,
 		.record = (uint32_t)i,
+		.has_tid = rec->has_tid,
 	};
 	keep_spaces(&ix->v[ix->n - 1], p);
 	t->has_stack = true;
@@ -109,7 +110,7 @@ static int compare(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-static int by_cookie(const void *a, const void *b)
+int seam_cookie_by_cookie(const void *a, const void *b)
 {
 	const struct cookie_entry *x = a, *y = b;
 	int c = compare(x->cookie, y->cookie);
@@ -135,7 +136,7 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 			rc = note(ix, world, &rec, i, stats);
 	}
 	if (!rc && ix->n)
-		qsort(ix->v, ix->n, sizeof(*ix->v), by_cookie);
+		qsort(ix->v, ix->n, sizeof(*ix->v), seam_cookie_by_cookie);
 	for (size_t i = 1; i < ix->n; i++)
 		if (ix->v[i].cookie == ix->v[i - 1].cookie &&
 		    ix->v[i].tid == ix->v[i - 1].tid)
@@ -151,58 +152,7 @@ void seam_cookie_fini(struct cookie_index *ix)
 		seam_space_put(ix->v[i].before);
 	}
 	free(ix->v);
-}
-
-static size_t lower_bound(const struct cookie_index *ix,
-			  const struct cookie_entry *key)
-{
-	return SEAM_SEARCH(i, ix->n, by_cookie(&ix->v[i], key) < 0);
-}
-
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-/* An exec gives a thread another tid, in the middle of an entry. */
-static struct cookie_entry *of_process(const struct cookie_index *ix,
-				       uint64_t cookie, uint32_t pid)
-{
-	struct cookie_entry key = {.cookie = cookie};
-	size_t i = lower_bound(ix, &key), end = i + MAX_EQUAL;
-
-	for (; i < ix->n && i < end && ix->v[i].cookie == cookie; i++)
-		if (ix->v[i].pid == pid)
-			return &ix->v[i];
-	return NULL;
-}
-
-/* Of the thread's own, the nearest by time: the one behind, or before. */
-struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
-				      uint64_t cookie,
-				      const struct seam_pd_rec *sample)
-{
-	struct cookie_entry key = {.cookie = cookie,
-				   .tid = sample->tid,
-				   .time_ns = sample->time_ns};
-	size_t i = lower_bound(ix, &key);
-	struct cookie_entry *after = NULL, *before = NULL;
-
-	if (i < ix->n && ix->v[i].cookie == cookie &&
-	    ix->v[i].tid == sample->tid)
-		after = &ix->v[i];
-	if (i && ix->v[i - 1].cookie == cookie &&
-	    ix->v[i - 1].tid == sample->tid)
-		before = &ix->v[i - 1];
-	if (after && before)
-		return distance(after->time_ns, sample->time_ns) <=
-				       distance(before->time_ns,
-						sample->time_ns)
-			       ? after
-			       : before;
-	if (after || before)
-		return after ? after : before;
-	return of_process(ix, cookie, sample->pid);
+	free(ix->order);
 }
 
 int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,

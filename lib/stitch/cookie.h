@@ -11,15 +11,20 @@ struct cookie_entry { /* sorted by cookie, tid, time, record */
 	uint64_t time_ns;
 	uint32_t tid, pid;
 	uint32_t record; /* of the reader */
-	bool used;
+	bool has_tid, used;
 	/* Of the first stack after an exec: what was mapped at its time, and
 	 * before that exec. Its samples may lie on the other side of it. */
 	struct space *space, *before;
 };
 
+struct cookie_turn { /* sorted by tid, record */
+	uint32_t tid, record, entry;
+};
+
 struct cookie_index {
 	struct cookie_entry *v;
 	size_t n, cap;
+	struct cookie_turn *order; /* one for each of v; NULL: not asked for */
 	bool complete; /* whoever wrote it says which stacks are pending */
 	struct seam_idmap tasks; /* struct task, by tid */
 };
@@ -29,15 +34,32 @@ struct cookie_index {
 int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		      struct world *world, struct seam_stitch_stats *stats);
 void seam_cookie_fini(struct cookie_index *ix);
+/* record: the sample's place in the reader. Counts how it was found, or not.
+ * Return: NULL: there is none. */
 struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
 				      uint64_t cookie,
-				      const struct seam_pd_rec *sample);
+				      const struct seam_pd_rec *sample,
+				      size_t record,
+				      struct seam_stitch_stats *stats);
+/* By the order of records alone. Return: 0 or -ENOMEM. */
+int seam_cookie_order(struct cookie_index *ix);
+struct cookie_entry *seam_cookie_next(const struct cookie_index *ix,
+				      const struct seam_pd_rec *sample,
+				      size_t record);
+/* Tells what is known of the stacks that serve nobody. lost: samples were, so
+ * that theirs may be among them. */
+void seam_cookie_unused(const struct cookie_index *ix, bool lost,
+			struct seam_stitch_stats *stats);
+/* The order of entries, for qsort. */
+int seam_cookie_by_cookie(const void *a, const void *b);
 /* Why there is none: the task never came back from the entry that the
  * cookie names (SEAM_PENDING), or it did (SEAM_LOST). Guessed by what came of
  * the task later, unless the recording says that nothing more was to come. */
 int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
 			const struct seam_pd_rec *sample);
 
+/* Whether a sample's chain says that the user half comes in a record. */
+bool seam_chain_deferred(struct seam_pd_words chain);
 /* The cookie at the end of a sample's chain, 0 if it has none. */
 uint64_t seam_chain_cookie(struct seam_pd_words chain);
 

@@ -18,6 +18,7 @@ struct seam_stitch {
 	struct world world; /* at the time of the next record */
 	struct world ahead; /* the index's, at the end */
 	struct cookie_index cookies;
+	enum seam_join rule;
 	struct seam_stitch_stats stats;
 	struct seam_pd_rec rec;
 	struct seam_frame *frames;
@@ -39,6 +40,15 @@ int seam_stitch_new(const struct seam_pd_reader *r, struct seam_stitch **ret)
 		seam_stitch_free(s);
 	else
 		*ret = s;
+	return rc;
+}
+
+int seam_stitch_join_by(struct seam_stitch *s, enum seam_join rule)
+{
+	int rc = rule == SEAM_JOIN_ORDER ? seam_cookie_order(&s->cookies) : 0;
+
+	if (!rc)
+		s->rule = rule;
 	return rc;
 }
 
@@ -182,6 +192,12 @@ static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 	size_t n;
 
 	seam_pd_record(s->r, e->record, &stack);
+	if (!s->rec.has_tid && e->has_tid) { /* the record knows whose */
+		p = seam_world_process(&s->world, e->pid);
+		if (!p)
+			return -ENOMEM;
+		w->space = p->space;
+	}
 	space = space_of(w, p, e, &stack.stack);
 	n = cut(s, &stack.stack, &w->out->end);
 	if (reserve(s, n))
@@ -190,8 +206,7 @@ static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 		add_frame(s, seam_pd_word(stack.stack.ips, i), false, space);
 		s->frames[s->n - 1].method = method_of(&stack.stack, i);
 	}
-	w->out->half =
-		e->time_ns < s->rec.time_ns ? SEAM_HALF_LATE : SEAM_HALF_JOINED;
+	w->out->half = e->record < s->at ? SEAM_HALF_LATE : SEAM_HALF_JOINED;
 	e->used = true;
 	return 0;
 }
@@ -212,20 +227,35 @@ static int leaf_only(struct seam_stitch *s, struct walk *w)
 	return 0;
 }
 
+/* The record that the sample, which was read last, is to be joined with. */
+static struct cookie_entry *find(struct seam_stitch *s, uint64_t cookie)
+{
+	size_t record = s->at - 1;
+	struct cookie_entry *e;
+
+	if (s->rule == SEAM_JOIN_COOKIE)
+		return cookie ? seam_cookie_find(&s->cookies, cookie, &s->rec,
+						 record, &s->stats)
+			      : NULL;
+	e = seam_cookie_next(&s->cookies, &s->rec, record);
+	s->stats.by_order_differs += e && e->cookie != cookie;
+	return e;
+}
+
 static int user_half(struct seam_stitch *s, struct walk *w,
 		     const struct process *p)
 {
 	struct seam_stitched *out = w->out;
+	bool deferred = seam_chain_deferred(s->rec.sample.chain);
 	struct cookie_entry *e;
 	int rc;
 
 	out->cookie = seam_chain_cookie(s->rec.sample.chain);
-	e = out->cookie ? seam_cookie_find(&s->cookies, out->cookie, &s->rec)
-			: NULL;
+	e = deferred ? find(s, out->cookie) : NULL;
 	if (e)
 		return join(s, w, p, e);
 	rc = leaf_only(s, w);
-	if (out->cookie) {
+	if (deferred) {
 		out->half = SEAM_HALF_MISSING;
 		out->end =
 			seam_cookie_missing(&s->cookies, out->cookie, &s->rec);
@@ -283,11 +313,14 @@ static int deliver(struct seam_stitch *s, struct seam_stitched *ret)
 	return 1;
 }
 
-static void count_unused(struct seam_stitch *s)
+/* A buffer that is written backward overwrites records without a count. */
+static bool samples_were_lost(const struct seam_stitch *s)
 {
-	s->stats.stacks_unused = 0;
-	for (size_t i = 0; i < s->cookies.n; i++)
-		s->stats.stacks_unused += !s->cookies.v[i].used;
+	bool lost = s->stats.lost_records || s->stats.lost_samples;
+
+	for (size_t i = 0; !lost && i < seam_pd_n_events(s->r); i++)
+		lost = seam_pd_event(s->r, i)->attr.write_backward;
+	return lost;
 }
 
 int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret)
@@ -302,7 +335,7 @@ int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret)
 		if (rc)
 			return rc;
 	}
-	count_unused(s);
+	seam_cookie_unused(&s->cookies, samples_were_lost(s), &s->stats);
 	return 0;
 }
 

@@ -6,8 +6,9 @@
  *
  * A record serves every sample of its cookie, taken before it or after.
  * Between equal cookies the sample's own thread and then the nearest time
- * decide. A sample whose record never came is delivered all the same, with
- * the reason, and counted under it.
+ * decide; where the recording has no threads, the cookie and the time alone.
+ * A sample whose record never came is delivered all the same, with the
+ * reason, and counted under it.
  *
  *	struct seam_stitch *s;
  *	struct seam_stitched out;
@@ -53,9 +54,18 @@ struct seam_frame {
 enum seam_half {
 	SEAM_HALF_NONE, /* a kernel thread or the like: nothing is missing */
 	SEAM_HALF_WITH, /* it came with the sample */
-	SEAM_HALF_JOINED, /* by the cookie, the record came later */
-	SEAM_HALF_LATE, /* by the cookie, the record came before */
-	SEAM_HALF_MISSING, /* the cookie has no record */
+	SEAM_HALF_JOINED, /* the record came later */
+	SEAM_HALF_LATE, /* the record came before; never with SEAM_JOIN_ORDER */
+	SEAM_HALF_MISSING, /* there is no record for it */
+};
+
+/* Which record is a sample's. */
+enum seam_join {
+	SEAM_JOIN_COOKIE, /* that with its cookie */
+	/* The next one of its thread, whatever its cookie: to compare with,
+	 * and for recordings whose cookies tell nothing. A record that was
+	 * lost makes a wrong stack so. */
+	SEAM_JOIN_ORDER,
 };
 
 struct seam_stitched {
@@ -74,13 +84,26 @@ struct seam_stitch_stats {
 	uint64_t half[5]; /* by enum seam_half */
 	uint64_t end[SEAM_END_MAX]; /* of wanted; [0]: not said */
 	uint64_t stacks; /* records of user stacks */
-	uint64_t stacks_unused; /* no sample has their cookie */
+	uint64_t stacks_unused; /* they serve no sample; these are: */
+	uint64_t unused_repeated; /* another one of cookie and thread does */
+	uint64_t
+		unused_lost; /* samples were lost or overwritten, theirs too? */
+	uint64_t unused_foreign; /* none were: another session asked */
 	uint64_t stacks_repeated; /* same cookie and thread as another */
+	/* Of joined samples: */
+	uint64_t by_time; /* several had cookie and thread: the nearest */
+	uint64_t by_process; /* one of the process, not of the thread: exec */
+	uint64_t by_cookie_alone; /* sample or record do not say whose */
+	uint64_t by_order_differs; /* SEAM_JOIN_ORDER: the cookie is another */
+	/* Of missing ones: the cookie's records are of other processes. */
+	uint64_t other_task;
 	uint64_t lost_records, lost_samples; /* as LOST and LOST_SAMPLES say */
 	uint64_t first_ns, last_ns; /* of samples */
 };
 
 int seam_stitch_new(const struct seam_pd_reader *r, struct seam_stitch **ret);
+/* Before the first next(). Return: 0 or -ENOMEM. */
+int seam_stitch_join_by(struct seam_stitch *s, enum seam_join rule);
 struct seam_stitch *seam_stitch_free(struct seam_stitch *s);
 /* Return: 1, 0 at the end, -errno. */
 int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret);

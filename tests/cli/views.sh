@@ -15,6 +15,8 @@ bad_usage() {
 		fails 2 'named with -i' "$seam" script perf.data &&
 		fails 2 'is not a format' "$seam" script --format xml &&
 		fails 2 'max-stack' "$seam" script --max-stack 0 &&
+		fails 2 'cookie or order' "$seam" script --join tid &&
+		fails 2 'cookie or order' "$seam" report --join '' &&
 		fails 2 'are no fields' "$seam" script -F ip &&
 		fails 2 "'-F'" "$seam" script -F &&
 		fails 2 'percent-limit' "$seam" report --percent-limit x
@@ -135,6 +137,35 @@ depth() {
 		awk '/^\t/ { if (++n > 2) exit 1; next } { n = 0 }'
 }
 
+# By order a lost record and a late sample cost a wrong stack each.
+join_rules() {
+	for name in lost-m1-pf two-events; do
+		"$seam" script -i "$golden/$name.data" >"$dir/default" \
+			2>"$dir/err" &&
+			"$seam" script --join cookie -i "$golden/$name.data" \
+				2>/dev/null | cmp - "$dir/default" &&
+			! grep 'another cookie' "$dir/err" &&
+			"$seam" script --join order -i "$golden/$name.data" \
+				2>&1 >"$dir/order" |
+			grep -q ' 1 samples have the stack of another cookie' ||
+			return
+		# The other's wrong stack happens to look like the right one.
+		[ "$name" = two-events ] ||
+			! cmp -s "$dir/order" "$dir/default" || return
+	done
+}
+
+# What is less than certain, and what serves nobody, is told.
+joins_told() {
+	"$seam" report -i "$golden/two-events.data" 2>/dev/null |
+		grep -q '^Joined: 1 after their stack (late)$' &&
+		"$seam" report -i "$golden/overwrite.data" 2>/dev/null |
+		grep -q '^User stacks for none: 1 may be of lost samples$' &&
+		"$seam" report --json --join order \
+			-i "$golden/lost-m1-pf.data" 2>/dev/null |
+		grep -q '"by_order_differs":1,'
+}
+
 check 'bad usage is refused' bad_usage
 check 'bad files are refused' bad_files
 check 'help is given' help_texts
@@ -144,6 +175,8 @@ check 'a full disk is told' full_disk
 for name in sig two-events pending lost-m1-pf threads-fp; do
 	check "formats agree on $name" formats_agree $name
 done
+check 'joining by order is told from joining by cookie' join_rules
+check 'joins are told' joins_told
 check 'text is plain where it must be' plain_text
 check '--max-stack cuts' depth
 tap_done

@@ -5,63 +5,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-#include "perfdata/format.h"
-#include "recording.h"
-
-struct image {
-	uint64_t w[4096];
-	size_t n; /* words */
-};
-
-static void add(struct image *m, uint64_t word)
-{
-	assert_true(m->n < 4096);
-	m->w[m->n++] = word;
-}
-
-static uint64_t pair(uint32_t lo, uint32_t hi)
-{
-	return lo | (uint64_t)hi << 32;
-}
-
-static void add_header(struct image *m, uint32_t type, uint16_t misc,
-		       size_t words)
-{
-	add(m, pair(type, misc | (uint32_t)(8 * words) << 16));
-}
-
-static void add_attr(struct image *m, const struct perf_event_attr *attr)
-{
-	struct perf_event_attr a = *attr;
-
-	a.size = sizeof(a);
-	memcpy(&m->w[m->n], &a, sizeof(a));
-	m->n += sizeof(a) / 8;
-}
-
-/* A pipe stream: attributes are records, each with one id. */
-static void begin(struct image *m, const struct perf_event_attr *attrs,
-		  size_t n)
-{
-	add(m, PD_MAGIC);
-	add(m, PD_PIPE_HEADER_SIZE);
-	for (size_t i = 0; i < n; i++) {
-		add_header(m, PD_HEADER_ATTR, 0, 1 + sizeof(*attrs) / 8 + 1);
-		add_attr(m, &attrs[i]);
-		add(m, 100 + i);
-	}
-}
-
-static struct seam_pd_reader *open_image(const struct image *m)
-{
-	struct seam_pd_reader *r = NULL;
-	struct seam_errinfo err = {0};
-
-	assert_int_equal(seam_pd_open_mem(m->w, 8 * m->n, &r, &err), 0);
-	assert_false(seam_pd_damage(r)->damaged);
-	assert_int_equal(seam_pd_damage(r)->n_malformed, 0);
-	return r;
-}
+#include "image.h"
 
 static void add_sample(struct image *m)
 {

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Which record is a sample's: by cookie, or by the order of records. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/search.h"
+#include "stitch/cookie.h"
+
+/* Records with one cookie that are looked at when none is the thread's. */
+#define MAX_EQUAL 64
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Where records have no time, all have the same: their place decides. */
+static bool nearer(const struct cookie_entry *a, const struct cookie_entry *b,
+		   const struct cookie_entry *to)
+{
+	uint64_t da = distance(a->time_ns, to->time_ns);
+	uint64_t db = distance(b->time_ns, to->time_ns);
+
+	if (da != db)
+		return da < db;
+	return distance(a->record, to->record) <
+	       distance(b->record, to->record);
+}
+
+static size_t lower_bound(const struct cookie_index *ix,
+			  const struct cookie_entry *key)
+{
+	return SEAM_SEARCH(i, ix->n, seam_cookie_by_cookie(&ix->v[i], key) < 0);
+}
+
+static bool same_thread(const struct cookie_entry *a,
+			const struct cookie_entry *b)
+{
+	return a->cookie == b->cookie && a->tid == b->tid;
+}
+
+/* Of those of cookie and thread the nearest: the one behind, or before. */
+static struct cookie_entry *of_thread(const struct cookie_index *ix,
+				      const struct cookie_entry *key,
+				      bool *ret_several)
+{
+	size_t i = lower_bound(ix, key);
+	struct cookie_entry *after = NULL, *before = NULL;
+
+	if (i < ix->n && same_thread(&ix->v[i], key))
+		after = &ix->v[i];
+	if (i && same_thread(&ix->v[i - 1], key))
+		before = &ix->v[i - 1];
+	*ret_several =
+		after &&
+		(before || (i + 1 < ix->n && same_thread(&ix->v[i + 1], key)));
+	if (before && !after && i > 1)
+		*ret_several = same_thread(&ix->v[i - 2], key);
+	if (after && before)
+		return nearer(before, after, key) ? before : after;
+	return after ? after : before;
+}
+
+enum whose { OF_PROCESS, OF_ANY, OF_NOBODY };
+
+/* An exec gives a thread another tid, in the middle of an entry; and what
+ * does not say whose it is has the cookie alone. */
+static struct cookie_entry *of_cookie(const struct cookie_index *ix,
+				      const struct cookie_entry *key,
+				      enum whose whose, bool *ret_other)
+{
+	const struct cookie_entry first = {.cookie = key->cookie};
+	size_t i = lower_bound(ix, &first), end = i + MAX_EQUAL;
+	struct cookie_entry *best = NULL;
+
+	for (; i < ix->n && i < end && ix->v[i].cookie == key->cookie; i++) {
+		struct cookie_entry *e = &ix->v[i];
+
+		*ret_other = true;
+		if (whose == OF_PROCESS && (!e->has_tid || e->pid != key->pid))
+			continue;
+		if (whose == OF_NOBODY && e->has_tid)
+			continue;
+		if (!best || nearer(e, best, key))
+			best = e;
+	}
+	return best;
+}
+
+struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
+				      uint64_t cookie,
+				      const struct seam_pd_rec *sample,
+				      size_t record,
+				      struct seam_stitch_stats *stats)
+{
+	const struct cookie_entry key = {.cookie = cookie,
+					 .tid = sample->tid,
+					 .pid = sample->pid,
+					 .time_ns = sample->time_ns,
+					 .record = (uint32_t)record};
+	bool several = false, other = false;
+	struct cookie_entry *e = NULL;
+
+	if (sample->has_tid) {
+		e = of_thread(ix, &key, &several);
+		if (e && e->has_tid) {
+			stats->by_time += several;
+			return e;
+		}
+		e = of_cookie(ix, &key, OF_PROCESS, &other);
+		stats->by_process += e != NULL;
+	}
+	if (!e) {
+		e = of_cookie(ix, &key, sample->has_tid ? OF_NOBODY : OF_ANY,
+			      &other);
+		stats->by_cookie_alone += e != NULL;
+	}
+	stats->other_task += !e && other;
+	return e;
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct cookie_turn *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->record > y->record) - (x->record < y->record);
+}
+
+int seam_cookie_order(struct cookie_index *ix)
+{
+	struct cookie_turn *order = malloc((ix->n + 1) * sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < ix->n; i++)
+		order[i] = (struct cookie_turn){ix->v[i].tid, ix->v[i].record,
+						(uint32_t)i};
+	qsort(order, ix->n, sizeof(*order), by_order);
+	free(ix->order);
+	ix->order = order;
+	return 0;
+}
+
+struct cookie_entry *seam_cookie_next(const struct cookie_index *ix,
+				      const struct seam_pd_rec *sample,
+				      size_t record)
+{
+	const struct cookie_turn key = {sample->tid, (uint32_t)record, 0};
+	size_t i = SEAM_SEARCH(j, ix->n, by_order(&ix->order[j], &key) < 0);
+
+	if (i == ix->n || ix->order[i].tid != sample->tid)
+		return NULL;
+	return &ix->v[ix->order[i].entry];
+}
+
+void seam_cookie_unused(const struct cookie_index *ix, bool lost,
+			struct seam_stitch_stats *stats)
+{
+	size_t end;
+
+	stats->stacks_unused = 0;
+	stats->unused_repeated = 0;
+	stats->unused_lost = 0;
+	stats->unused_foreign = 0;
+	for (size_t at = 0; at < ix->n; at = end) {
+		uint64_t used = 0, unused;
+
+		for (end = at;
+		     end < ix->n && same_thread(&ix->v[at], &ix->v[end]); end++)
+			used += ix->v[end].used;
+		unused = end - at - used;
+		stats->stacks_unused += unused;
+		if (used)
+			stats->unused_repeated += unused;
+		else if (lost)
+			stats->unused_lost += unused;
+		else
+			stats->unused_foreign += unused;
+	}
+}
