@@ -35,6 +35,7 @@ static bool take_words(struct span *s, uint64_t n, struct seam_pd_words *ret)
 		return false;
 	ret->p = span_take(s, 8 * n);
 	ret->n = n;
+	ret->swap = s->swap;
 	return true;
 }
 
@@ -166,7 +167,7 @@ static bool drop_u64(struct span *s, uint64_t *ret)
 	const uint8_t *p = drop_last(s);
 
 	if (p)
-		memcpy(ret, p, 8);
+		*ret = pd_u64(p, s->swap);
 	return p;
 }
 
@@ -175,14 +176,16 @@ static bool parse_tail(const struct pd_event *ev, struct span *s,
 		       struct seam_pd_rec *rec)
 {
 	uint64_t t = ev->sample_id_all ? ev->sample_type : 0;
-	uint64_t pair = 0, stream_id;
+	uint64_t stream_id;
+	const uint8_t *pair;
 
 	if ((t & PERF_SAMPLE_IDENTIFIER) && !drop_u64(s, &rec->id))
 		return false;
 	if (t & PERF_SAMPLE_CPU) {
-		if (!drop_u64(s, &pair))
+		pair = drop_last(s);
+		if (!pair)
 			return false;
-		rec->cpu = (uint32_t)pair;
+		rec->cpu = pd_u32(pair, s->swap);
 	}
 	if ((t & PERF_SAMPLE_STREAM_ID) && !drop_u64(s, &stream_id))
 		return false;
@@ -193,12 +196,11 @@ static bool parse_tail(const struct pd_event *ev, struct span *s,
 	rec->has_time = t & PERF_SAMPLE_TIME;
 	rec->has_tid = t & PERF_SAMPLE_TID;
 	if (t & PERF_SAMPLE_TID) {
-		const uint8_t *p = drop_last(s);
-
-		if (!p)
+		pair = drop_last(s);
+		if (!pair)
 			return false;
-		memcpy(&rec->pid, p, 4);
-		memcpy(&rec->tid, p + 4, 4);
+		rec->pid = pd_u32(pair, s->swap);
+		rec->tid = pd_u32(pair + 4, s->swap);
 	}
 	return true;
 }
@@ -223,10 +225,10 @@ static bool parse_mmap2(struct span *s, struct seam_pd_rec *rec)
 		return true;
 	}
 	m->has_inode = true;
-	memcpy(&m->maj, file, 4);
-	memcpy(&m->min, file + 4, 4);
-	memcpy(&m->ino, file + 8, 8);
-	memcpy(&m->ino_gen, file + 16, 8);
+	m->maj = pd_u32(file, s->swap);
+	m->min = pd_u32(file + 4, s->swap);
+	m->ino = pd_u64(file + 8, s->swap);
+	m->ino_gen = pd_u64(file + 16, s->swap);
 	return true;
 }
 
@@ -331,8 +333,8 @@ static int find_event(struct seam_pd_reader *r, uint32_t type, struct span s)
 	if (r->n_events == 1 || word < 0 ||
 	    s.left / 8 < (size_t)word + (sample ? 1 : 0))
 		return 0;
-	memcpy(&id, sample ? s.p + 8 * word : s.p + s.left - 8 * (size_t)word,
-	       8);
+	id = pd_u64(sample ? s.p + 8 * word : s.p + s.left - 8 * (size_t)word,
+		    s.swap);
 	word = id ? seam_pd_event_by_id(r, id) : 0;
 	return word < 0 && !sample ? 0 : word;
 }
@@ -359,7 +361,7 @@ bool seam_pd_parse_kernel(const struct perf_event_attr *attr,
 		.sample_id_all = attr->sample_id_all,
 	};
 	const struct span s = {(const uint8_t *)(record + 1),
-			       record->size - sizeof(*record)};
+			       record->size - sizeof(*record), false};
 
 	*ret = (struct seam_pd_rec){.type = record->type, .misc = record->misc};
 	return parse_as(&ev, s, ret);
@@ -371,8 +373,8 @@ bool seam_pd_parse(struct seam_pd_reader *r, const uint8_t *record,
 	struct perf_event_header h;
 	struct span s;
 
-	memcpy(&h, record, sizeof(h));
-	s = (struct span){record + sizeof(h), h.size - sizeof(h)};
+	h = pd_record_header(record, r->swap);
+	s = pd_span(r, record + sizeof(h), h.size - sizeof(h));
 	*ret = (struct seam_pd_rec){.type = h.type, .misc = h.misc};
 	ret->event = find_event(r, h.type, s);
 	if (ret->event < 0)

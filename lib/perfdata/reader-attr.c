@@ -61,6 +61,8 @@ static void fill_event(struct pd_event *ev, struct span attr)
 	memcpy(a, attr.p, attr.left < sizeof(*a) ? attr.left : sizeof(*a));
 	memcpy(&ev->pub.flags, attr.p + SEAM_ATTR_FLAGS_OFFSET,
 	       sizeof(ev->pub.flags));
+	if (attr.swap)
+		seam_pd_swap_attr(a, &ev->pub.flags);
 	ev->sample_type = a->sample_type;
 	ev->read_format = a->read_format;
 	ev->branch_type = a->branch_sample_type;
@@ -87,7 +89,8 @@ static int add_ids(struct seam_pd_reader *r, struct pd_event *ev,
 		r->ids = all;
 	if (!all || !ev->ids)
 		return -ENOMEM;
-	memcpy(ev->ids, ids.p, 8 * n);
+	for (size_t i = 0; i < n; i++)
+		ev->ids[i] = pd_u64(ids.p + 8 * i, ids.swap);
 	for (size_t i = 0; i < n; i++)
 		r->ids[r->n_ids++] =
 			(struct pd_id){ev->ids[i], (uint32_t)(ev - r->events)};
@@ -120,7 +123,7 @@ static struct span section(const struct seam_pd_reader *r, struct pd_section at,
 			   bool *ret_ok)
 {
 	*ret_ok = at.offset <= r->size && at.size <= r->size - at.offset;
-	return *ret_ok ? (struct span){r->file + at.offset, at.size}
+	return *ret_ok ? pd_span(r, r->file + at.offset, at.size)
 		       : (struct span){0};
 }
 
@@ -134,12 +137,13 @@ int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h)
 	    h->attr_size > 4096)
 		return -EBADMSG;
 	while (attrs.left >= h->attr_size) {
-		struct span attr = {attrs.p, h->attr_size - ids_size};
+		struct span attr = pd_span(r, attrs.p, h->attr_size - ids_size);
 		struct pd_section at;
 		struct span ids;
 		int rc;
 
-		memcpy(&at, attrs.p + attr.left, sizeof(at));
+		at.offset = pd_u64(attrs.p + attr.left, r->swap);
+		at.size = pd_u64(attrs.p + attr.left + 8, r->swap);
 		ids = section(r, at, &ok);
 		rc = ok ? seam_pd_add_event(r, attr, ids) : -EBADMSG;
 		if (rc)

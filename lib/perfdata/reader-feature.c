@@ -58,7 +58,7 @@ static void read_event_desc(struct seam_pd_reader *r, struct span s)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
 		const char *name;
-		struct span ids;
+		struct span ids = {.swap = s.swap};
 		uint32_t n_ids;
 		int event;
 
@@ -117,10 +117,10 @@ static void read_build_ids(struct seam_pd_reader *r, struct span s)
 	struct perf_event_header h;
 
 	while (s.left >= sizeof(h)) {
-		memcpy(&h, s.p, sizeof(h));
+		h = pd_record_header(s.p, r->swap);
 		if (h.size < sizeof(h) || h.size > s.left)
 			return;
-		seam_pd_add_build_id(r, (struct span){s.p, h.size});
+		seam_pd_add_build_id(r, pd_span(r, s.p, h.size));
 		span_take(&s, h.size);
 	}
 }
@@ -183,20 +183,16 @@ void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h)
 	if (!h->data.size || at > r->size || h->data.size > r->size - at)
 		return;
 	at += h->data.size;
-	table = (struct span){r->file + at, r->size - at};
+	table = pd_span(r, r->file + at, r->size - at);
 	for (unsigned bit = 0; bit < PD_FEAT_MAX; bit++) {
-		const uint8_t *p;
-		struct pd_section s;
+		uint64_t offset, size;
 
 		if (!(h->features[0] & (1ULL << bit)))
 			continue;
-		p = span_take(&table, sizeof(s));
-		if (!p)
+		if (!span_u64(&table, &offset) || !span_u64(&table, &size))
 			return;
-		memcpy(&s, p, sizeof(s));
-		if (s.offset <= r->size && s.size <= r->size - s.offset)
+		if (offset <= r->size && size <= r->size - offset)
 			seam_pd_read_feature(
-				r, bit,
-				(struct span){r->file + s.offset, s.size});
+				r, bit, pd_span(r, r->file + offset, size));
 	}
 }

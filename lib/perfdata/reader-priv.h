@@ -7,11 +7,43 @@
 #include "perfdata/format.h"
 #include "perfdata/reader.h"
 
-/* A part of the file and how much of it is left to read. */
+/* A part of the file, how much of it is left to read, and whether its numbers
+ * are in the other byte order. */
 struct span {
 	const uint8_t *p;
 	size_t left;
+	bool swap;
 };
+
+static inline uint64_t pd_u64(const uint8_t *p, bool swap)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return swap ? __builtin_bswap64(v) : v;
+}
+
+static inline uint32_t pd_u32(const uint8_t *p, bool swap)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return swap ? __builtin_bswap32(v) : v;
+}
+
+static inline struct perf_event_header pd_record_header(const uint8_t *p,
+							bool swap)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, p, sizeof(h));
+	if (swap) {
+		h.type = __builtin_bswap32(h.type);
+		h.misc = __builtin_bswap16(h.misc);
+		h.size = __builtin_bswap16(h.size);
+	}
+	return h;
+}
 
 static inline const uint8_t *span_take(struct span *s, uint64_t n)
 {
@@ -29,7 +61,7 @@ static inline bool span_u64(struct span *s, uint64_t *ret)
 	const uint8_t *p = span_take(s, 8);
 
 	if (p)
-		memcpy(ret, p, 8);
+		*ret = pd_u64(p, s->swap);
 	return p;
 }
 
@@ -38,7 +70,7 @@ static inline bool span_u32(struct span *s, uint32_t *ret)
 	const uint8_t *p = span_take(s, 4);
 
 	if (p)
-		memcpy(ret, p, 4);
+		*ret = pd_u32(p, s->swap);
 	return p;
 }
 
@@ -81,6 +113,7 @@ struct seam_pd_reader {
 	const uint8_t *file;
 	size_t size;
 	bool mapped, allocated;
+	bool swap; /* its numbers are in the other byte order */
 	struct pd_event *events;
 	size_t n_events;
 	struct pd_id *ids;
@@ -110,6 +143,17 @@ int seam_pd_fill_err(struct seam_errinfo *err, int rc, const char *where,
 void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
 			const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* A part of what belongs to the recording. */
+static inline struct span pd_span(const struct seam_pd_reader *r,
+				  const uint8_t *p, size_t size)
+{
+	return (struct span){p, size, r->swap};
+}
+
+/* swap.c: of a machine with the other byte order, into this one's. */
+void seam_pd_swap_header(struct pd_header *h);
+void seam_pd_swap_attr(struct perf_event_attr *attr, uint64_t *flags);
 
 /* reader-attr.c */
 int seam_pd_add_event(struct seam_pd_reader *r, struct span attr,

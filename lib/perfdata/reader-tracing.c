@@ -18,6 +18,7 @@ static bool take_text(struct span *s, struct span *ret)
 		return false;
 	ret->p = span_take(s, size);
 	ret->left = (size_t)size;
+	ret->swap = s->swap;
 	return ret->p;
 }
 
@@ -67,7 +68,7 @@ bool seam_pd_formats(const struct seam_pd_reader *r,
 		     const struct seam_pd_format_ops *ops)
 {
 	const struct seam_pd_info *info = seam_pd_info(r);
-	struct span s = {info->tracing, info->tracing_len}, page;
+	struct span s = pd_span(r, info->tracing, info->tracing_len), page;
 	uint32_t n;
 
 	if (!s.p || !take_front(&s, &page))

@@ -100,8 +100,8 @@ static int header_attr(struct seam_pd_reader *r, struct span s)
 	span_take(&s, 8);
 	if (s.left < 64)
 		return -EBADMSG;
-	memcpy(&size, s.p + 4, sizeof(size));
-	attr.left = size ? size : 64;
+	size = pd_u32(s.p + 4, r->swap);
+	attr = pd_span(r, NULL, size ? size : 64);
 	attr.p = span_take(&s, attr.left);
 	ids = s;
 	if (!attr.p)
@@ -202,7 +202,7 @@ static int compressed(struct seam_pd_reader *r, struct span in, uint64_t offset)
 	if (rc)
 		return rc;
 	r->info.compressed = true;
-	s = (struct span){c.p, c.len};
+	s = pd_span(r, c.p, c.len);
 	rc = walk(r, &s, 1);
 	r->zstd->rest = s.p;
 	r->zstd->rest_len = s.left;
@@ -305,12 +305,12 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 		struct span s;
 		int rc;
 
-		memcpy(&h, rec, sizeof(h));
+		h = pd_record_header(rec, r->swap);
 		if (h.size < sizeof(h))
 			return -EBADMSG;
 		if (h.size > data->left)
 			return 0;
-		s = (struct span){span_take(data, h.size), h.size};
+		s = pd_span(r, span_take(data, h.size), h.size);
 		if (h.type < PD_USER_RECORD_FIRST) {
 			rc = kernel_record(r, rec, h.type);
 		} else {

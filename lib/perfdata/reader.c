@@ -49,7 +49,7 @@ void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
 static struct span data_span(struct seam_pd_reader *r,
 			     const struct pd_header *h)
 {
-	struct span data = {0};
+	struct span data = {.swap = r->swap};
 	uint64_t left;
 
 	if (h->data.offset > r->size) {
@@ -93,6 +93,8 @@ static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 		return seam_pd_fill_err(reterr, -EBADMSG, "header", r->size,
 					"the file ends inside its header");
 	memcpy(&h, r->file, sizeof(h));
+	if (r->swap)
+		seam_pd_swap_header(&h);
 	if (h.size < sizeof(h))
 		return seam_pd_fill_err(reterr, -EBADMSG, "header", 8,
 					"the header's size is not one of perf");
@@ -113,7 +115,7 @@ static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 
 static int read_pipe(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 {
-	struct span data = {r->file, r->size};
+	struct span data = pd_span(r, r->file, r->size);
 
 	r->info.pipe = true;
 	span_take(&data, PD_PIPE_HEADER_SIZE);
@@ -125,7 +127,7 @@ static int read_pipe(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 
 static int read_all(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 {
-	uint64_t magic, size;
+	uint64_t magic;
 	int rc;
 
 	if (r->size < PD_PIPE_HEADER_SIZE)
@@ -133,16 +135,14 @@ static int read_all(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 					r->size ? "it is no perf.data file"
 						: "the file is empty");
 	memcpy(&magic, r->file, 8);
-	memcpy(&size, r->file + 8, 8);
-	if (magic == PD_MAGIC_SWAPPED)
-		return seam_pd_fill_err(reterr, -ENOTSUP, "header", 0,
-					"it comes from a machine with another "
-					"byte order");
-	if (magic != PD_MAGIC)
+	r->swap = magic == PD_MAGIC_SWAPPED;
+	r->info.swapped = r->swap;
+	if (magic != PD_MAGIC && !r->swap)
 		return seam_pd_fill_err(reterr, -EBADMSG, "header", 0,
 					"it is no perf.data file");
-	rc = size == PD_PIPE_HEADER_SIZE ? read_pipe(r, reterr)
-					 : read_file(r, reterr);
+	rc = pd_u64(r->file + 8, r->swap) == PD_PIPE_HEADER_SIZE
+		     ? read_pipe(r, reterr)
+		     : read_file(r, reterr);
 	sort_path_ids(r);
 	if (!rc && seam_pd_sort(r))
 		rc = seam_pd_fill_err(reterr, -ENOMEM, "data", 0, "no memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Reads perf.data of perf 3.x to 7.x and of seam: files and pipe streams,
- * compressed or not, of this machine's byte order.
+ * compressed or not, of machines of either byte order.
  *
  * Opening reads the whole recording and sorts its records by time; records
  * without a time keep their place. A damaged or cut-off recording is read up
@@ -43,6 +43,7 @@ struct seam_pd_attr {
 struct seam_pd_words {
 	const uint8_t *p;
 	size_t n;
+	bool swap; /* of a machine with the other byte order */
 };
 
 static inline uint64_t seam_pd_word(struct seam_pd_words w, size_t i)
@@ -50,7 +51,7 @@ static inline uint64_t seam_pd_word(struct seam_pd_words w, size_t i)
 	uint64_t v;
 
 	memcpy(&v, w.p + 8 * i, sizeof(v));
-	return v;
+	return w.swap ? __builtin_bswap64(v) : v;
 }
 
 struct seam_pd_rec_sample {
@@ -125,6 +126,10 @@ struct seam_pd_info {
 	uint32_t clockid;
 	uint64_t wall_clock_ns, clockid_ns; /* the same moment on two clocks */
 	bool compressed, pipe;
+	/* The recording is of a machine with the other byte order. Numbers are
+	 * this machine's all the same; raw data, tracing and copies of stacks
+	 * are bytes and stay as they are. */
+	bool swapped;
 	/* How tracepoints' payloads are laid out, as trace.dat has it. */
 	const uint8_t *tracing;
 	size_t tracing_len;

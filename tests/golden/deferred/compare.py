@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: seam script gives what perf 7.3.4 printed of the kernel's own
 deferred recordings: each sample's head, addresses and files. Where perf
-printed a cookie seam must join the late stack, or say why there is none.
+printed a cookie seam must join the late stack, or say why there is none. The
+same recordings as a machine of the other byte order would have written them
+(swap.py) give the same text.
 
 usage: compare.py SEAM FOLDER
 """
@@ -11,6 +13,9 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+
+from swap import swap
 
 # What becomes of the samples of which perf prints the cookie.
 COOKIES = {
@@ -96,19 +101,37 @@ def check(seam_exe, folder, name, problems):
     return len(seam)
 
 
+def swapped(seam_exe, folder, name):
+    """Problems with the recording in the other byte order."""
+    data = os.path.join(folder, name + ".data")
+    with open(data, "rb") as f, tempfile.NamedTemporaryFile() as other:
+        other.write(swap(f.read()))
+        other.flush()
+        runs = [subprocess.run([seam_exe, "script", "--no-inline", "-i", path],
+                               check=True, capture_output=True, text=True)
+                for path in (data, other.name)]
+    told = runs[1].stderr.replace(other.name, data)
+    same = runs[0].stdout == runs[1].stdout and runs[0].stderr == told
+    return [] if same else [f"{name}: in the other byte order it differs"]
+
+
 def main():
     seam_exe, folder = sys.argv[1:]
     names = sorted(f[:-5] for f in os.listdir(folder) if f.endswith(".data"))
-    failed = 0
-    for i, name in enumerate(names):
+    results = []
+    for name in names:
         problems = []
         n = check(seam_exe, folder, name, problems)
-        failed += bool(problems)
-        print(f"{'not ' if problems else ''}ok {i + 1} - {name}, {n} samples")
+        results.append((f"{name}, {n} samples", problems))
+        if name != "zstd":  # its records are inside compressed ones
+            results.append((f"{name}, big-endian",
+                            swapped(seam_exe, folder, name)))
+    for i, (what, problems) in enumerate(results):
+        print(f"{'not ' if problems else ''}ok {i + 1} - {what}")
         for problem in problems[:20]:
             print("#", problem[:2000])
-    print(f"1..{len(names)}")
-    sys.exit(1 if failed or not names else 0)
+    print(f"1..{len(results)}")
+    sys.exit(1 if not names or any(p for _, p in results) else 0)
 
 
 main()
