@@ -96,16 +96,21 @@ static size_t part_bytes(const struct seam_elf_parts *parts)
 }
 
 /* Reads all that is ever asked of the file, and lets go of the rest. */
-static int read_rules(struct seam_image *im)
+static int read_rules(struct seam_images *images, struct seam_image *im)
 {
 	struct seam_elf_parts keep = {0};
 	size_t own = 0, rows = 0;
-	int err = seam_cfi_open(im->elf, &im->cfi, NULL);
+	int err;
 
+	if (!images->work)
+		images->work = seam_cfi_work_new();
+	err = images->work ? seam_cfi_open(im->elf, &im->cfi, NULL) : -ENOMEM;
 	if (err == -ENOMEM)
 		return err;
 	if (err)
 		im->cfi = NULL;
+	else
+		seam_cfi_share(im->cfi, images->work);
 	err = seam_derived_build(im->elf, im->cfi, &im->derived);
 	if (err == -ENOMEM)
 		return err;
@@ -144,7 +149,7 @@ static int fill(struct seam_images *images, struct seam_image *im,
 	int err;
 
 	im->elf = elf;
-	err = elf ? read_rules(im) : 0;
+	err = elf ? read_rules(images, im) : 0;
 	if (err) {
 		im->bytes = 0;
 		empty(images, im);
@@ -280,4 +285,5 @@ void seam_images_fini(struct seam_images *images)
 {
 	while (images->newest)
 		image_free(images, images->newest);
+	images->work = seam_cfi_work_free(images->work);
 }

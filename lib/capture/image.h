@@ -47,6 +47,7 @@ struct seam_images_stats {
 
 struct seam_images {
 	struct seam_image *newest, *oldest;
+	struct seam_cfi_work *work; /* which all of them share */
 	size_t budget; /* bytes; 0: SEAM_IMAGES_BUDGET */
 	struct seam_images_stats stats;
 };

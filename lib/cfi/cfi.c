@@ -232,21 +232,45 @@ static int find_sections(struct seam_cfi *cfi, struct seam_errinfo *reterr)
 	return -ENOENT;
 }
 
-static int make_work(struct seam_cfi *cfi)
+struct seam_cfi_work *seam_cfi_work_new(void)
 {
 	struct seam_cfi_large *large = calloc(1, sizeof(*large));
 
 	if (!large)
-		return -ENOMEM;
+		return NULL;
 	large->work = (struct seam_cfi_work){
 		.machine.saved = large->saved,
 		.machine.max_depth = SEAM_CFI_MAX_REMEMBER,
 		.cies = large->cies,
 		.num_cies = SEAM_CFI_CIE_SLOTS,
 	};
-	cfi->own_work = large;
-	cfi->work = &large->work;
-	return 0;
+	return &large->work;
+}
+
+struct seam_cfi_work *seam_cfi_work_free(struct seam_cfi_work *work)
+{
+	free(work); /* a large one's first member */
+	return NULL;
+}
+
+/* Others use it on, who may have sections in the same place later. */
+static void leave_work(struct seam_cfi *cfi)
+{
+	struct seam_cfi_work *work = cfi->work;
+
+	if (!work || work == cfi->own_work)
+		return;
+	for (unsigned int i = 0; i < work->num_cies; i++)
+		if (work->cies[i].sec == &cfi->sections[0] ||
+		    work->cies[i].sec == &cfi->sections[1])
+			work->cies[i].used = false;
+}
+
+void seam_cfi_share(struct seam_cfi *cfi, struct seam_cfi_work *work)
+{
+	leave_work(cfi);
+	cfi->own_work = seam_cfi_work_free(cfi->own_work);
+	cfi->work = work;
 }
 
 int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
@@ -272,9 +296,8 @@ int seam_cfi_open(const struct seam_elf *elf, struct seam_cfi **ret_cfi,
 	cfi->elf = elf;
 	cfi->elf_bias = seam_elf_bias(elf);
 	cfi->arch = arch;
-	rc = make_work(cfi);
-	if (!rc)
-		rc = find_sections(cfi, reterr);
+	cfi->own_work = cfi->work = seam_cfi_work_new();
+	rc = cfi->work ? find_sections(cfi, reterr) : -ENOMEM;
 	if (rc)
 		seam_cfi_close(cfi);
 	else
@@ -286,9 +309,10 @@ struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi)
 {
 	if (!cfi)
 		return NULL;
+	leave_work(cfi);
 	free(cfi->ranges);
 	free(cfi->found);
-	free(cfi->own_work);
+	seam_cfi_work_free(cfi->own_work);
 	for (size_t i = 0; i < 2; i++)
 		seam_elf_content_fini(&cfi->contents[i]);
 	free(cfi);
@@ -299,7 +323,7 @@ int seam_cfi_keeps(struct seam_cfi *cfi, struct seam_elf_parts *ret_parts,
 		   size_t *ret_own)
 {
 	struct seam_elf_parts parts = {0};
-	size_t size, own = sizeof(*cfi) + sizeof(*cfi->own_work);
+	size_t size, own = sizeof(*cfi);
 	const uint8_t *bytes = seam_elf_bytes(cfi->elf, &size);
 	int rc = seam_cfi_index(cfi);
 
@@ -318,7 +342,9 @@ int seam_cfi_keeps(struct seam_cfi *cfi, struct seam_elf_parts *ret_parts,
 	}
 	seam_elf_parts_settle(&parts, size);
 	*ret_parts = parts;
+	if (cfi->own_work)
+		own += sizeof(struct seam_cfi_large);
 	*ret_own = own + cfi->num_ranges * sizeof(*cfi->ranges) +
-		   SEAM_CFI_FOUND_SLOTS * sizeof(*cfi->found);
+		   seam_cfi_found_slots(cfi) * sizeof(*cfi->found);
 	return 0;
 }

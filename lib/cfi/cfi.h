@@ -93,6 +93,15 @@ const struct seam_cfi_arch *seam_cfi_arch(const struct seam_cfi *cfi);
 struct seam_cfi *seam_cfi_close(struct seam_cfi *cfi);
 
 /*
+ * Room for running CFI in, 48 KiB, for many cfi of one thread: instead of its
+ * own cfi uses it from then on, and must be closed before it is freed. NULL: no
+ * memory.
+ */
+struct seam_cfi_work *seam_cfi_work_new(void);
+struct seam_cfi_work *seam_cfi_work_free(struct seam_cfi_work *work);
+void seam_cfi_share(struct seam_cfi *cfi, struct seam_cfi_work *work);
+
+/*
  * What look-ups go on to read of the image, for seam_elf_trim, and the memory
  * that cfi has of its own, in bytes. An indirect pointer in CFI that leads
  * elsewhere cannot be read then; no compiler writes one for an address.

@@ -53,10 +53,8 @@ int seam_cfi_detach(struct seam_cfi *cfi)
 	shrink_ranges(cfi);
 	/* Both have pointers into the image. */
 	free(cfi->found);
-	free(cfi->own_work);
 	cfi->found = NULL;
-	cfi->own_work = NULL;
-	cfi->work = NULL;
+	seam_cfi_share(cfi, NULL);
 	cfi->elf = NULL;
 	return 0;
 }

@@ -211,6 +211,21 @@ int seam_cfi_search(struct seam_cfi *cfi, uint64_t svma,
 	return s.found ? 0 : -ENOENT;
 }
 
+/* As many as there are functions: a small library has few return addresses. */
+static unsigned int found_bits(const struct seam_cfi *cfi)
+{
+	unsigned int bits = 0;
+
+	while (bits < SEAM_CFI_FOUND_BITS && cfi->num_ranges >> bits)
+		bits++;
+	return bits ? bits : 1;
+}
+
+size_t seam_cfi_found_slots(const struct seam_cfi *cfi)
+{
+	return (size_t)1 << found_bits(cfi);
+}
+
 int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
 		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr)
 {
@@ -220,13 +235,15 @@ int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
 	if (rc)
 		return rc;
 	if (!cfi->found) {
-		cfi->found = calloc(SEAM_CFI_FOUND_SLOTS, sizeof(*cfi->found));
+		cfi->found =
+			calloc(seam_cfi_found_slots(cfi), sizeof(*cfi->found));
 		if (!cfi->found)
 			return -ENOMEM;
 	}
 	/* Samples of one program share most of their return addresses, and a
 	 * large function's FDE takes microseconds to run. */
-	slot = &cfi->found[(svma * 0x9e3779b97f4a7c15) >> 54];
+	slot = &cfi->found[(svma * 0x9e3779b97f4a7c15) >>
+			   (64 - found_bits(cfi))];
 	if (!slot->used || slot->svma != svma) {
 		slot->used = false;
 		rc = seam_cfi_search(cfi, svma, &slot->row, reterr);

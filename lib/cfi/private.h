@@ -105,7 +105,8 @@ struct seam_cfi_range {
 	bool is_good; /* the FDE was run to its end once */
 };
 
-#define SEAM_CFI_FOUND_SLOTS 1024 /* 2^10: see seam_cfi_find */
+/* At most: see seam_cfi_find. */
+#define SEAM_CFI_FOUND_BITS 10
 
 struct seam_cfi_found { /* the answer to one address */
 	bool used;
@@ -125,7 +126,7 @@ struct seam_cfi {
 	size_t num_ranges;
 	struct seam_cfi_found *found; /* by a hash; allocated when first used */
 	struct seam_cfi_work *work;
-	struct seam_cfi_large *own_work; /* NULL: detached */
+	struct seam_cfi_work *own_work; /* NULL: shared, or detached */
 };
 
 /* One entry's frame: its length and the field that names its CIE. */
@@ -193,6 +194,8 @@ void seam_cfi_errinfo(struct seam_errinfo *reterr,
 		      const struct seam_cfi_fault *fault);
 /* Builds cfi->ranges if they are not. */
 int seam_cfi_index(struct seam_cfi *cfi);
+/* The slots of found. */
+size_t seam_cfi_found_slots(const struct seam_cfi *cfi);
 struct seam_cfi_range *seam_cfi_range_find(const struct seam_cfi *cfi,
 					   uint64_t svma);
 
