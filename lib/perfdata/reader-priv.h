@@ -105,14 +105,27 @@ struct pd_path_id {
 	uint8_t id[20];
 };
 
+/* A file. Recordings of several threads are a folder with data, which has
+ * the header, and data.0, data.1 and so on, which have records alone. */
+struct pd_part {
+	const uint8_t *p;
+	size_t size;
+	bool mapped, allocated;
+	char name[24];
+};
+
 #define PD_COUNTED_TYPES 128
 
 struct pd_inflate;
 
 struct seam_pd_reader {
-	const uint8_t *file;
+	const uint8_t *file; /* with the header; the first of parts */
 	size_t size;
-	bool mapped, allocated;
+	struct pd_part *parts;
+	size_t n_parts;
+	uint64_t total_size; /* of all parts */
+	const struct pd_part *part; /* that is being walked */
+	uint64_t touched; /* bytes read since pages were let go */
 	bool swap; /* its numbers are in the other byte order */
 	struct pd_event *events;
 	size_t n_events;
@@ -151,6 +164,14 @@ static inline struct span pd_span(const struct seam_pd_reader *r,
 	return (struct span){p, size, r->swap};
 }
 
+/* load.c: fills parts with what the path names. Return: 0 or -errno. */
+int seam_pd_load(struct seam_pd_reader *r, const char *path);
+int seam_pd_load_mem(struct seam_pd_reader *r, const void *data, size_t size);
+void seam_pd_unload(struct seam_pd_reader *r);
+/* n more bytes were read. Files' pages are let go every so often: they come
+ * back when they are read again, and the recording need not fit in memory. */
+void seam_pd_touch(struct seam_pd_reader *r, size_t n);
+
 /* swap.c: of a machine with the other byte order, into this one's. */
 void seam_pd_swap_header(struct pd_header *h);
 void seam_pd_swap_attr(struct perf_event_attr *attr, uint64_t *flags);
@@ -170,7 +191,7 @@ void seam_pd_read_feature(struct seam_pd_reader *r, unsigned bit,
 			  struct span body);
 void seam_pd_add_build_id(struct seam_pd_reader *r, struct span record);
 
-/* reader-walk.c: indexes the records of a part of the file. */
+/* reader-walk.c: indexes the records of a part, which is r->part. */
 int seam_pd_walk(struct seam_pd_reader *r, struct span data);
 void seam_pd_inflate_free(struct pd_inflate *z);
 /* reader-sort.c */

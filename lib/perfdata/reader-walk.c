@@ -135,7 +135,7 @@ static void header_feature(struct seam_pd_reader *r, struct span s)
 static int inflate_to(struct seam_pd_reader *r, struct span in,
 		      struct pd_chunk *c)
 {
-	uint64_t most = INFLATE_MIN + INFLATE_RATIO * (uint64_t)r->size;
+	uint64_t most = INFLATE_MIN + INFLATE_RATIO * r->total_size;
 	ZSTD_inBuffer i = {in.p, in.left, 0};
 	size_t cap = c->len;
 
@@ -249,12 +249,12 @@ static uint64_t bytes_behind(uint32_t type, struct span s)
 /* Of a pipe; it lies behind the record. */
 static void tracing_data(struct seam_pd_reader *r, struct span s)
 {
-	const uint8_t *behind = s.p + s.left;
-	size_t left = (size_t)(r->file + r->size - behind);
+	const uint8_t *behind = s.p + s.left, *end = r->file + r->size;
+	size_t left = (size_t)(end - behind);
 	uint64_t size = bytes_behind(PD_HEADER_TRACING_DATA, s);
 
 	/* Not in what was decompressed. */
-	if (behind < r->file || behind > r->file + r->size || size > left)
+	if (behind < r->file || behind > end || size > left)
 		return;
 	r->info.tracing = behind;
 	r->info.tracing_len = (size_t)size;
@@ -287,7 +287,7 @@ static int user_record(struct seam_pd_reader *r, uint32_t type, struct span s,
 		/* Compressed in compressed would be a way to recurse. */
 		rc = depth ? -EBADMSG
 			   : compressed_record(r, type, s,
-					       (uint64_t)(s.p - r->file));
+					       (uint64_t)(s.p - r->part->p));
 		break;
 	}
 	if (type < PD_COUNTED_TYPES)
@@ -311,6 +311,7 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 		if (h.size > data->left)
 			return 0;
 		s = pd_span(r, span_take(data, h.size), h.size);
+		seam_pd_touch(r, h.size);
 		if (h.type < PD_USER_RECORD_FIRST) {
 			rc = kernel_record(r, rec, h.type);
 		} else {
@@ -329,7 +330,7 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 int seam_pd_walk(struct seam_pd_reader *r, struct span data)
 {
 	int rc = walk(r, &data, 0);
-	uint64_t at = data.p ? (uint64_t)(data.p - r->file) : 0;
+	uint64_t at = data.p ? (uint64_t)(data.p - r->part->p) : 0;
 
 	if (rc == -ENOMEM)
 		return rc;
@@ -340,5 +341,7 @@ int seam_pd_walk(struct seam_pd_reader *r, struct span data)
 	else if (r->zstd && r->zstd->rest_len)
 		seam_pd_set_damage(r, at,
 				   "the compressed data ends inside a record");
+	seam_pd_inflate_free(r->zstd); /* each part has a stream of its own */
+	r->zstd = NULL;
 	return 0;
 }

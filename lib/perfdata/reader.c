@@ -2,13 +2,9 @@
 #include "perfdata/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "perfdata/reader-priv.h"
 
@@ -38,7 +34,8 @@ void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
 		return;
 	r->damage.damaged = true;
 	err->offset = offset;
-	snprintf(err->where, sizeof(err->where), "data");
+	snprintf(err->where, sizeof(err->where), "%s",
+		 r->part ? r->part->name : "data");
 	va_start(ap, fmt);
 	vsnprintf(err->reason, sizeof(err->reason), fmt, ap);
 	va_end(ap);
@@ -108,6 +105,11 @@ static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 	seam_pd_plan_ids(r);
 	seam_pd_read_features(r, &h);
 	rc = seam_pd_walk(r, data_span(r, &h));
+	for (size_t i = 1; !rc && i < r->n_parts; i++) {
+		r->part = &r->parts[i];
+		r->last_ns = 0;
+		rc = seam_pd_walk(r, pd_span(r, r->part->p, r->part->size));
+	}
 	return rc ? seam_pd_fill_err(reterr, rc, "data", h.data.offset,
 				     "no memory")
 		  : 0;
@@ -166,87 +168,25 @@ int seam_pd_open_mem(const void *data, size_t size, struct seam_pd_reader **ret,
 {
 	struct seam_pd_reader *r = calloc(1, sizeof(*r));
 
-	if (!r)
+	if (!r || seam_pd_load_mem(r, data, size)) {
+		seam_pd_close(r);
 		return seam_pd_fill_err(reterr, -ENOMEM, "", 0, "no memory");
-	r->file = data;
-	r->size = size;
-	return finish_open(r, ret, reterr);
-}
-
-/* Pipes and the like, which cannot be mapped. */
-static int slurp(struct seam_pd_reader *r, int fd)
-{
-	size_t cap = 1 << 20;
-	uint8_t *p = malloc(cap);
-	ssize_t n = 0;
-
-	while (p) {
-		if (cap == r->size) {
-			uint8_t *more = realloc(p, cap * 2);
-
-			if (!more)
-				break;
-			p = more;
-			cap *= 2;
-		}
-		n = read(fd, p + r->size, cap - r->size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		r->size += (size_t)n;
 	}
-	r->file = p;
-	r->allocated = true;
-	if (!p || r->size == cap)
-		return -ENOMEM;
-	return n < 0 ? -errno : 0;
-}
-
-static int load(struct seam_pd_reader *r, int fd)
-{
-	struct stat st;
-	void *p;
-
-	if (fstat(fd, &st))
-		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return -EISDIR;
-	if (!S_ISREG(st.st_mode))
-		return slurp(r, fd);
-	r->size = (size_t)st.st_size;
-	if (!r->size)
-		return 0;
-	p = mmap(NULL, r->size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	r->file = p;
-	r->mapped = true;
-	return 0;
+	return finish_open(r, ret, reterr);
 }
 
 int seam_pd_open(const char *path, struct seam_pd_reader **ret,
 		 struct seam_errinfo *reterr)
 {
-	bool in = !strcmp(path, "-");
-	int rc, fd = in ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	struct seam_pd_reader *r;
+	struct seam_pd_reader *r = calloc(1, sizeof(*r));
+	int rc = r ? seam_pd_load(r, path) : -ENOMEM;
 
-	if (fd < 0)
-		return seam_pd_fill_err(reterr, -errno, "", 0, "%s",
-					strerror(errno));
-	r = calloc(1, sizeof(*r));
-	rc = r ? load(r, fd) : -ENOMEM;
-	if (!in)
-		close(fd);
 	if (!rc)
 		return finish_open(r, ret, reterr);
 	seam_pd_close(r);
-	if (rc == -EISDIR)
-		return seam_pd_fill_err(reterr, -ENOTSUP, "", 0,
-					"recordings in folders (perf record "
-					"--threads) are not read");
-	return seam_pd_fill_err(reterr, rc, "", 0, "%s", strerror(-rc));
+	return seam_pd_fill_err(reterr, rc, "", 0, "%s",
+				rc == -EBADMSG ? "the folder is no recording"
+					       : strerror(-rc));
 }
 
 struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r)
@@ -266,10 +206,7 @@ struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r)
 	free(r->path_ids);
 	free(r->cmdline);
 	seam_pd_inflate_free(r->zstd);
-	if (r->mapped)
-		munmap((void *)r->file, r->size);
-	if (r->allocated)
-		free((void *)r->file);
+	seam_pd_unload(r);
 	free(r);
 	return NULL;
 }
@@ -309,8 +246,9 @@ uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i)
 {
 	uintptr_t at = (uintptr_t)r->index[i].rec;
 
-	if (at - (uintptr_t)r->file < r->size)
-		return at - (uintptr_t)r->file;
+	for (size_t f = 0; f < r->n_parts; f++)
+		if (at - (uintptr_t)r->parts[f].p < r->parts[f].size)
+			return at - (uintptr_t)r->parts[f].p;
 	for (size_t c = 0; c < r->n_chunks; c++)
 		if (at - (uintptr_t)r->chunks[c].p < r->chunks[c].len)
 			return r->chunks[c].offset;
@@ -320,8 +258,12 @@ uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i)
 void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 		    struct seam_pd_rec *ret)
 {
+	struct seam_pd_reader *own = (struct seam_pd_reader *)r;
+	const uint8_t *rec = r->index[i].rec;
+
 	/* It was parsed once when it was indexed, so it can be again. */
-	seam_pd_parse((struct seam_pd_reader *)r, r->index[i].rec, ret);
+	seam_pd_parse(own, rec, ret);
+	seam_pd_touch(own, pd_record_header(rec, r->swap).size);
 	ret->time_ns = r->index[i].time_ns;
 }
 

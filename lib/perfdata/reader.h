@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Reads perf.data of perf 3.x to 7.x and of seam: files and pipe streams,
+ * Reads perf.data of perf 3.x to 7.x and of seam: files, folders and pipes,
  * compressed or not, of machines of either byte order.
  *
  * Opening reads the whole recording and sorts its records by time; records
@@ -141,8 +141,8 @@ struct seam_pd_damage {
 	uint64_t n_malformed; /* records left out */
 };
 
-/* path "-" is standard input. Return: 0; -EBADMSG: this is no recording;
- * -ENOTSUP: it is one that seam does not read; other -errno. */
+/* path "-" is standard input; a folder is one of perf record --threads.
+ * Return: 0; -EBADMSG: this is no recording; other -errno. */
 int seam_pd_open(const char *path, struct seam_pd_reader **ret,
 		 struct seam_errinfo *reterr);
 /* The same of bytes that stay the caller's and must outlive the reader. */

@@ -4,7 +4,8 @@
 deferred recordings: each sample's head, addresses and files. Where perf
 printed a cookie seam must join the late stack, or say why there is none. The
 same recordings as a machine of the other byte order would have written them
-(swap.py) give the same text.
+(swap.py), and as a folder of perf record --threads (split.py), give the same
+text; perf's own script says so too.
 
 usage: compare.py SEAM FOLDER
 """
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+from split import split
 from swap import swap
 
 # What becomes of the samples of which perf prints the cookie.
@@ -101,18 +103,29 @@ def check(seam_exe, folder, name, problems):
     return len(seam)
 
 
-def swapped(seam_exe, folder, name):
-    """Problems with the recording in the other byte order."""
-    data = os.path.join(folder, name + ".data")
-    with open(data, "rb") as f, tempfile.NamedTemporaryFile() as other:
-        other.write(swap(f.read()))
-        other.flush()
-        runs = [subprocess.run([seam_exe, "script", "--no-inline", "-i", path],
-                               check=True, capture_output=True, text=True)
-                for path in (data, other.name)]
-    told = runs[1].stderr.replace(other.name, data)
-    same = runs[0].stdout == runs[1].stdout and runs[0].stderr == told
-    return [] if same else [f"{name}: in the other byte order it differs"]
+def script(seam_exe, path):
+    """The text, and what was said beside it without the file's name."""
+    run = subprocess.run([seam_exe, "script", "--no-inline", "-i", path],
+                         check=True, capture_output=True, text=True)
+    return run.stdout, run.stderr.replace(path, "FILE")
+
+
+def otherwise(seam_exe, folder, name):
+    """Problems with the recording in the other byte order, or as a folder."""
+    path = os.path.join(folder, name + ".data")
+    wanted = script(seam_exe, path)
+    with open(path, "rb") as f:
+        data = f.read()
+    with tempfile.TemporaryDirectory() as tmp:
+        other = os.path.join(tmp, "big-endian")
+        with open(other, "wb") as f:
+            f.write(swap(data))
+        yield "big-endian", script(seam_exe, other) == wanted
+        # Without time the order of files would decide.
+        if name not in ("pipe", "per-thread"):
+            split(data, os.path.join(tmp, "folder"))
+            yield "a folder", \
+                script(seam_exe, os.path.join(tmp, "folder")) == wanted
 
 
 def main():
@@ -124,8 +137,9 @@ def main():
         n = check(seam_exe, folder, name, problems)
         results.append((f"{name}, {n} samples", problems))
         if name != "zstd":  # its records are inside compressed ones
-            results.append((f"{name}, big-endian",
-                            swapped(seam_exe, folder, name)))
+            for what, same in otherwise(seam_exe, folder, name):
+                results.append((f"{name}, {what}",
+                                [] if same else ["another text"]))
     for i, (what, problems) in enumerate(results):
         print(f"{'not ' if problems else ''}ok {i + 1} - {what}")
         for problem in problems[:20]:

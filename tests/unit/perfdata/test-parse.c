@@ -264,8 +264,8 @@ static void test_refused(void **state)
 	struct seam_errinfo err = {0};
 
 	(void)state;
-	assert_int_equal(seam_pd_open("/", &r, &err), -ENOTSUP);
-	assert_non_null(strstr(err.reason, "folders"));
+	assert_int_equal(seam_pd_open("/", &r, &err), -EBADMSG);
+	assert_non_null(strstr(err.reason, "folder"));
 	assert_int_equal(seam_pd_open("/no/such/file", &r, &err), -ENOENT);
 	assert_int_equal(seam_pd_open("/dev/null", &r, &err), -EBADMSG);
 	assert_null(r);

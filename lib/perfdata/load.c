@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* The bytes of a recording: a file, a folder of them, a pipe, memory. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "perfdata/reader-priv.h"
+
+#define MAX_PARTS 65536
+/* Of files' pages; enough for pages to be read once in order of time. */
+#define RESIDENT_MAX (32ULL << 20)
+
+/* Pipes and the like, which cannot be mapped. */
+static int slurp(struct pd_part *part, int fd)
+{
+	size_t cap = 1 << 20;
+	uint8_t *p = malloc(cap);
+	ssize_t n = 0;
+
+	while (p) {
+		if (cap == part->size) {
+			uint8_t *more = realloc(p, cap * 2);
+
+			if (!more)
+				break;
+			p = more;
+			cap *= 2;
+		}
+		n = read(fd, p + part->size, cap - part->size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		part->size += (size_t)n;
+	}
+	part->p = p;
+	part->allocated = true;
+	if (!p || part->size == cap)
+		return -ENOMEM;
+	return n < 0 ? -errno : 0;
+}
+
+static int load_fd(struct pd_part *part, int fd)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return slurp(part, fd);
+	if (!st.st_size)
+		return 0;
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	part->size = (size_t)st.st_size;
+	part->p = p;
+	part->mapped = true;
+	return 0;
+}
+
+static struct pd_part *add_part(struct seam_pd_reader *r, const char *name)
+{
+	struct pd_part *parts, *part;
+
+	parts = realloc(r->parts, (r->n_parts + 1) * sizeof(*parts));
+	if (!parts)
+		return NULL;
+	r->parts = parts;
+	part = &parts[r->n_parts++];
+	*part = (struct pd_part){0};
+	snprintf(part->name, sizeof(part->name), "%s", name);
+	return part;
+}
+
+static int load_part(struct seam_pd_reader *r, int folder, const char *name)
+{
+	bool inside = folder != AT_FDCWD; /* where a pipe would be waited for */
+	int fd = openat(folder, name,
+			O_RDONLY | O_CLOEXEC | O_NOCTTY |
+				(inside ? O_NONBLOCK : 0));
+	struct pd_part *part;
+	struct stat st;
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (inside && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		return -EBADMSG;
+	}
+	part = add_part(r, name);
+	rc = part ? load_fd(part, fd) : -ENOMEM;
+	close(fd);
+	return rc;
+}
+
+static int is_part(const struct dirent *d)
+{
+	return !strncmp(d->d_name, "data.", 5) && strlen(d->d_name) < 20 &&
+	       d->d_name[5] &&
+	       !d->d_name[5 + strspn(d->d_name + 5, "0123456789")];
+}
+
+/* perf record --threads, and --kcore, whose copy of the kernel is not used. */
+static int load_folder(struct seam_pd_reader *r, const char *path)
+{
+	int folder = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY), n = 0;
+	struct dirent **names = NULL;
+	int rc;
+
+	if (folder < 0)
+		return -errno;
+	rc = load_part(r, folder, "data");
+	if (rc == -ENOENT)
+		rc = -EBADMSG;
+	if (!rc)
+		n = scandir(path, &names, is_part, versionsort);
+	if (n < 0)
+		rc = -errno;
+	if (n > MAX_PARTS)
+		rc = -E2BIG;
+	for (int i = 0; i < n; i++) {
+		if (!rc)
+			rc = load_part(r, folder, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+	close(folder);
+	return rc;
+}
+
+static void load_done(struct seam_pd_reader *r)
+{
+	r->part = r->parts;
+	r->file = r->parts[0].p;
+	r->size = r->parts[0].size;
+	for (size_t i = 0; i < r->n_parts; i++)
+		r->total_size += r->parts[i].size;
+}
+
+int seam_pd_load(struct seam_pd_reader *r, const char *path)
+{
+	struct pd_part *part;
+	struct stat st;
+	int rc;
+
+	if (!strcmp(path, "-")) {
+		part = add_part(r, "data");
+		rc = part ? load_fd(part, STDIN_FILENO) : -ENOMEM;
+	} else if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+		rc = load_folder(r, path);
+	} else {
+		rc = load_part(r, AT_FDCWD, path);
+		if (!rc)
+			strcpy(r->parts[0].name, "data");
+	}
+	if (!rc)
+		load_done(r);
+	return rc;
+}
+
+int seam_pd_load_mem(struct seam_pd_reader *r, const void *data, size_t size)
+{
+	struct pd_part *part = add_part(r, "data");
+
+	if (!part)
+		return -ENOMEM;
+	part->p = data;
+	part->size = size;
+	load_done(r);
+	return 0;
+}
+
+void seam_pd_unload(struct seam_pd_reader *r)
+{
+	for (size_t i = 0; i < r->n_parts; i++) {
+		void *p = (void *)r->parts[i].p;
+
+		if (r->parts[i].mapped)
+			munmap(p, r->parts[i].size);
+		if (r->parts[i].allocated)
+			free(p);
+	}
+	free(r->parts);
+}
+
+void seam_pd_touch(struct seam_pd_reader *r, size_t n)
+{
+	r->touched += n;
+	if (r->touched < RESIDENT_MAX)
+		return;
+	r->touched = 0;
+	for (size_t i = 0; i < r->n_parts; i++)
+		if (r->parts[i].mapped)
+			madvise((void *)r->parts[i].p, r->parts[i].size,
+				MADV_DONTNEED);
+}
