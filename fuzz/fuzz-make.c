@@ -5,6 +5,7 @@
  * did, has the input's bytes where they were, and a section that the checker
  * has nothing against.
  */
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -104,22 +105,61 @@ static bool has_segment(const struct seam_elf *elf,
 	return false;
 }
 
+/* A section that says it is compressed, and cannot be inflated, is one all the
+ * same. Return: false: there is none. */
+static bool find_unread(const struct seam_elf *elf, GElf_Shdr *ret)
+{
+	Elf *libelf = seam_elf_libelf(elf);
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (!libelf || elf_getshdrstrndx(libelf, &names))
+		return false;
+	while ((scn = elf_nextscn(libelf, scn))) {
+		const char *name =
+			gelf_getshdr(scn, ret)
+				? elf_strptr(libelf, names, ret->sh_name)
+				: NULL;
+
+		if (name && !strcmp(name, ".sframe"))
+			return ret->sh_flags & SHF_ALLOC &&
+			       ret->sh_type != SHT_NOBITS;
+	}
+	return false;
+}
+
+static void find_old(const struct seam_elf *elf, uint64_t *ret_from,
+		     uint64_t *ret_to)
+{
+	struct seam_sframe_file f;
+	GElf_Shdr sh;
+
+	*ret_from = *ret_to = 0;
+	if (!seam_sframe_file_find(elf, &f, NULL)) {
+		*ret_from = f.off;
+		*ret_to = f.off + f.size;
+		seam_sframe_file_fini(&f);
+	} else if (find_unread(elf, &sh)) {
+		*ret_from = sh.sh_offset;
+		*ret_to = sh.sh_offset + sh.sh_size;
+	}
+}
+
 /* But for the ELF header, and an old section, of which nothing is left. */
 static void compare_bytes(const struct seam_elf *old,
 			  const struct seam_elf *new)
 {
-	struct seam_sframe_file f = {0};
-	size_t old_size, new_size, from, to;
+	uint64_t from, to;
+	size_t old_size, new_size;
 	const uint8_t *was = seam_elf_bytes(old, &old_size);
 	const uint8_t *is = seam_elf_bytes(new, &new_size);
 
-	seam_sframe_file_find(old, &f, NULL);
-	from = f.off > EHDR_SIZE ? f.off : EHDR_SIZE;
-	to = f.off + f.size > EHDR_SIZE ? f.off + f.size : EHDR_SIZE;
+	find_old(old, &from, &to);
+	from = from > EHDR_SIZE ? from : EHDR_SIZE;
+	to = to > EHDR_SIZE ? to : EHDR_SIZE;
 	check(new_size >= old_size && to <= old_size);
 	check(!memcmp(was + EHDR_SIZE, is + EHDR_SIZE, from - EHDR_SIZE));
 	check(!memcmp(was + to, is + to, old_size - to));
-	seam_sframe_file_fini(&f);
 }
 
 static void compare(const struct seam_elf *old, const struct seam_elf *new,
