@@ -115,6 +115,27 @@ static int collect(struct report *r)
 	return rc;
 }
 
+/* In words, or as members of a JSON object. */
+static void print_passed(const struct report *r, struct seam_strbuf *b)
+{
+	const char *between = r->json ? "" : "Passed over: ", *name;
+	bool any = false;
+	uint64_t n;
+
+	for (size_t i = 0;
+	     (name = seam_pd_passed_over(r->in.reader, i, &n)) != NULL; i++) {
+		if (!n)
+			continue;
+		seam_strbuf_printf(b, r->json ? "%s\"%s\":" : "%s%s ", between,
+				   name);
+		seam_strbuf_printf(b, "%llu", (unsigned long long)n);
+		between = r->json ? "," : ", ";
+		any = true;
+	}
+	if (any && !r->json)
+		seam_strbuf_puts(b, "\n");
+}
+
 static void print_head(struct report *r, struct seam_strbuf *b)
 {
 	const struct seam_pd_info *info = seam_pd_info(r->in.reader);
@@ -130,6 +151,7 @@ static void print_head(struct report *r, struct seam_strbuf *b)
 		seam_strbuf_printf(b, ", over %.1f s", seconds);
 	seam_strbuf_puts(b, "\n");
 	seam_render_counts(b, st);
+	print_passed(r, b);
 }
 
 static int print_profile(const struct report *r, const struct seam_profile *p,
@@ -167,7 +189,9 @@ static int print_json(struct report *r, struct seam_strbuf *b)
 	seam_strbuf_printf(b, ",\"damaged\":%s,\"malformed_records\":%llu",
 			   d->damaged ? "true" : "false",
 			   (unsigned long long)d->n_malformed);
-	seam_strbuf_puts(b, ",\"events\":[");
+	seam_strbuf_puts(b, ",\"passed_over\":{");
+	print_passed(r, b);
+	seam_strbuf_puts(b, "},\"events\":[");
 	for (size_t i = 0; i < r->n; i++) {
 		if (!r->profiles[i].samples)
 			continue;

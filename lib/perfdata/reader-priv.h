@@ -145,6 +145,7 @@ struct seam_pd_reader {
 	size_t n_path_ids;
 	char *cmdline;
 	uint64_t counts[PD_COUNTED_TYPES];
+	uint64_t n_beyond; /* records of types above those */
 	struct seam_pd_info info;
 	struct seam_pd_damage damage;
 };

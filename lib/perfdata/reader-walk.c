@@ -67,6 +67,14 @@ static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
 	return 0;
 }
 
+static void count_type(struct seam_pd_reader *r, uint32_t type)
+{
+	if (type < PD_COUNTED_TYPES)
+		r->counts[type]++;
+	else
+		r->n_beyond++;
+}
+
 static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
 			 uint32_t type)
 {
@@ -80,8 +88,7 @@ static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
 		if (add_index(r, rec, &parsed))
 			return -ENOMEM;
 	}
-	if (type < PD_COUNTED_TYPES)
-		r->counts[type]++;
+	count_type(r, type);
 	return 0;
 }
 
@@ -290,8 +297,7 @@ static int user_record(struct seam_pd_reader *r, uint32_t type, struct span s,
 					       (uint64_t)(s.p - r->part->p));
 		break;
 	}
-	if (type < PD_COUNTED_TYPES)
-		r->counts[type]++;
+	count_type(r, type);
 	return rc;
 }
 

@@ -158,6 +158,12 @@ const struct seam_pd_damage *seam_pd_damage(const struct seam_pd_reader *r);
 /* Records of this type in the file, left out ones not among them. */
 uint64_t seam_pd_count(const struct seam_pd_reader *r, uint32_t type);
 
+/* Records that were read over: how many of the i-th kind that has a name, the
+ * last of them "unknown" for types that perf 7.3 does not write. perf's own
+ * book-keeping is left out. Return: the name; NULL: there are no more. */
+const char *seam_pd_passed_over(const struct seam_pd_reader *r, size_t i,
+				uint64_t *ret_n);
+
 /* Records that seam uses: SAMPLE, MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL,
  * LOST, LOST_SAMPLES and CALLCHAIN_DEFERRED, in the order of time. */
 size_t seam_pd_n_records(const struct seam_pd_reader *r);

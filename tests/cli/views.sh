@@ -176,7 +176,23 @@ for name in sig two-events pending lost-m1-pf threads-fp; do
 	check "formats agree on $name" formats_agree $name
 done
 check 'joining by order is told from joining by cookie' join_rules
+# Record 99 is nobody's, 11 is AUX; a stream may go on with either.
+passed_over() {
+	{
+		cat "$golden/pipe.data"
+		printf '\143\0\0\0\0\0\010\0'
+		printf '\013\0\0\0\0\0\010\0\377\0\0\0\0\0\010\0'
+	} >"$dir/more"
+	"$seam" report -i "$dir/more" 2>/dev/null |
+		grep -q '^Passed over: aux 1, unknown 2$' &&
+		"$seam" report --json -i "$dir/more" 2>/dev/null |
+		grep -q '"passed_over":{"aux":1,"unknown":2}' &&
+		! "$seam" report -i "$golden/pipe.data" 2>/dev/null |
+		grep '^Passed over'
+}
+
 check 'joins are told' joins_told
+check 'records that are passed over are counted' passed_over
 check 'text is plain where it must be' plain_text
 check '--max-stack cuts' depth
 tap_done
