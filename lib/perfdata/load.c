@@ -14,41 +14,112 @@
 #define MAX_PARTS 65536
 /* Of files' pages; enough for pages to be read once in order of time. */
 #define RESIDENT_MAX (32ULL << 20)
+/* Of a stream that is kept in memory; a longer one goes to a file. */
+#define SPOOL_MIN (32u << 20)
+
+static int map_file(struct pd_part *part, int fd, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	part->size = size;
+	part->p = p;
+	part->mapped = true;
+	return 0;
+}
+
+/* A file without a name, which goes when it is closed and unmapped. */
+static int open_spool(void)
+{
+	const char *folder = secure_getenv("TMPDIR");
+	char *path;
+	int fd, rc;
+
+	if (asprintf(&path, "%s/seam-XXXXXX",
+		     folder && *folder ? folder : "/var/tmp") < 0)
+		return -ENOMEM;
+	fd = mkostemp(path, O_CLOEXEC);
+	rc = fd < 0 ? -errno : fd;
+	if (fd >= 0)
+		unlink(path);
+	free(path);
+	return rc;
+}
+
+static ssize_t read_some(int fd, uint8_t *p, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, p, size);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+static int write_all(int fd, const uint8_t *p, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, p, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* The first of a long stream is in buf, full; the rest follows it to a file,
+ * by way of the same memory. */
+static int spool(struct pd_part *part, int fd, int file, uint8_t *buf,
+		 size_t size)
+{
+	size_t total = 0;
+	ssize_t n = (ssize_t)size;
+
+	for (; n > 0; n = read_some(fd, buf, size)) {
+		int rc = write_all(file, buf, (size_t)n);
+
+		if (rc)
+			return rc;
+		total += (size_t)n;
+	}
+	return n < 0 ? (int)n : map_file(part, file, total);
+}
 
 /* Pipes and the like, which cannot be mapped. */
 static int slurp(struct pd_part *part, int fd)
 {
-	size_t cap = 1 << 20;
+	size_t cap = SPOOL_MIN, len = 0;
 	uint8_t *p = malloc(cap);
 	ssize_t n = 0;
+	int file, rc;
 
-	while (p) {
-		if (cap == part->size) {
-			uint8_t *more = realloc(p, cap * 2);
-
-			if (!more)
-				break;
-			p = more;
-			cap *= 2;
-		}
-		n = read(fd, p + part->size, cap - part->size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		part->size += (size_t)n;
+	while (p && len < cap && (n = read_some(fd, p + len, cap - len)) > 0)
+		len += (size_t)n;
+	if (p && n >= 0 && len < cap) {
+		part->p = p;
+		part->size = len;
+		part->allocated = true;
+		return 0;
 	}
-	part->p = p;
-	part->allocated = true;
-	if (!p || part->size == cap)
-		return -ENOMEM;
-	return n < 0 ? -errno : 0;
+	rc = p ? (int)n : -ENOMEM;
+	if (rc > 0) { /* it is full */
+		file = open_spool();
+		rc = file < 0 ? -EDQUOT : spool(part, fd, file, p, len);
+		if (file >= 0)
+			close(file);
+	}
+	free(p);
+	return rc;
 }
 
 static int load_fd(struct pd_part *part, int fd)
 {
 	struct stat st;
-	void *p;
 
 	if (fstat(fd, &st))
 		return -errno;
@@ -58,13 +129,7 @@ static int load_fd(struct pd_part *part, int fd)
 		return slurp(part, fd);
 	if (!st.st_size)
 		return 0;
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	part->size = (size_t)st.st_size;
-	part->p = p;
-	part->mapped = true;
-	return 0;
+	return map_file(part, fd, (size_t)st.st_size);
 }
 
 static struct pd_part *add_part(struct seam_pd_reader *r, const char *name)

@@ -186,7 +186,9 @@ int seam_pd_open(const char *path, struct seam_pd_reader **ret,
 	seam_pd_close(r);
 	return seam_pd_fill_err(reterr, rc, "", 0, "%s",
 				rc == -EBADMSG ? "the folder is no recording"
-					       : strerror(-rc));
+				: rc == -EDQUOT
+					? "TMPDIR cannot keep what is read"
+					: strerror(-rc));
 }
 
 struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r)

@@ -191,6 +191,14 @@ passed_over() {
 		grep '^Passed over'
 }
 
+# A long stream goes to a file in TMPDIR.
+no_tmpdir() {
+	head -c 40000000 /dev/zero |
+		TMPDIR="$dir/none" fails 1 'TMPDIR cannot keep' \
+			"$seam" report -i -
+}
+
+check 'a stream that cannot be kept is told' no_tmpdir
 check 'joins are told' joins_told
 check 'records that are passed over are counted' passed_over
 check 'text is plain where it must be' plain_text

@@ -221,12 +221,13 @@ static void write_samples(int fd, size_t n)
 	_exit(fclose(to) ? 1 : 0);
 }
 
-/* From a pipe, whose size nobody knows before its end: more than the first
- * room for it, and exactly as much. */
+/* From a pipe, whose size nobody knows before its end: what is kept in memory,
+ * exactly that much and one more, and what goes to a file. */
 static void test_pipe(void **state)
 {
 	static const size_t head = 16 + 16 + sizeof(struct perf_event_attr);
-	static const size_t sizes[] = {0, 1, ((1 << 20) - head) / 16, 200000};
+	static const size_t sizes[] = {0, 1, ((32 << 20) - head) / 16,
+				       ((32 << 20) - head) / 16 + 1, 3000000};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
