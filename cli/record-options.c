@@ -66,9 +66,11 @@ static const char usage_text[] =
 	"      --duration S      seconds to record\n"
 	"      --engine E        how to get user stacks: auto (the best that "
 	"works),\n"
-	"                        deferred, or dump, which needs no rights for "
+	"                        deferred, dump, which needs no rights for "
 	"your\n"
-	"                        own programs\n"
+	"                        own programs, or native, the kernel's own, "
+	"by\n"
+	"                        frame pointers alone\n"
 	"  -z, --compress LEVEL  zstd level, 0 to 19; 0: none (1)\n"
 	"      --json-summary F  the summary as JSON too\n"
 	"  -q, --quiet           no summary\n"
@@ -259,7 +261,8 @@ static int on_engine(struct record_options *o, const char *value)
 {
 	if (!seam_engine_by_name(value, &o->engine))
 		return bad("--engine", value,
-			   "want auto, deferred or dump; 'seam doctor' says "
+			   "want auto, deferred, native or dump; 'seam doctor' "
+			   "says "
 			   "which work here");
 	return -1;
 }

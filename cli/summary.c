@@ -21,6 +21,8 @@ static const struct place {
 	PLACE(lost_stacks, "stacks", "user stacks, buffer full"),
 	PLACE(lost_copies, "copies", "stack copies, buffer full"),
 	PLACE(lost_sideband, "sideband", "records of processes, buffer full"),
+	PLACE(lost_records, "records",
+	      "records of processes or user stacks, buffer full"),
 	PLACE(no_element, "elements", "requests, no task element"),
 	PLACE(no_scratch, "scratch", "stacks, every buffer in use"),
 	PLACE(watch_full, "watched", "children that could not be watched"),
@@ -129,11 +131,14 @@ static void print_engine(FILE *to, const struct seam_summary *sum)
 	fprintf(to, "seam: engine %s", sum->engine);
 	if (sum->why[0])
 		fprintf(to, " (%s; see 'seam doctor')", sum->why);
+	if (c->unwind_ns != SEAM_UNKNOWN)
+		fprintf(to, ", %.0f ns a frame",
+			ratio(c->unwind_ns, c->frames));
 	fprintf(to,
-		", %.0f ns a frame, %.1f frames a stack; "
+		", %.1f frames a stack; "
 		"%" PRIu64 " tables, %.1f MiB",
-		ratio(c->unwind_ns, c->frames), ratio(c->frames, stacks),
-		c->tables, (double)c->table_bytes / (1 << 20));
+		ratio(c->frames, stacks), c->tables,
+		(double)c->table_bytes / (1 << 20));
 	if (c->tables_evicted)
 		fprintf(to, ", %" PRIu64 " taken out for the budget",
 			c->tables_evicted);
@@ -300,6 +305,13 @@ static json_t *json_events(const struct seam_summary *sum)
 	return names;
 }
 
+static json_t *json_frame_ns(const struct seam_counts *c)
+{
+	return c->unwind_ns == SEAM_UNKNOWN
+		       ? json_null()
+		       : json_real(ratio(c->unwind_ns, c->frames));
+}
+
 static json_t *json_summary(const struct seam_summary *sum)
 {
 	const struct seam_counts *c = &sum->counts;
@@ -328,8 +340,7 @@ static json_t *json_summary(const struct seam_summary *sum)
 	json_object_set_new(root, "lost", json_lost(sum));
 	json_object_set_new(root, "engine", json_string(sum->engine));
 	json_object_set_new(root, "engine_why", json_string(sum->why));
-	json_object_set_new(root, "ns_per_frame",
-			    json_real(ratio(c->unwind_ns, c->frames)));
+	json_object_set_new(root, "ns_per_frame", json_frame_ns(c));
 	set_counts(root, c);
 	set_count(root, "bytes", sum->bytes);
 	return root;

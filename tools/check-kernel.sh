@@ -96,6 +96,12 @@ print(sysconfig.get_path("stdlib", "posix_prefix"))')
 	with_libraries "$build/seam" /usr/bin/setpriv
 	cp "$build/seam" "$root/seam/seam"
 	cp "$here/../examples/demo.py" "$here/kernel-guest.sh" "$root/seam"
+	for name in livetest native rights; do
+		cp "$here/../tests/live/$name.py" "$root/seam"
+	done
+	PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 \
+		"$here/../tests/live/native.py" \
+		--make "$root/seam/native-fp"
 	cat >"$root/init" <<-INIT
 	#!/bin/busybox sh
 	/bin/busybox --install -s /bin

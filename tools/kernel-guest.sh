@@ -5,7 +5,8 @@
 # seam doctor says it can do, its stacks are whole, and both halves of a system
 # call are joined; auto takes the best of them. Without root too: by the two
 # capabilities that seam-record(1) names, and a user's own programs by none,
-# where the settings allow it.
+# where the settings allow it. With native, the kernel's own deferral, it is a
+# program with frame pointers, and its stacks are compared with deferred's.
 seam=/seam/seam
 count=0
 
@@ -88,6 +89,10 @@ check_engine() {
 	check "$1: a system call shows the kernel and the program" joined
 }
 
+native_test() {
+	PATH=/usr/bin:/bin python3 /seam/native.py --seam "$seam" --prog /seam/native-fp
+}
+
 # auto_takes ENGINE
 auto_takes() {
 	$seam record -o /tmp/auto.data --json-summary /tmp/auto.json -- true &&
@@ -103,7 +108,12 @@ engines=$(sed -n '/^Engines/,$ s/^  yes   \([a-z]*\) .*/\1/p' /tmp/doctor)
 best=$(echo "$engines" | head -n 1)
 check 'doctor finds an engine' [ -n "$best" ]
 for engine in $engines; do
-	check_engine "$engine"
+	if [ "$engine" != native ]; then
+		check_engine "$engine"
+	elif [ "$best" = deferred ]; then
+		check 'native: its stacks are those of deferred, and the counts add up' \
+			native_test
+	fi
 done
 check "auto takes $best" auto_takes "$best"
 check 'a user without rights records its own program' record_by_none

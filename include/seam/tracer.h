@@ -48,6 +48,7 @@ enum seam_tasks {
 enum seam_engine {
 	SEAM_ENGINE_AUTO, /* the best that works */
 	SEAM_ENGINE_DEFERRED, /* at the return to user space, by BPF */
+	SEAM_ENGINE_NATIVE = 3, /* the same by the kernel: frame pointers */
 	SEAM_ENGINE_DUMP = 4, /* from a copy of each sample's stack */
 };
 
@@ -180,6 +181,7 @@ struct seam_counts {
 	uint64_t code_gone; /* code that could not be read to guess by */
 	uint64_t lost_sleeps; /* no memory to keep them until they ended */
 	uint64_t lost_samples, lost_stacks, lost_copies, lost_sideband;
+	uint64_t lost_records; /* native: of stacks and sideband together */
 	uint64_t lost_requests; /* for tables; asked again at the next need */
 	uint64_t lost_payloads; /* of tracepoints' samples */
 	uint64_t lost_made; /* what programs said of code they made */

@@ -22,7 +22,8 @@ struct taken {
 	struct seam_pd_rec rec;
 	bool in_kernel;
 	bool has_user;
-	struct seam_dump dump; /* with has_user */
+	uint64_t user_ip; /* with has_user */
+	struct seam_dump dump; /* likewise, and not if the kernel defers */
 	uint64_t kernel_ips[SEAM_MAX_KERNEL];
 };
 
@@ -38,10 +39,37 @@ static bool find_event(const struct seam_session *s, uint64_t id,
 	return false;
 }
 
+/* Of a kernel's worker thread it is 0. */
+static void find_user_ip(struct taken *t)
+{
+	const struct seam_pd_rec_sample *sample = &t->rec.sample;
+
+	if (sample->user_regs_abi && sample->user_regs.n == 1)
+		t->user_ip = seam_pd_word(sample->user_regs, 0);
+	t->has_user = t->user_ip;
+}
+
+static void find_dump(struct taken *t)
+{
+	const struct seam_pd_rec_sample *sample = &t->rec.sample;
+	const struct seam_perf_user user = {
+		.abi = sample->user_regs_abi,
+		.mask = sample->user_regs_mask,
+		.regs = sample->user_regs.p,
+		.n_regs = sample->user_regs.n,
+		.stack = sample->user_stack,
+		.stack_size = sample->user_stack_len,
+		.stack_room = sample->user_stack_room,
+		.in_kernel = t->in_kernel,
+	};
+
+	t->has_user = !seam_dump_from_perf(&user, &t->dump);
+	t->user_ip = t->has_user ? t->dump.regs.r[16] : 0;
+}
+
 static bool parse(const struct seam_session *s,
 		  const struct perf_event_header *header, struct taken *t)
 {
-	struct seam_perf_user user;
 	uint64_t id;
 
 	memcpy(&id, header + 1, sizeof(id));
@@ -52,17 +80,10 @@ static bool parse(const struct seam_session *s,
 		return false;
 	t->in_kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) !=
 		       PERF_RECORD_MISC_USER;
-	user = (struct seam_perf_user){
-		.abi = t->rec.sample.user_regs_abi,
-		.mask = t->rec.sample.user_regs_mask,
-		.regs = t->rec.sample.user_regs.p,
-		.n_regs = t->rec.sample.user_regs.n,
-		.stack = t->rec.sample.user_stack,
-		.stack_size = t->rec.sample.user_stack_len,
-		.stack_room = t->rec.sample.user_stack_room,
-		.in_kernel = t->in_kernel,
-	};
-	t->has_user = !seam_dump_from_perf(&user, &t->dump);
+	if (s->direct.ask.defers)
+		find_user_ip(t);
+	else
+		find_dump(t);
 	return true;
 }
 
@@ -125,7 +146,7 @@ static void set_halves(struct taken *t, struct seam_sample *sample)
 
 	sample->user = !t->in_kernel || !own_ip;
 	if (t->in_kernel && !own_ip)
-		sample->ip = t->dump.regs.r[16];
+		sample->ip = t->user_ip;
 	if (sample->user || t->event->asks & SEAM_ASK_NO_KERNEL_STACK)
 		return;
 	sample->n_kernel = kernel_half(t);
@@ -153,13 +174,18 @@ static void give_sample(struct seam_session *s, struct taken *t)
 	bool wants = t->has_user && t->event->max_frames;
 
 	set_halves(t, &sample);
+	s->direct.samples++;
+	if (s->direct.ask.defers) {
+		s->direct.wanted += seam_native_sample(&s->direct.native, rec,
+						       t->user_ip, &sample);
+		return;
+	}
 	if (wants) {
 		sample.end = 0;
 		sample.cookie =
 			seam_cookie_make(++s->direct.cookies, sample.cpu);
 		s->direct.wanted++;
 	}
-	s->direct.samples++;
 	s->client.on_sample(s->client.ctx, &sample);
 	if (wants)
 		keep_copy(s, t, &sample);
@@ -186,6 +212,21 @@ static bool is_sideband(uint32_t type)
 	       type == PERF_RECORD_EXIT || type == PERF_RECORD_LOST;
 }
 
+/* What tells the engine native of its stacks. */
+static void take_other(struct seam_session *s,
+		       const struct perf_event_header *header)
+{
+	const struct seam_event *ev = seam_sideband_event(s->sideband);
+	struct seam_pd_rec rec;
+
+	if (!s->direct.ask.defers)
+		return;
+	if (seam_pd_parse_kernel(&ev->attr, header, &rec))
+		seam_native_record(&s->direct.native, &rec);
+	else
+		s->direct.malformed++;
+}
+
 int seam_direct_read(struct seam_session *s, bool all)
 {
 	struct seam_side_record *side = NULL;
@@ -199,11 +240,15 @@ int seam_direct_read(struct seam_session *s, bool all)
 	for (long i = 0; i < n; i++)
 		if (side[i].header->type == PERF_RECORD_SAMPLE)
 			take(s, side[i].header);
+		else
+			take_other(s, side[i].header);
 	for (long i = 0; i < n; i++)
 		if (is_sideband(side[i].header->type))
 			side[n_side++] = side[i];
 	n_side = seam_session_give_records(s, side, (size_t)n_side);
 	if (n_side < 0)
 		return (int)n_side;
+	if (s->direct.ask.defers) /* the worker has nothing to unwind */
+		return s->direct.native.err;
 	return seam_session_give_worker(s, side, (size_t)n_side, UINT64_MAX);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/fail.h"
 #include "capture/session-priv.h"
 
 /* As the kernel has it: less than 64 KiB, in 8-byte steps. */
@@ -60,23 +61,43 @@ static int open_event(struct seam_session *s,
 	return err;
 }
 
+/* The kernel's own deferral, or a line that says where it is. */
+static int prepare_native(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	if (seam_native_probe() == -EINVAL)
+		return seam_fail(reterr, -ENOTSUP,
+				 "engine native: this kernel does not defer "
+				 "callchains; boot Linux 6.19 or later, or "
+				 "take another engine ('seam doctor' says "
+				 "which work)");
+	s->direct.ask.defers = true;
+	return seam_native_init(&s->direct.native, &s->client);
+}
+
+static int prepare_dump(struct seam_session *s)
+{
+	uint32_t copy =
+		s->opts.stack_copy ? s->opts.stack_copy : STACK_COPY_USUAL;
+
+	if (copy > STACK_COPY_MAX)
+		copy = STACK_COPY_MAX;
+	s->direct.ask.stack_copy = copy & ~7u;
+	s->direct.copy = malloc(sizeof(struct seam_wire_copy) + STACK_COPY_MAX);
+	return s->direct.copy ? 0 : -ENOMEM;
+}
+
 int seam_direct_open(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	struct seam_sideband_opts opts = {
 		.pages = s->opts.buffer_pages,
 		.scope = &s->direct.processes,
 		.samples = true,
+		.stacks = s->engine == SEAM_ENGINE_NATIVE,
 	};
-	uint32_t copy =
-		s->opts.stack_copy ? s->opts.stack_copy : STACK_COPY_USUAL;
-	int err = fill_scopes(s);
+	int err = opts.stacks ? prepare_native(s, reterr) : prepare_dump(s);
 
-	if (copy > STACK_COPY_MAX)
-		copy = STACK_COPY_MAX;
-	s->direct.ask.stack_copy = copy & ~7u;
-	s->direct.copy = malloc(sizeof(struct seam_wire_copy) + STACK_COPY_MAX);
-	if (!s->direct.copy)
-		return -ENOMEM;
+	if (!err)
+		err = fill_scopes(s);
 	for (size_t i = 0; !err && i < s->client.n_events; i++)
 		err = open_event(s, &s->client.events[i], reterr);
 	if (!err)
@@ -113,31 +134,57 @@ static uint64_t expected(const struct seam_session *s, uint64_t *ret_lost)
 	return total;
 }
 
+/* Where the kernel defers, its events count what they lost: the sideband's
+ * deferred stacks together with records of processes. */
+static void set_lost(const struct seam_session *s, struct seam_counts *ret)
+{
+	uint64_t all = s->direct.lost_records;
+
+	ret->expected = expected(s, &ret->lost_samples);
+	ret->expected_watched = ret->expected;
+	if (s->direct.ask.defers) {
+		seam_event_counted(seam_sideband_event(s->sideband),
+				   &ret->lost_records);
+		return;
+	}
+	/* Before Linux 6.0 events do not count theirs. */
+	if (!ret->lost_samples)
+		ret->lost_samples = all;
+	ret->lost_sideband =
+		all > ret->lost_samples ? all - ret->lost_samples : 0;
+}
+
+void seam_direct_end(struct seam_session *s)
+{
+	struct seam_counts c = {0};
+
+	if (!s->direct.ask.defers)
+		return;
+	set_lost(s, &c);
+	seam_native_end(&s->direct.native, c.lost_samples + c.lost_records >
+						   s->direct.lost_records);
+}
+
 void seam_direct_counts(const struct seam_session *s, struct seam_counts *ret)
 {
 	const struct seam_direct *d = &s->direct;
 	struct seam_worker_stats w;
 
 	seam_worker_stats(s->worker, &w);
-	ret->expected = expected(s, &ret->lost_samples);
-	ret->expected_watched = ret->expected;
-	/* Before Linux 6.0 events do not count theirs. */
-	if (!ret->lost_samples)
-		ret->lost_samples = d->lost_records;
-	ret->lost_sideband = d->lost_records > ret->lost_samples
-				     ? d->lost_records - ret->lost_samples
-				     : 0;
+	set_lost(s, ret);
 	ret->events = d->events + ret->lost_samples;
 	ret->watched = ret->events;
 	ret->samples = d->samples;
 	ret->wanted = d->wanted;
 	ret->excluded = d->excluded;
-	ret->unwinds = d->copies;
+	ret->unwinds = d->copies + d->native.stacks;
 	ret->copies = d->copies;
 	ret->copy_bytes = d->copy_bytes;
 	ret->lost_copies = s->copies.n_dropped + s->lost_waiting;
-	ret->frames = w.frames;
-	ret->unwind_ns = w.unwind_ns;
+	ret->frames = w.frames + d->native.frames;
+	ret->fp_frames = d->native.frames - d->native.stacks;
+	/* The kernel does not tell. */
+	ret->unwind_ns = d->ask.defers ? SEAM_UNKNOWN : w.unwind_ns;
 	ret->images = w.images.n;
 	ret->image_bytes = w.images.bytes;
 	ret->image_bytes_max = w.images.bytes_max;
@@ -149,6 +196,7 @@ void seam_direct_fini(struct seam_direct *d)
 {
 	seam_scope_fini(&d->ask.scope);
 	seam_scope_fini(&d->processes);
+	seam_native_fini(&d->native);
 	free(d->copy);
 	d->copy = NULL;
 }

@@ -7,6 +7,9 @@
  * on; the session's worker unwinds it with what was mapped at its time. Each
  * is an entry of its own, with a cookie that is made here.
  *
+ * `native`: the kernel defers the user's half and walks it by frame pointers
+ * (capture/native.h); nothing is unwound here.
+ *
  * Events are opened in the tasks to record and inherited by what these start.
  * So they need no rights for a user's own tasks; and a clock starts a whole
  * period with each task, of which a short one sees no end.
@@ -15,6 +18,7 @@
 #define SEAM_LIB_CAPTURE_DIRECT_H
 
 #include "capture/event.h"
+#include "capture/native.h"
 #include "seam/error.h"
 #include "seam/tracer.h"
 
@@ -29,6 +33,7 @@ struct seam_direct {
 	uint64_t events, samples, wanted, excluded, malformed;
 	uint64_t copies, copy_bytes;
 	uint8_t *copy; /* room for one record for the worker */
+	struct seam_native native; /* of that engine; else zeros */
 };
 
 /* Opens events and sideband for the client's tasks. */
@@ -36,6 +41,8 @@ int seam_direct_open(struct seam_session *s, struct seam_errinfo *reterr);
 int seam_direct_start(struct seam_session *s);
 /* all: the last time, nothing is held back. */
 int seam_direct_read(struct seam_session *s, bool all);
+/* After the last reading: what is still to come will not. */
+void seam_direct_end(struct seam_session *s);
 void seam_direct_counts(const struct seam_session *s, struct seam_counts *ret);
 void seam_direct_fini(struct seam_direct *d);
 

@@ -14,6 +14,7 @@
 static const char *const names[] = {
 	[SEAM_ENGINE_AUTO] = "auto",
 	[SEAM_ENGINE_DEFERRED] = "deferred",
+	[SEAM_ENGINE_NATIVE] = "native",
 	[SEAM_ENGINE_DUMP] = "dump",
 };
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
@@ -36,7 +37,7 @@ bool seam_engine_by_name(const char *name, enum seam_engine *ret)
 
 bool seam_engine_is_direct(enum seam_engine engine)
 {
-	return engine == SEAM_ENGINE_DUMP;
+	return engine == SEAM_ENGINE_DUMP || engine == SEAM_ENGINE_NATIVE;
 }
 
 static bool has_cap(uint64_t caps, int cap)

@@ -90,13 +90,16 @@ static void set_direct(const struct seam_event *ev,
 		       struct perf_event_attr *attr)
 {
 	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	attr->exclude_callchain_user = 1;
+	attr->exclude_callchain_user = !direct->defers || !ev->max_frames;
 	attr->exclude_callchain_kernel =
 		!!(ev->asks & (SEAM_ASK_NO_KERNEL | SEAM_ASK_NO_KERNEL_STACK));
 	/* Even if no user half is wanted: with :u the ip comes from here. */
 	attr->sample_type |= PERF_SAMPLE_REGS_USER;
-	attr->sample_regs_user = SEAM_PERF_REGS_MASK;
-	if (ev->max_frames) {
+	attr->sample_regs_user =
+		direct->defers ? SEAM_PERF_IP_MASK : SEAM_PERF_REGS_MASK;
+	if (ev->max_frames && direct->defers) {
+		seam_event_defer(attr, SEAM_ATTR_DEFER_CALLCHAIN);
+	} else if (ev->max_frames) {
 		attr->sample_type |= PERF_SAMPLE_STACK_USER;
 		attr->sample_stack_user = direct->stack_copy;
 	}

@@ -25,6 +25,16 @@ int seam_perf_event_open(struct perf_event_attr *attr, int pid, int cpu)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+void seam_event_defer(struct perf_event_attr *attr, unsigned bit)
+{
+	uint8_t *bytes = (uint8_t *)attr + SEAM_ATTR_FLAGS_OFFSET;
+	uint64_t flags;
+
+	memcpy(&flags, bytes, sizeof(flags));
+	flags |= 1ULL << bit;
+	memcpy(bytes, &flags, sizeof(flags));
+}
+
 /* "0-3,6" */
 static int parse_cpus(const char *s, int *to, int max)
 {

@@ -23,6 +23,7 @@
 struct seam_event_direct {
 	struct seam_scope scope; /* the tasks */
 	uint32_t stack_copy; /* bytes, a multiple of 8 */
+	bool defers; /* the kernel, instead of the copy */
 };
 
 struct seam_event_spec { /* what the user asked for */
@@ -91,5 +92,7 @@ uint64_t seam_event_id(const struct seam_event *ev, uint32_t cpu);
 int seam_online_cpus(int **ret);
 
 int seam_perf_event_open(struct perf_event_attr *attr, int pid, int cpu);
+/* Sets SEAM_ATTR_DEFER_CALLCHAIN or _OUTPUT. */
+void seam_event_defer(struct perf_event_attr *attr, unsigned bit);
 
 #endif

@@ -8,15 +8,15 @@
 #include "capture/probe.h"
 
 /* Which engines this version of seam has. */
-enum engine { DEFERRED, IMMEDIATE, NATIVE, DUMP };
+enum engine { DEFERRED, IMMEDIATE, DUMP, NATIVE };
 static const struct {
 	const char *name;
 	bool built;
 } engines[] = {
 	[DEFERRED] = {"deferred", true},
 	[IMMEDIATE] = {"immediate", false},
-	[NATIVE] = {"native", false},
 	[DUMP] = {"dump", true},
+	[NATIVE] = {"native", true},
 };
 
 #define RIGHTS "sudo seam record ..."
@@ -385,29 +385,29 @@ static void judge_engine(struct judge *j, enum engine engine, int rc,
 		    built ? "works" : "not built yet; this machine could");
 }
 
-/* The engine that needs no rights, for what is one's own. */
-static void judge_dump(struct judge *j)
+/* Of the engines that need no rights for what is one's own. does: what the
+ * engine does; needs: what the kernel refuses it if rc is not 0. */
+static void judge_direct(struct judge *j, enum engine engine, int rc,
+			 const char *does, const char *needs)
 {
 	const struct seam_probe_facts *f = j->f;
 	bool right = !strcmp(f->machine, "x86_64");
 	struct seam_probe_result *r =
-		add(j, engines[DUMP].name,
-		    right && !f->dump_rc ? SEAM_PROBE_YES : SEAM_PROBE_NO);
+		add(j, engines[engine].name,
+		    right && !rc ? SEAM_PROBE_YES : SEAM_PROBE_NO);
 
 	r->is_engine = true;
-	if (!right) {
+	if (!right)
 		say(r, "machine: %s; seam runs on x86_64 so far", f->machine);
-	} else if (f->dump_rc) {
-		say(r, "needs perf events with registers and stack copies (%s)",
-		    error_text(f->dump_rc));
-		if (is_roots_alone(f))
-			advise(r, "sudo sysctl kernel.perf_event_paranoid=2");
-	} else if (f->clock_rc) {
-		say(r, "a stack copy with each sample, unwound by seam; of "
-		       "your own programs, and without the kernel's part");
-	} else {
-		say(r, "a stack copy with each sample, unwound by seam");
-	}
+	else if (rc)
+		say(r, "needs %s (%s)", needs, error_text(rc));
+	else
+		say(r, "%s%s", does,
+		    f->clock_rc ? "; of your own programs, and without the "
+				  "kernel's part"
+				: "");
+	if (right && rc && rc != -EINVAL && is_roots_alone(f))
+		advise(r, "sudo sysctl kernel.perf_event_paranoid=2");
 }
 
 static void judge_engines(struct judge *j)
@@ -417,9 +417,14 @@ static void judge_engines(struct judge *j)
 	judge_deferred(j);
 	judge_engine(j, IMMEDIATE, can_use_bpf(f) ? f->find_vma_rc : -EPERM,
 		     "Linux 5.17 and the right to use BPF");
-	judge_engine(j, NATIVE, f->defer_rc,
-		     "Linux 6.19 with deferred callchains");
-	judge_dump(j);
+	judge_direct(j, DUMP, f->dump_rc,
+		     "a stack copy with each sample, unwound by seam",
+		     "perf events with registers and stack copies");
+	judge_direct(j, NATIVE, f->defer_rc,
+		     "by frame pointers, in the kernel; only by name",
+		     f->defer_rc == -EINVAL
+			     ? "Linux 6.19 with deferred callchains"
+			     : "perf events");
 }
 
 static void choose(struct seam_probe *probe)
@@ -427,7 +432,8 @@ static void choose(struct seam_probe *probe)
 	for (size_t i = 0; i < probe->n; i++) {
 		const struct seam_probe_result *r = &probe->results[i];
 
-		if (!r->is_engine)
+		/* What few programs are built for is taken by name alone. */
+		if (!r->is_engine || !strcmp(r->name, engines[NATIVE].name))
 			continue;
 		if (r->state == SEAM_PROBE_YES) {
 			probe->engine = r->name;

@@ -17,14 +17,13 @@
 #include <unistd.h>
 
 #include "capture/kernel.h"
+#include "capture/native.h"
 #include "capture/sideband.h"
 #include "table/table.h"
 
 /* Newer than the headers of Debian 12. */
 #define ARENA_MAP 33
 #define ARENA_FLAGS 0x400 /* BPF_F_MMAPABLE */
-#define ATTR_DEFER_CALLCHAIN (1ULL << 38)
-#define ATTR_FLAGS_AT 40 /* where the bits lie in perf_event_attr */
 
 static bool read_line(const char *path, char *buf, size_t size)
 {
@@ -147,7 +146,6 @@ static void gather_events(struct seam_probe_facts *f)
 		.config = PERF_COUNT_HW_CPU_CYCLES,
 		.exclude_kernel = 1,
 	};
-	uint64_t flags;
 
 	f->cycles_rc = try_event(&attr, 0, -1);
 	f->clock_rc = try_event(&clock, -1, 0);
@@ -155,10 +153,7 @@ static void gather_events(struct seam_probe_facts *f)
 	attr.exclude_kernel = 1;
 	attr.exclude_callchain_kernel = 1; /* or 7.3 refuses it */
 	f->own_clock_rc = try_event(&attr, 0, -1);
-	memcpy(&flags, (char *)&attr + ATTR_FLAGS_AT, sizeof(flags));
-	flags |= ATTR_DEFER_CALLCHAIN;
-	memcpy((char *)&attr + ATTR_FLAGS_AT, &flags, sizeof(flags));
-	f->defer_rc = try_event(&attr, 0, -1);
+	f->defer_rc = seam_native_probe();
 	attr = clock;
 	attr.exclude_kernel = 1;
 	attr.exclude_callchain_kernel = 1;

@@ -36,7 +36,7 @@ struct seam_probe_facts {
 	int cycles_rc; /* a hardware counter can be opened */
 	int clock_rc; /* cpu-clock on every CPU can */
 	int own_clock_rc; /* cpu-clock on this process can */
-	int defer_rc; /* attr.defer_callchain is taken */
+	int defer_rc; /* the kernel defers callchains itself */
 	int dump_rc; /* registers and stack copy can be asked for */
 	int paranoid; /* kernel.perf_event_paranoid; -1000: unknown */
 	int kptr_restrict; /* -1000: unknown */

@@ -440,18 +440,30 @@ bool seam_session_targets_gone(const struct seam_session *s)
 	return s->n_targets;
 }
 
+/* Deferred stacks of tasks that run are on their way: a moment. */
+static void await_deferred(void)
+{
+	struct timespec ts = {.tv_nsec = 5000000};
+
+	nanosleep(&ts, NULL);
+}
+
+static int stop_direct(struct seam_session *s)
+{
+	if (s->engine == SEAM_ENGINE_NATIVE)
+		await_deferred();
+	return seam_session_read(s);
+}
+
 static int stop_bpf(struct seam_session *s)
 {
 	int err;
 
 	/* Tracepoints cannot be disabled. */
 	seam_kernel_detach(s->kernel);
-	/* Deferred stacks of tasks that run are on their way: a moment. */
 	err = seam_session_read(s);
 	if (!err) {
-		struct timespec ts = {.tv_nsec = 5000000};
-
-		nanosleep(&ts, NULL);
+		await_deferred();
 		err = seam_session_read(s);
 	}
 	if (!err)
@@ -468,10 +480,14 @@ int seam_session_stop(struct seam_session *s)
 	s->running = false;
 	for (size_t i = 0; i < s->n_events; i++)
 		seam_event_enable(&s->events[i], false);
-	err = s->kernel ? stop_bpf(s) : seam_session_read(s);
+	err = s->kernel ? stop_bpf(s) : stop_direct(s);
 	/* And what the worker still has. */
 	seam_worker_wait(s->worker);
-	return err ? err : seam_session_read(s);
+	if (!err)
+		err = seam_session_read(s);
+	if (!s->kernel)
+		seam_direct_end(s);
+	return err;
 }
 
 int seam_session_fd(const struct seam_session *s)

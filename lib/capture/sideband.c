@@ -83,6 +83,11 @@ static void set_attr(const struct seam_sideband *sb,
 	attr->watermark = 1;
 	/* We come by ourselves, but for samples that fill it sooner. */
 	attr->wakeup_watermark = watermark(sb, opts);
+	if (opts->stacks) {
+		seam_event_defer(attr, SEAM_ATTR_DEFER_OUTPUT);
+		/* They may be awaited: what no record tells of. */
+		attr->read_format = PERF_FORMAT_ID | SEAM_READ_LOST;
+	}
 	seam_scope_set(opts->scope, attr);
 }
 

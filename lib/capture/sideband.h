@@ -22,6 +22,7 @@ struct seam_sideband_opts {
 	/* For samples too: the usual is more, or as much as may be locked,
 	 * and the descriptor of seam_sideband_fd tells of them. */
 	bool samples;
+	bool stacks; /* the user's halves that the kernel defers, too */
 	bool quiet; /* and nothing else: processes are another's matter */
 };
 

@@ -12,6 +12,8 @@
 /* What unwinding needs, of amd64 as <asm/perf_regs.h> numbers it: ax to ip,
  * flags, and r8 to r15. */
 #define SEAM_PERF_REGS_MASK (0xff0000ULL | 0x3ffULL)
+/* The ip alone. */
+#define SEAM_PERF_IP_MASK (1ULL << 8)
 
 /* PERF_SAMPLE_REGS_ABI_*. */
 enum seam_perf_abi {

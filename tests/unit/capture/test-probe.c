@@ -54,7 +54,7 @@ static void test_good(void **state)
 			assert_int_equal(p.results[i].state, SEAM_PROBE_YES);
 	/* Said honestly, until they are built. */
 	assert_non_null(strstr(find(&p, "immediate")->found, "not built"));
-	assert_non_null(strstr(find(&p, "native")->found, "not built"));
+	assert_int_equal(find(&p, "native")->state, SEAM_PROBE_YES);
 	assert_int_equal(find(&p, "dump")->state, SEAM_PROBE_YES);
 }
 
@@ -254,6 +254,31 @@ static void test_dump(void **state)
 	assert_non_null(strstr(find(&p, "dump")->fix, "perf_event_paranoid=2"));
 }
 
+/* The kernel's own deferral is there or not, and never what auto takes. */
+static void test_native(void **state)
+{
+	struct seam_probe_facts f = good();
+	struct seam_probe p;
+
+	(void)state;
+	f.task_work = NULL;
+	f.dump_rc = -EOPNOTSUPP;
+	seam_probe_judge(&f, &p);
+	assert_int_equal(find(&p, "native")->state, SEAM_PROBE_YES);
+	assert_null(strstr(find(&p, "native")->found, "own programs"));
+	assert_null(p.engine);
+	f.clock_rc = -EACCES;
+	seam_probe_judge(&f, &p);
+	assert_non_null(strstr(find(&p, "native")->found, "own programs"));
+	f.defer_rc = -EINVAL;
+	seam_probe_judge(&f, &p);
+	assert_int_equal(find(&p, "native")->state, SEAM_PROBE_NO);
+	assert_non_null(strstr(find(&p, "native")->found, "Linux 6.19"));
+	f.defer_rc = -EACCES;
+	seam_probe_judge(&f, &p);
+	assert_null(strstr(find(&p, "native")->found, "Linux 6.19"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +289,7 @@ int main(void)
 		cmocka_unit_test(test_old_kernel),
 		cmocka_unit_test(test_this_machine),
 		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_native),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
