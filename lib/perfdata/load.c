@@ -175,7 +175,8 @@ static int is_part(const struct dirent *d)
 	       !d->d_name[5 + strspn(d->d_name + 5, "0123456789")];
 }
 
-/* perf record --threads, and --kcore, whose copy of the kernel is not used. */
+/* perf record --threads; --kcore leaves one too, with a copy of the kernel that
+ * is not used, not tried: no machine at hand lets it be read. */
 static int load_folder(struct seam_pd_reader *r, const char *path)
 {
 	int folder = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY), n = 0;
