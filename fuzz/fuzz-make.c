@@ -122,8 +122,7 @@ static bool find_unread(const struct seam_elf *elf, GElf_Shdr *ret)
 				: NULL;
 
 		if (name && !strcmp(name, ".sframe"))
-			return ret->sh_flags & SHF_ALLOC &&
-			       ret->sh_type != SHT_NOBITS;
+			return ret->sh_type != SHT_NOBITS;
 	}
 	return false;
 }
