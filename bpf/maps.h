@@ -26,6 +26,7 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 #define SEAM_CACHED_MAPPINGS 8
 #define SEAM_SCRATCHES 64
 #define SEAM_WINDOW 2048
+#define SEAM_FAR_WINDOWS 4 /* a step reads three words; a power of two */
 
 /* Set before loading. */
 const volatile uint32_t seam_watch_mode = SEAM_WATCH_TGID;
@@ -225,6 +226,12 @@ struct scratch {
 	uint64_t base; /* address of window[0] */
 	uint64_t len; /* of it that was read */
 	uint8_t window[SEAM_WINDOW];
+	/* Of a task that is not current, what was read last. */
+	struct far_window {
+		uint64_t base, len;
+		uint8_t bytes[SEAM_WINDOW];
+	} far[SEAM_FAR_WINDOWS];
+	uint32_t far_next;
 	union {
 		struct {
 			struct seam_wire_stack stack;

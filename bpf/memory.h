@@ -103,6 +103,47 @@ static __always_inline int read_user(struct seam_env *env, void *to,
 }
 
 /*
+ * Of a task that is not current each read is a step tried anew. Its words may
+ * each lie in a page of their own: all that were read are kept, or the one
+ * would be gone when the next has come.
+ */
+static __noinline bool far_find(struct scratch *s, uint64_t addr)
+{
+	uint32_t i;
+
+	for (i = 0; i < SEAM_FAR_WINDOWS; i++) {
+		struct far_window *far = &s->far[i];
+		uint64_t off = addr - far->base;
+
+		if (off >= far->len || far->len - off < 8)
+			continue;
+		bpf_probe_read_kernel(s->window, SEAM_WINDOW, far->bytes);
+		s->base = far->base;
+		s->len = far->len;
+		return true;
+	}
+	return false;
+}
+
+static __always_inline void far_keep(struct scratch *s)
+{
+	uint32_t i = s->far_next++ & (SEAM_FAR_WINDOWS - 1);
+	struct far_window *far = &s->far[i];
+
+	bpf_probe_read_kernel(far->bytes, SEAM_WINDOW, s->window);
+	far->base = s->base;
+	far->len = s->len;
+}
+
+static __always_inline void far_forget(struct scratch *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < SEAM_FAR_WINDOWS; i++)
+		s->far[i].len = 0;
+}
+
+/*
  * Moves the window so that it holds addr, with pages that are there, up to
  * the end of addr's mapping. Whole windows first; where that crosses into
  * what is not there, up to the end of addr's page. Saved registers lie below
@@ -119,8 +160,9 @@ window_move(struct scratch *s, const struct task_state *state, uint64_t addr)
 
 	s->fault = addr;
 	s->fault_code = false;
-	if (s->other || !stack_has(state, addr) ||
-	    state->stack.reading == READ_NOTHING)
+	if (s->other)
+		return far_find(s, addr);
+	if (!stack_has(state, addr) || state->stack.reading == READ_NOTHING)
 		return false;
 	s->len = 0;
 	s->windows++;
@@ -180,6 +222,8 @@ static __always_inline bool window_fault(struct seam_env *env, uint64_t addr)
 		return false;
 	s->base = base;
 	s->len = left;
+	if (env->how == HOW_OTHER)
+		far_keep(s);
 	return true;
 }
 

@@ -4,6 +4,7 @@
 #define SEAM_BPF_REGS_H
 
 #include "bpf/maps.h"
+#include "core/signal-part.h"
 
 /* user regs, or those saved at entry: bpf_task_pt_regs of current. */
 static __always_inline void regs_save(uint64_t *to,
@@ -33,6 +34,34 @@ static __always_inline bool regs_moved(const uint64_t *saved,
 {
 	return saved[SEAM_AMD64_REG_IP] != regs->ip ||
 	       saved[SEAM_AMD64_REG_SP] != regs->sp;
+}
+
+/* What a signal wrote lately is there. */
+static bool seam_signal_env_pair(struct seam_signal_env *env, uint64_t at,
+				 struct seam_signal_pair *ret)
+{
+	return !bpf_probe_read_user(ret, sizeof(*ret),
+				    (void *)(at + SEAM_SIGNAL_PAIR));
+}
+
+/* Puts right registers that moved while the event looked. Global, so that the
+ * verifier walks it once. */
+__noinline int seam_regs_part(struct task_state *state ARG_NONNULL,
+			      struct task_struct *task ARG_TRUSTED)
+{
+	const struct pt_regs___kernel *regs =
+		(const struct pt_regs___kernel *)bpf_task_pt_regs(task);
+	struct seam_signal_pair event = {state->regs[SEAM_AMD64_REG_SP],
+					 state->regs[SEAM_AMD64_REG_IP]};
+	struct seam_signal_pair now = {regs->sp, regs->ip};
+
+	/* 32-bit code has other frames. */
+	if (!(state->regs_flags & REGS_32BIT) &&
+	    seam_signal_part(NULL, &event, now)) {
+		state->regs[SEAM_AMD64_REG_SP] = event.sp;
+		state->regs[SEAM_AMD64_REG_IP] = event.ip;
+	}
+	return 0;
 }
 
 #define NR_NONE (~0UL)

@@ -163,6 +163,7 @@ static __always_inline void seam_entry_env_unwind(struct seam_entry_task *t,
 		regs_save(state->regs, regs);
 		state->regs_flags &= ~REGS_SYSCALL;
 	} else if (regs_moved(state->regs, regs)) {
+		seam_regs_part(state, t->env->task);
 		count(SEAM_COUNT_MOVED);
 		flags |= SEAM_STACK_MOVED;
 	}

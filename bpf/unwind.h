@@ -176,6 +176,8 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->cursor.exact = !(env->state->regs_flags & REGS_SYSCALL);
 	s->asked = false;
 	s->other = env->how == HOW_OTHER;
+	if (s->other)
+		far_forget(s);
 	s->faults = 0;
 	s->lose_fp = false;
 	s->fp_frames = 0;
