@@ -37,8 +37,9 @@ static __always_inline bool regs_moved(const uint64_t *saved,
 }
 
 /* What a signal wrote lately is there. */
-static bool seam_signal_env_pair(struct seam_signal_env *env, uint64_t at,
-				 struct seam_signal_pair *ret)
+static __always_inline bool seam_signal_env_pair(struct seam_signal_env *env,
+						 uint64_t at,
+						 struct seam_signal_pair *ret)
 {
 	return !bpf_probe_read_user(ret, sizeof(*ret),
 				    (void *)(at + SEAM_SIGNAL_PAIR));

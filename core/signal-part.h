@@ -23,8 +23,13 @@ struct seam_signal_pair {
 	uint64_t sp, ip; /* side by side, as in a frame on amd64 */
 };
 
-static bool seam_signal_env_pair(struct seam_signal_env *env, uint64_t at,
-				 struct seam_signal_pair *ret);
+#ifndef SEAM_SIGNAL_HOOK
+#define SEAM_SIGNAL_HOOK SEAM_INLINE
+#endif
+
+SEAM_SIGNAL_HOOK bool seam_signal_env_pair(struct seam_signal_env *env,
+					   uint64_t at,
+					   struct seam_signal_pair *ret);
 
 /* From a frame's return address to its pair. */
 #define SEAM_SIGNAL_PAIR (8 + 40 + 8 * 15)

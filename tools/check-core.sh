@@ -18,7 +18,8 @@ struct seam_env;
 bool seam_env_word(struct seam_env *env, uint64_t addr, uint64_t *ret);
 bool seam_env_reg(struct seam_env *env, uint32_t regnum, uint64_t *ret);
 bool seam_env_lose_fp(struct seam_env *env);
-#define SEAM_ENTRY_HOOK extern'
+#define SEAM_ENTRY_HOOK extern
+#define SEAM_SIGNAL_HOOK extern'
 
 # each NAME COMPILER...: compiles every header with it.
 each() {

@@ -22,8 +22,8 @@ struct seam_signal_env {
 	uint32_t reads;
 };
 
-static bool seam_signal_env_pair(struct seam_signal_env *env, uint64_t at,
-				 struct seam_signal_pair *ret)
+SEAM_INLINE bool seam_signal_env_pair(struct seam_signal_env *env, uint64_t at,
+				      struct seam_signal_pair *ret)
 {
 	env->reads++;
 	for (uint32_t i = 0; i < env->num; i++) {
