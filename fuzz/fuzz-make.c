@@ -105,9 +105,9 @@ static bool has_segment(const struct seam_elf *elf,
 	return false;
 }
 
-/* A section that says it is compressed, and cannot be inflated, is one all the
- * same. Return: false: there is none. */
-static bool find_unread(const struct seam_elf *elf, GElf_Shdr *ret)
+/* What is replaced is a section as its header says, whatever it would hold if
+ * it were inflated. Return: false: there is none in the file. */
+static bool find_old(const struct seam_elf *elf, GElf_Shdr *ret)
 {
 	Elf *libelf = seam_elf_libelf(elf);
 	Elf_Scn *scn = NULL;
@@ -122,40 +122,27 @@ static bool find_unread(const struct seam_elf *elf, GElf_Shdr *ret)
 				: NULL;
 
 		if (name && !strcmp(name, ".sframe"))
-			return ret->sh_type != SHT_NOBITS;
+			return ret->sh_type != SHT_NOBITS &&
+			       ret->sh_type != SHT_NULL;
 	}
 	return false;
-}
-
-static void find_old(const struct seam_elf *elf, uint64_t *ret_from,
-		     uint64_t *ret_to)
-{
-	struct seam_sframe_file f;
-	GElf_Shdr sh;
-
-	*ret_from = *ret_to = 0;
-	if (!seam_sframe_file_find(elf, &f, NULL)) {
-		*ret_from = f.off;
-		*ret_to = f.off + f.size;
-		seam_sframe_file_fini(&f);
-	} else if (find_unread(elf, &sh)) {
-		*ret_from = sh.sh_offset;
-		*ret_to = sh.sh_offset + sh.sh_size;
-	}
 }
 
 /* But for the ELF header, and an old section, of which nothing is left. */
 static void compare_bytes(const struct seam_elf *old,
 			  const struct seam_elf *new)
 {
-	uint64_t from, to;
+	uint64_t from = EHDR_SIZE, to = EHDR_SIZE;
 	size_t old_size, new_size;
 	const uint8_t *was = seam_elf_bytes(old, &old_size);
 	const uint8_t *is = seam_elf_bytes(new, &new_size);
+	GElf_Shdr sh;
 
-	find_old(old, &from, &to);
-	from = from > EHDR_SIZE ? from : EHDR_SIZE;
-	to = to > EHDR_SIZE ? to : EHDR_SIZE;
+	if (find_old(old, &sh) && sh.sh_size) {
+		from = sh.sh_offset;
+		to = sh.sh_offset + sh.sh_size;
+	}
+	check(from >= EHDR_SIZE && from <= to);
 	check(new_size >= old_size && to <= old_size);
 	check(!memcmp(was + EHDR_SIZE, is + EHDR_SIZE, from - EHDR_SIZE));
 	check(!memcmp(was + to, is + to, old_size - to));
