@@ -4,6 +4,7 @@
 #define SEAM_LIB_ELF_ADD_PRIVATE_H
 
 #include <elf.h>
+#include <stdbool.h>
 
 #include "elf/add-section.h"
 
@@ -22,6 +23,12 @@ struct seam_elf_add {
 	uint64_t off, svma, size; /* of the section */
 	uint64_t names_off; /* of the new section names; 0: as they were */
 };
+
+/* Others say of places in the file what nobody has checked. */
+static inline bool seam_elf_add_is_in_file(const Elf64_Shdr *sh)
+{
+	return sh->sh_type != SHT_NOBITS && sh->sh_type != SHT_NULL;
+}
 
 /* Reads and judges the headers. -EINVAL: the file is to be left alone. */
 int seam_elf_add_read(struct seam_elf_add *add, struct seam_errinfo *reterr);

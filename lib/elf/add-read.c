@@ -79,7 +79,7 @@ static int read_shdr(struct seam_elf_add *add, size_t i,
 	if (!scn || !gelf_getshdr(scn, &sh))
 		return refuse(reterr, add->eh.e_shoff, "section headers",
 			      "a section header cannot be read");
-	if (sh.sh_type != SHT_NOBITS && sh.sh_type != SHT_NULL &&
+	if (seam_elf_add_is_in_file(&sh) &&
 	    (sh.sh_offset > add->file_size ||
 	     sh.sh_size > add->file_size - sh.sh_offset))
 		return refuse(reterr, sh.sh_offset, "file",
@@ -112,6 +112,10 @@ static int read_shdrs(struct seam_elf_add *add, struct seam_errinfo *reterr)
 		return -ENOMEM;
 	for (size_t i = 0; !rc && i < add->eh.e_shnum; i++)
 		rc = read_shdr(add, i, reterr);
+	/* libelf inflates names; a new one would follow what is compressed. */
+	if (!rc && add->shdrs[add->eh.e_shstrndx].sh_flags & SHF_COMPRESSED)
+		rc = refuse(reterr, add->eh.e_shoff, "section headers",
+			    "the sections' names are compressed");
 	return rc;
 }
 
@@ -130,7 +134,7 @@ static int check_old(const struct seam_elf_add *add,
 	uint64_t at, size;
 	bool is_shared;
 
-	if (!old || old->sh_type == SHT_NOBITS)
+	if (!old || !seam_elf_add_is_in_file(old))
 		return 0;
 	at = old->sh_offset;
 	size = old->sh_size;
@@ -140,7 +144,7 @@ static int check_old(const struct seam_elf_add *add,
 		    overlap(at, size, eh->e_shoff,
 			    add->num_shdrs * sizeof(*add->shdrs));
 	for (size_t i = 1; i < add->num_shdrs; i++)
-		if (i != add->old && add->shdrs[i].sh_type != SHT_NOBITS &&
+		if (i != add->old && seam_elf_add_is_in_file(&add->shdrs[i]) &&
 		    overlap(at, size, add->shdrs[i].sh_offset,
 			    add->shdrs[i].sh_size))
 			is_shared = true;
@@ -200,7 +204,7 @@ static int check_end(const struct seam_elf_add *add,
 			end = later(end, add->phdrs[i].p_offset +
 						 add->phdrs[i].p_filesz);
 	for (size_t i = 1; i < add->num_shdrs; i++)
-		if (add->shdrs[i].sh_type != SHT_NOBITS)
+		if (seam_elf_add_is_in_file(&add->shdrs[i]))
 			end = later(end, add->shdrs[i].sh_offset +
 						 add->shdrs[i].sh_size);
 	if (add->shdrs)

@@ -46,7 +46,8 @@ static bool old_place(const struct seam_elf_add *add, Elf64_Shdr *ret)
 {
 	if (add->old) {
 		*ret = add->shdrs[add->old];
-		return ret->sh_type != SHT_NOBITS && ret->sh_flags & SHF_ALLOC;
+		return seam_elf_add_is_in_file(ret) &&
+		       ret->sh_flags & SHF_ALLOC;
 	}
 	for (size_t i = 0; !add->shdrs && i < add->num_phdrs; i++) {
 		if (add->phdrs[i].p_type != add->spec.p_type)

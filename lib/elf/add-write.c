@@ -83,7 +83,7 @@ static int clear_old(const struct seam_elf_add *add, const Elf64_Shdr *old,
 	if (add->in_place)
 		return put_zeros(fd, end - (add->off + add->size),
 				 add->off + add->size);
-	if (old->sh_type == SHT_NOBITS || end > add->file_size)
+	if (!seam_elf_add_is_in_file(old))
 		return 0;
 	return put_zeros(fd, old->sh_size, old->sh_offset);
 }

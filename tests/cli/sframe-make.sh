@@ -355,6 +355,16 @@ put("<Q", old + 24, get("<Q", code + 24))' pie.sf
           if get("<I", i) == 0x6474e554)
 for i in (8, 16, 24):
     put("<Q", at + i, get("<Q", 24))' bare.sf
+	patch packed 'import zlib
+at = get("<Q", 40) + 64 * get("<H", 62)
+off, size = get("<Q", at + 24), get("<Q", at + 32)
+packed = struct.pack("<IIQQ", 1, 0, size, 1) + zlib.compress(
+    bytes(data[off:off + size]))
+put("<Q", at + 8, get("<Q", at + 8) | 0x800)
+put("<Q", at + 24, len(data))
+put("<Q", at + 32, len(packed))
+data += packed'
+	refused 'names are compressed' "$dir/packed" &&
 	refused 'to be replaced overlaps' "$dir/shared" &&
 		refused 'it names is no SFrame' "$dir/named" &&
 		refused 'overlap or are out of order' "$dir/order" &&
@@ -362,6 +372,25 @@ for i in (8, 16, 24):
 		refused 'prelinked' "$dir/prelinked" &&
 		refused 'a section lies outside' "$dir/outside" &&
 		refused 'first segment is not where' "$dir/bias"
+}
+
+# A header without a type says nothing of the file. What it has there ran over
+# the end of all numbers, and zeros were written until the disk was full.
+inactive() {
+	patch null 'at, n = get("<Q", 40), get("<H", 60)
+old = next(i for i in range(at, at + 64 * n, 64)
+           if get("<I", i + 4) == 0x6ffffff4)
+put("<I", old + 4, 0)
+put("<Q", old + 24, len(data) + 64)
+put("<Q", old + 32, (1 << 64) - len(data) - 48)' pie.sf
+	chmod +x "$dir/null"
+	(
+		trap '' XFSZ
+		ulimit -f 65536
+		"$seam" sframe make "$dir/null" -o "$dir/null.sf"
+	) && clean "$dir/null.sf" || return
+	"$dir/null.sf" >"$dir/after"
+	[ $? = 7 ]
 }
 
 no_cfi() {
@@ -411,6 +440,7 @@ fi
 check 'a symbolic link stays one' link_kept
 check 'the input is not written over' not_over_input
 check 'what would not run as before is refused' refusals
+check 'a header without a type clears nothing' inactive
 check 'a file without CFI is refused' no_cfi
 if [ -n "$sid" ]; then
 	check "binutils' newest objdump reads them all" \
