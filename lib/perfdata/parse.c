@@ -247,12 +247,14 @@ static bool parse_map(struct span *s, struct seam_pd_rec *rec)
 static bool parse_ksymbol(struct span *s, struct seam_pd_rec *rec)
 {
 	struct seam_pd_rec_ksymbol *k = &rec->ksymbol;
-	uint32_t type_flags;
+	const uint8_t *type_flags; /* two numbers of 16 bits */
 
-	if (!span_u64(s, &k->start) || !span_u32(s, &k->len) ||
-	    !span_u32(s, &type_flags))
+	if (!span_u64(s, &k->start) || !span_u32(s, &k->len))
 		return false;
-	k->gone = type_flags >> 16 & 1;
+	type_flags = span_take(s, 4);
+	if (!type_flags)
+		return false;
+	k->gone = pd_u16(type_flags + 2, s->swap) & 1;
 	return take_path(s, &k->name);
 }
 

@@ -31,6 +31,14 @@ static inline uint32_t pd_u32(const uint8_t *p, bool swap)
 	return swap ? __builtin_bswap32(v) : v;
 }
 
+static inline uint16_t pd_u16(const uint8_t *p, bool swap)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return swap ? __builtin_bswap16(v) : v;
+}
+
 static inline struct perf_event_header pd_record_header(const uint8_t *p,
 							bool swap)
 {

@@ -289,11 +289,51 @@ static void test_cut(void **state)
 	}
 }
 
+static void put_be_ksymbol(struct bytes *o, unsigned int type, bool gone)
+{
+	size_t at = begin_record(o, PERF_RECORD_KSYMBOL, 0);
+
+	u64(o, 0xffffffffc0001000);
+	u32(o, 0x80);
+	u16(o, type);
+	u16(o, gone ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER : 0);
+	memcpy(&o->b[o->n], "bpf_p\0\0", 8);
+	o->n += 8;
+	put_be_tail(o, 900, 22);
+	end_record(o, at);
+}
+
+/* Two halves of a word are not turned round with it. */
+static void test_ksymbol(void **state)
+{
+	struct bytes o = {.n = 0};
+	struct seam_pd_reader *r;
+	struct seam_pd_rec rec;
+
+	(void)state;
+	u64(&o, PD_MAGIC);
+	u64(&o, 16);
+	put_attr(&o, 22);
+	for (unsigned int i = 0; i < 6; i++)
+		put_be_ksymbol(&o, i / 2, i % 2);
+	r = read_bytes(&o);
+	assert_int_equal(seam_pd_n_records(r), 6);
+	for (unsigned int i = 0; i < 6; i++) {
+		seam_pd_record(r, i, &rec);
+		assert_int_equal(rec.ksymbol.start, 0xffffffffc0001000);
+		assert_int_equal(rec.ksymbol.len, 0x80);
+		assert_string_equal(rec.ksymbol.name, "bpf_p");
+		assert_int_equal(rec.ksymbol.gone, i % 2);
+	}
+	seam_pd_close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_ksymbol),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
