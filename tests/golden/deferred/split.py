@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """A recording as perf record --threads would have left it: a folder with
 data, which has the header and what is not of one CPU, and data.0 and data.1
-with samples and stacks."""
+with samples and stacks, three of them here and three there."""
 import os
 import struct
 
@@ -12,13 +12,14 @@ def split(data, folder):
     header = list(struct.unpack_from("<8s12Q", data))
     at, end = header[5], header[5] + header[6]
     table = end
-    files = [b"", b"", b""]
+    files, n = [b"", b"", b""], 0
     while at < end:
         kind, _, size = struct.unpack_from("<IHH", data, at)
         record = data[at:at + size]
         to = 0
-        if kind in (9, 22):  # the cookie's lowest word tells CPUs apart
-            to = 1 + len(files[1]) // 64 % 2
+        if kind in (9, 22):  # a sample and its stack may part
+            to = 1 + n // 3 % 2
+            n += 1
         files[to] += record
         at += size
     bitmap, sections = header[9], []
