@@ -124,6 +124,10 @@ static int read_pipe(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 	if (seam_pd_walk(r, data))
 		return seam_pd_fill_err(reterr, -ENOMEM, "data",
 					PD_PIPE_HEADER_SIZE, "no memory");
+	if (r->n_parts > 1)
+		seam_pd_set_damage(r, r->size,
+				   "it is a pipe's: the folder's other files "
+				   "are not read");
 	return 0;
 }
 

@@ -48,6 +48,17 @@ cut_off() {
 		"$dir/err" && grep -q cpu-clock "$dir/out"
 }
 
+# A pipe has one stream: of what else lies beside it nothing is known.
+pipe_in_folder() {
+	mkdir "$dir/folder" && cp "$golden/pipe.data" "$dir/folder/data" &&
+		"$seam" script -i "$dir/folder" >"$dir/alone" 2>"$dir/err" &&
+		! grep -q 'other files' "$dir/err" &&
+		: >"$dir/folder/data.0" &&
+		"$seam" script -i "$dir/folder" >"$dir/out" 2>"$dir/err" &&
+		grep -q "folder's other files are not read" "$dir/err" &&
+		cmp "$dir/alone" "$dir/out"
+}
+
 standard_input() {
 	"$seam" script -i - <"$golden/pipe.data" >"$dir/a" 2>/dev/null &&
 		cat "$golden/pipe.data" | "$seam" script -i - >"$dir/b" \
@@ -170,6 +181,7 @@ check 'bad usage is refused' bad_usage
 check 'bad files are refused' bad_files
 check 'help is given' help_texts
 check 'a cut recording is used' cut_off
+check 'files beside a pipe are not passed over unsaid' pipe_in_folder
 check 'standard input is read' standard_input
 check 'a full disk is told' full_disk
 for name in sig two-events pending lost-m1-pf threads-fp; do
