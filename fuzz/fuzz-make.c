@@ -5,10 +5,13 @@
  * did, has the input's bytes where they were, and a section that the checker
  * has nothing against.
  */
+#include <errno.h>
 #include <gelf.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "report/sframe-stat.h"
@@ -20,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MAX_FUNCS 64
 #define EHDR_SIZE 64
+#define OUTPUT_MAX (UINT64_C(1) << 31) /* a hole of 1 GiB is allowed */
 
 static void check(bool ok)
 {
@@ -165,16 +169,29 @@ static void compare(const struct seam_elf *old, const struct seam_elf *new,
 		compare_bytes(old, new);
 }
 
+/* With a limit: whoever fills it writes more than a file could need. */
+static int open_output(void)
+{
+	const struct rlimit limit = {OUTPUT_MAX, OUTPUT_MAX};
+
+	signal(SIGXFSZ, SIG_IGN);
+	check(!setrlimit(RLIMIT_FSIZE, &limit));
+	return memfd_create("seam-fuzz", MFD_CLOEXEC);
+}
+
 static void make(const struct seam_elf *elf)
 {
 	struct seam_table_in_elf in;
 	struct seam_elf *made;
 	static int fd = -1;
+	int rc;
 
 	if (fd < 0)
-		fd = memfd_create("seam-fuzz", MFD_CLOEXEC);
+		fd = open_output();
 	check(fd >= 0 && !ftruncate(fd, 0) && !lseek(fd, 0, SEEK_SET));
-	if (seam_table_into_elf(elf, 3, fd, &in, NULL))
+	rc = seam_table_into_elf(elf, 3, fd, &in, NULL);
+	check(rc != -EFBIG);
+	if (rc)
 		return;
 	check(!seam_elf_open_fd(fd, 0, &made, NULL));
 	compare(elf, made, &in);
