@@ -105,8 +105,8 @@ static int write_detached(const struct seam_elf *elf, uint8_t version, int fd,
 {
 	uint8_t *bytes;
 	size_t size, done = 0;
-	int rc = seam_table_build_as(elf, version, &bytes, &size, &ret->stats,
-				     err);
+	int rc = seam_table_of_elf(elf, version, &bytes, &size, &ret->stats,
+				   err);
 
 	if (rc)
 		return rc;

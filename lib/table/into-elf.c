@@ -25,6 +25,25 @@ static int no_rules(struct seam_errinfo *reterr)
 	return -ENOENT;
 }
 
+int seam_table_of_elf(const struct seam_elf *elf, uint8_t version,
+		      uint8_t **ret_bytes, size_t *ret_size,
+		      struct seam_table_stats *ret_stats,
+		      struct seam_errinfo *reterr)
+{
+	uint8_t *bytes = NULL;
+	int rc = seam_table_build_as(elf, version, &bytes, ret_size, ret_stats,
+				     reterr);
+
+	/* Loaders refuse a table of nothing. */
+	if (rc == -ENOENT || (!rc && !ret_stats->functions)) {
+		free(bytes);
+		return no_rules(reterr);
+	}
+	if (!rc)
+		*ret_bytes = bytes;
+	return rc;
+}
+
 /* Moves the table to its place, and sees that Linux would take it there, or
  * anybody one that is not of Linux's version. */
 static int check(const struct seam_elf *elf, uint8_t version, uint8_t *bytes,
@@ -69,12 +88,9 @@ int seam_table_into_elf(const struct seam_elf *elf, uint8_t version, int fd,
 	struct seam_elf_add *add = NULL;
 	uint8_t *bytes = NULL;
 	size_t size;
-	int rc = seam_table_build_as(elf, version, &bytes, &size, &in.stats,
-				     reterr);
+	int rc = seam_table_of_elf(elf, version, &bytes, &size, &in.stats,
+				   reterr);
 
-	/* Loaders refuse a table of nothing. */
-	if (rc == -ENOENT || (!rc && !in.stats.functions))
-		rc = no_rules(reterr);
 	if (!rc)
 		rc = seam_elf_add_plan(elf, &section, size, &add, reterr);
 	if (!rc && seam_elf_add_in_place(add))

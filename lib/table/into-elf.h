@@ -17,6 +17,15 @@ struct seam_table_in_elf {
 };
 
 /*
+ * The table of elf's CFI, of version 2 or 3, as it lies at address 0. The
+ * caller frees *ret_bytes. -ENOENT: no function of it has a rule.
+ */
+int seam_table_of_elf(const struct seam_elf *elf, uint8_t version,
+		      uint8_t **ret_bytes, size_t *ret_size,
+		      struct seam_table_stats *ret_stats,
+		      struct seam_errinfo *reterr);
+
+/*
  * Writes to fd, an empty file, what elf is, with a section .sframe of its CFI,
  * of version 2 or 3, added or replaced: loaded, read-only, named by
  * PT_GNU_SFRAME. elf: all bytes at hand. -ENOENT: no function of it has a rule;

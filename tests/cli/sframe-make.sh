@@ -398,7 +398,13 @@ no_cfi() {
 		-xc - -o "$dir/bare-c" <<-END || return
 	void _start(void) { for (;;); }
 	END
-	refused 'no function of the file has CFI' "$dir/bare-c"
+	refused 'no function of the file has CFI' "$dir/bare-c" || return
+	# One has CFI, of which no rule can be made.
+	for file in "$dir/bare-c" "$golden/v3/amd64-left-out.o"; do
+		fails 1 'no function of the file has CFI' "$seam" sframe make \
+			--detached "$file" -o "$dir/refused" &&
+			[ ! -e "$dir/refused" ] || return
+	done
 }
 
 other_machines() {
