@@ -258,11 +258,13 @@ static void test_exec(void **state)
 static void test_pending(void **state)
 {
 	(void)state;
+	/* Of two samples in one entry the first tells where that was. */
 	deferred(10, 0x1000, COOKIE);
-	deferred(15, 0x1000, COOKIE);
+	deferred(15, 0x2000, COOKIE);
 	seam_native_end(&t.n, false);
 	assert_int_equal(last(1)->end, SEAM_PENDING);
 	assert_int_equal(last(1)->ip, 0x1000);
+	assert_int_equal(last(1)->time_ns, 10);
 	seam_native_end(&t.n, false);
 	assert_int_equal(t.n_stacks, 1);
 }

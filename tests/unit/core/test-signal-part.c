@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <ucontext.h>
 
 #include <cmocka.h>
 
@@ -20,6 +21,7 @@
 struct seam_signal_env {
 	uint32_t num;
 	uint32_t reads;
+	bool one_handler; /* for all of them */
 };
 
 SEAM_INLINE bool seam_signal_env_pair(struct seam_signal_env *env, uint64_t at,
@@ -30,7 +32,9 @@ SEAM_INLINE bool seam_signal_env_pair(struct seam_signal_env *env, uint64_t at,
 		if (at != FRAME(i))
 			continue;
 		*ret = i ? (struct seam_signal_pair){FRAME(i - 1),
-						     HANDLER(i - 1)}
+						     env->one_handler
+							     ? HANDLER(0)
+							     : HANDLER(i - 1)}
 			 : (struct seam_signal_pair){STACK, CODE};
 		return true;
 	}
@@ -53,7 +57,7 @@ static void assert_parted(uint32_t num, uint32_t i, bool sp_first)
 {
 	uint64_t old_sp = i ? FRAME(i - 1) : STACK;
 	uint64_t old_ip = i ? HANDLER(i - 1) : CODE;
-	struct seam_signal_env env = {num, 0};
+	struct seam_signal_env env = {num, 0, false};
 	struct seam_signal_pair event = {sp_first ? FRAME(i) : old_sp,
 					 sp_first ? old_ip : HANDLER(i)};
 
@@ -79,7 +83,7 @@ static void test_of_one_moment(void **state)
 
 	for (uint32_t num = 1; num <= 3; num++)
 		for (uint32_t i = 0; i <= num; i++) {
-			struct seam_signal_env env = {num, 0};
+			struct seam_signal_env env = {num, 0, false};
 			uint64_t sp = i ? FRAME(i - 1) : STACK;
 			uint64_t ip = i ? HANDLER(i - 1) : CODE;
 			struct seam_signal_pair event = {sp, ip};
@@ -93,7 +97,7 @@ static void test_of_one_moment(void **state)
 /* The event is of a call in a handler whose sp is by chance a frame's. */
 static void test_other_sp(void **state)
 {
-	struct seam_signal_env env = {2, 0};
+	struct seam_signal_env env = {2, 0, false};
 	struct seam_signal_pair event = {FRAME(0), CODE + 8};
 
 	(void)state;
@@ -101,9 +105,38 @@ static void test_other_sp(void **state)
 	assert_pair(event, FRAME(0), CODE + 8);
 }
 
+/* Signals with one handler: by its ip alone nothing is told. */
+static void test_one_handler(void **state)
+{
+	const struct seam_signal_pair now = {FRAME(2), HANDLER(0)};
+	struct seam_signal_env env = {3, 0, true};
+	struct seam_signal_pair event = {STACK, HANDLER(0)};
+
+	(void)state;
+	/* Its ip was there, and the first one's sp not yet. */
+	assert_true(seam_signal_part(&env, &event, now));
+	assert_pair(event, STACK, CODE);
+	/* At the begin of each, or between the stores for the next: either way
+	 * it is what will be interrupted. */
+	for (uint32_t i = 0; i < 3; i++) {
+		event = (struct seam_signal_pair){FRAME(i), HANDLER(0)};
+		seam_signal_part(&env, &event, now);
+		assert_pair(event, FRAME(i), HANDLER(0));
+	}
+}
+
+/* The C library knows the same frame: behind the return address. */
+static void test_place(void **state)
+{
+	(void)state;
+	assert_int_equal(SEAM_SIGNAL_PAIR,
+			 8 + offsetof(ucontext_t, uc_mcontext.gregs[REG_RSP]));
+	assert_int_equal(REG_RIP, REG_RSP + 1);
+}
+
 static void test_unreadable(void **state)
 {
-	struct seam_signal_env env = {0, 0};
+	struct seam_signal_env env = {0, 0, false};
 	struct seam_signal_pair event = {FRAME(0), CODE};
 
 	(void)state;
@@ -114,7 +147,7 @@ static void test_unreadable(void **state)
 /* Frames that lead on for ever cost no more than they may. */
 static void test_bounded(void **state)
 {
-	struct seam_signal_env env = {64, 0};
+	struct seam_signal_env env = {64, 0, false};
 	struct seam_signal_pair event = {STACK, CODE};
 
 	(void)state;
@@ -128,6 +161,8 @@ int main(void)
 		cmocka_unit_test(test_any_of_several),
 		cmocka_unit_test(test_of_one_moment),
 		cmocka_unit_test(test_other_sp),
+		cmocka_unit_test(test_one_handler),
+		cmocka_unit_test(test_place),
 		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_bounded),
 	};
