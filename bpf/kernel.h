@@ -131,6 +131,7 @@ struct uprobe_task {
 
 struct task_struct {
 	unsigned int flags;
+	unsigned int ptrace;
 	int exit_state;
 	int pid, tgid;
 	uint64_t start_boottime;

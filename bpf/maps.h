@@ -80,9 +80,11 @@ struct bpf_task_work {
 enum regs_flags {
 	REGS_FLUX = 1, /* they were being replaced */
 	REGS_CLONED = 2, /* of a new thread that has not run yet */
-	REGS_SYSCALL = 4, /* the ip is behind a system call's instruction */
+	REGS_SYSCALL = 4, /* the ip is behind the instruction that it is of */
 	REGS_SIGRETURN = 8, /* of rt_sigreturn: sp goes back up */
 	REGS_32BIT = 16, /* of 32-bit code */
+	REGS_NO_CALL = 32, /* of an event in the kernel, and no call's number */
+	REGS_TRACED = 64, /* of that, in a task with a tracer */
 };
 
 /* What tells, as far as anything does, whether a task has been in user space

@@ -72,6 +72,7 @@ __noinline int seam_regs_part(struct task_state *state ARG_NONNULL,
 #define CLONE_ARGS_STACK 40 /* its place in struct clone_args */
 
 #define INSN_SYSCALL 0x050f /* 0f 05 */
+#define INSN_INT3 0xcc
 
 /*
  * A system call leaves the ip in rcx and the flags in r11, also for the first
@@ -109,6 +110,48 @@ static __always_inline bool has_new_stack(const struct pt_regs___kernel *regs,
 	       stack;
 }
 
+/* A breakpoint stands in the place of an instruction that has not run yet:
+ * the registers are of that. A tracer may take it away again. */
+static __always_inline bool
+is_behind_breakpoint(const struct pt_regs___kernel *regs)
+{
+	uint8_t insn;
+
+	return !bpf_probe_read_user(&insn, sizeof(insn),
+				    (void *)(regs->ip - sizeof(insn))) &&
+	       insn == INSN_INT3;
+}
+
+/*
+ * What an event in the kernel finds with -1 for its number, as interrupts have
+ * from the beginning. rt_sigreturn replaces the registers one by one, and its
+ * own number by -1 among them; a signal's frame may be half set up, or a fault
+ * be one that the kernel answers by other registers. What is made of them is
+ * there at the return. But so is what a tracer puts there for its own ends.
+ */
+static __always_inline void judge_no_call(struct task_state *state,
+					  const struct pt_regs___kernel *regs,
+					  struct task_struct *task)
+{
+	state->regs_flags |= REGS_NO_CALL;
+	if (!task->ptrace)
+		return;
+	state->regs_flags |= REGS_TRACED;
+	if (is_behind_breakpoint(regs))
+		state->regs_flags |= REGS_SYSCALL;
+}
+
+/* Whether the event's registers are to be replaced by those at the return. */
+static __always_inline bool regs_replaced(const struct task_state *state,
+					  struct task_struct *task)
+{
+	if (state->regs_flags & REGS_FLUX)
+		return true;
+	/* A tracer may have come since. */
+	return state->regs_flags & REGS_NO_CALL &&
+	       !(state->regs_flags & REGS_TRACED) && !task->ptrace;
+}
+
 /* What the registers alone do not say. */
 static __always_inline void regs_judge(struct task_state *state,
 				       const struct pt_regs___kernel *regs,
@@ -116,19 +159,19 @@ static __always_inline void regs_judge(struct task_state *state,
 {
 	bool syscall = is_behind_syscall(regs);
 
-	state->regs_flags &= ~(REGS_FLUX | REGS_CLONED | REGS_SYSCALL |
-			       REGS_SIGRETURN | REGS_32BIT);
+	state->regs_flags &=
+		~(REGS_FLUX | REGS_CLONED | REGS_SYSCALL | REGS_SIGRETURN |
+		  REGS_32BIT | REGS_NO_CALL | REGS_TRACED);
 	if (regs->cs == USER32_CS)
 		state->regs_flags |= REGS_32BIT;
 	/* Who runs with a 0 may be clone's child, whose first instructions
 	 * have no rule that is also the parent's. */
 	if (syscall && !(in_user && !regs->ax))
 		state->regs_flags |= REGS_SYSCALL;
-	/* rt_sigreturn replaces the registers one by one, and its own number
-	 * by -1 among them; what it makes of them is there when it returns. */
-	if (!in_user &&
-	    (regs->orig_ax == NR_NONE ||
-	     (regs->orig_ax == NR_RT_SIGRETURN && regs->cx != regs->ip)))
+	if (!in_user && regs->orig_ax == NR_NONE)
+		judge_no_call(state, regs, task);
+	else if (!in_user && regs->orig_ax == NR_RT_SIGRETURN &&
+		 regs->cx != regs->ip)
 		state->regs_flags |= REGS_FLUX;
 	else if (!in_user && regs->orig_ax == NR_RT_SIGRETURN)
 		state->regs_flags |= REGS_SIGRETURN;

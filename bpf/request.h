@@ -159,7 +159,7 @@ static __always_inline void seam_entry_env_unwind(struct seam_entry_task *t,
 	uint64_t sp = regs->sp;
 	uint32_t flags = 0;
 
-	if (state->regs_flags & REGS_FLUX) {
+	if (regs_replaced(state, t->env->task)) {
 		regs_save(state->regs, regs);
 		state->regs_flags &= ~REGS_SYSCALL;
 	} else if (regs_moved(state->regs, regs)) {
