@@ -129,6 +129,10 @@ struct uprobe_task {
 	unsigned long xol_vaddr; /* of its copy, which runs */
 };
 
+struct thread_struct {
+	unsigned long trap_nr; /* of the last trap */
+};
+
 struct task_struct {
 	unsigned int flags;
 	unsigned int ptrace;
@@ -139,6 +143,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct uprobe_task *utask;
+	struct thread_struct thread;
 };
 
 /* Defined, not declared: libbpf compares prototypes by kind of type. */

@@ -110,14 +110,19 @@ static __always_inline bool has_new_stack(const struct pt_regs___kernel *regs,
 	       stack;
 }
 
+#define TRAP_BREAKPOINT 3
+
 /* A breakpoint stands in the place of an instruction that has not run yet:
- * the registers are of that. A tracer may take it away again. */
+ * the registers are of that. A tracer may take it away again. The trap's number
+ * stays, and functions may be padded with such bytes: both are asked. */
 static __always_inline bool
-is_behind_breakpoint(const struct pt_regs___kernel *regs)
+is_behind_breakpoint(const struct pt_regs___kernel *regs,
+		     const struct task_struct *task)
 {
 	uint8_t insn;
 
-	return !bpf_probe_read_user(&insn, sizeof(insn),
+	return task->thread.trap_nr == TRAP_BREAKPOINT &&
+	       !bpf_probe_read_user(&insn, sizeof(insn),
 				    (void *)(regs->ip - sizeof(insn))) &&
 	       insn == INSN_INT3;
 }
@@ -137,7 +142,7 @@ static __always_inline void judge_no_call(struct task_state *state,
 	if (!task->ptrace)
 		return;
 	state->regs_flags |= REGS_TRACED;
-	if (is_behind_breakpoint(regs))
+	if (is_behind_breakpoint(regs, task))
 		state->regs_flags |= REGS_SYSCALL;
 }
 
