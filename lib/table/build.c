@@ -441,8 +441,8 @@ static int add_entry(struct build *b)
 	return r ? r : close_run(b);
 }
 
-/* Of what compilers write a table is 1.1 to 1.2 times as long, and an FDE
- * takes 40 bytes or more. */
+/* Of what compilers write a table is 1.1 to 1.2 times as long, and in files
+ * large enough for this to matter an FDE takes 40 bytes and more. */
 static void reserve(struct build *b)
 {
 	struct seam_elf_section eh;
