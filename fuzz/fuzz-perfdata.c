@@ -103,11 +103,12 @@ static void check_counts(const struct seam_stitch_stats *st)
 	check(st->stacks_unused ==
 	      st->unused_repeated + st->unused_lost + st->unused_foreign);
 	check(st->by_time + st->by_process + st->by_cookie_alone <=
-	      st->half[SEAM_HALF_JOINED] + st->half[SEAM_HALF_LATE]);
-	check(st->other_task <= st->half[SEAM_HALF_MISSING]);
+	      st->half[SEAM_HALF_JOINED] + st->half[SEAM_HALF_LATE] +
+		      st->unmoved);
+	check(st->other_task <= st->half[SEAM_HALF_MISSING] + st->unmoved);
 }
 
-static void stitch(const struct seam_pd_reader *r, uint64_t samples,
+static void stitch(struct seam_pd_reader *r, uint64_t samples,
 		   enum seam_join rule)
 {
 	const struct seam_stitch_stats *stats;
@@ -123,7 +124,8 @@ static void stitch(const struct seam_pd_reader *r, uint64_t samples,
 			print(&out, r);
 	}
 	stats = seam_stitch_stats(s);
-	check(n == samples && stats->samples == samples);
+	check(n == stats->samples);
+	check(n + stats->unmoved == samples + stats->shared);
 	check_counts(stats);
 	seam_stitch_free(s);
 }

@@ -12,23 +12,6 @@
 #define BRANCH_HW_INDEX (1U << 17)
 #define BRANCH_COUNTERS (1U << 19)
 
-static bool skip_read(struct span *s, uint64_t format)
-{
-	uint64_t n = 1, each = 8;
-
-	if (format & PERF_FORMAT_ID)
-		each += 8;
-	if (format & SEAM_READ_LOST)
-		each += 8;
-	if ((format & PERF_FORMAT_GROUP) && !span_u64(s, &n))
-		return false;
-	if ((format & PERF_FORMAT_TOTAL_TIME_ENABLED) && !span_take(s, 8))
-		return false;
-	if ((format & PERF_FORMAT_TOTAL_TIME_RUNNING) && !span_take(s, 8))
-		return false;
-	return n <= s->left / each && span_take(s, n * each);
-}
-
 static bool take_words(struct span *s, uint64_t n, struct seam_pd_words *ret)
 {
 	if (n > s->left / 8)
@@ -37,6 +20,28 @@ static bool take_words(struct span *s, uint64_t n, struct seam_pd_words *ret)
 	ret->n = n;
 	ret->swap = s->swap;
 	return true;
+}
+
+/* A single count has the times between itself and its id, a group has them
+ * before its members. */
+static bool take_read(struct span *s, uint64_t format,
+		      struct seam_pd_reads *ret)
+{
+	const uint64_t times =
+		PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	size_t n_times = (size_t)__builtin_popcountll(format & times);
+	bool group = format & PERF_FORMAT_GROUP;
+	size_t between = group ? 0 : n_times;
+	uint64_t n = 1;
+
+	if (group && (!span_u64(s, &n) || !span_take(s, 8 * n_times)))
+		return false;
+	ret->stride = 1 + between + !!(format & PERF_FORMAT_ID) +
+		      !!(format & SEAM_READ_LOST);
+	ret->id_word = format & PERF_FORMAT_ID ? 1 + between : 0;
+	ret->n = n;
+	return n <= s->left / 8 / ret->stride &&
+	       take_words(s, n * ret->stride, &ret->words);
 }
 
 static bool take_chain(struct span *s, struct seam_pd_words *ret)
@@ -138,7 +143,8 @@ static bool parse_sample(const struct pd_event *ev, struct span s,
 	o->period = ev->pub.attr.sample_period; /* unless the sample says */
 	if (!sample_head(&s, t, rec))
 		return false;
-	if ((t & PERF_SAMPLE_READ) && !skip_read(&s, ev->read_format))
+	if ((t & PERF_SAMPLE_READ) &&
+	    !take_read(&s, ev->read_format, &o->reads))
 		return false;
 	if ((t & PERF_SAMPLE_CALLCHAIN) && !take_chain(&s, &o->chain))
 		return false;

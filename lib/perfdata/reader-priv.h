@@ -191,7 +191,6 @@ int seam_pd_add_event(struct seam_pd_reader *r, struct span attr,
 int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h);
 int seam_pd_set_name(struct seam_pd_reader *r, size_t event, const char *name,
 		     size_t len);
-int seam_pd_event_by_id(struct seam_pd_reader *r, uint64_t id);
 void seam_pd_plan_ids(struct seam_pd_reader *r);
 
 /* reader-feature.c */

@@ -54,8 +54,16 @@ static inline uint64_t seam_pd_word(struct seam_pd_words w, size_t i)
 	return w.swap ? __builtin_bswap64(v) : v;
 }
 
+/* What PERF_SAMPLE_READ brought: n members of a group, of stride words each.
+ * The first is the count; id_word is that of its id, 0: they have none. */
+struct seam_pd_reads {
+	struct seam_pd_words words;
+	size_t n, stride, id_word;
+};
+
 struct seam_pd_rec_sample {
 	uint64_t ip, addr, period, stream_id;
+	struct seam_pd_reads reads;
 	struct seam_pd_words chain; /* with its context markers */
 	const uint8_t *raw;
 	size_t raw_len;
@@ -153,6 +161,9 @@ struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r);
 size_t seam_pd_n_events(const struct seam_pd_reader *r);
 const struct seam_pd_attr *seam_pd_event(const struct seam_pd_reader *r,
 					 size_t i);
+/* Which event has an id, of which there may be several.
+ * Return: its index; -1: none. */
+int seam_pd_event_by_id(struct seam_pd_reader *r, uint64_t id);
 const struct seam_pd_info *seam_pd_info(const struct seam_pd_reader *r);
 const struct seam_pd_damage *seam_pd_damage(const struct seam_pd_reader *r);
 /* Records of this type in the file, left out ones not among them. */

@@ -79,6 +79,10 @@ static void render_joins(struct seam_strbuf *b,
 		{st->by_order_differs, "with another cookie's (by order)"},
 		{st->other_task, "not: only another process has the cookie"},
 	};
+	const struct listed counts[] = {
+		{st->unknown_members, "of no event that the recording has"},
+		{st->unmoved, "had not counted: no sample"},
+	};
 	const struct listed unused[] = {
 		{st->unused_repeated, "repeat one that serves"},
 		{st->unused_lost, "may be of lost samples"},
@@ -88,6 +92,8 @@ static void render_joins(struct seam_strbuf *b,
 	list_line(b, "Joined:", joins, sizeof(joins) / sizeof(*joins));
 	list_line(b, "User stacks for none:", unused,
 		  sizeof(unused) / sizeof(*unused));
+	list_line(b, "Counts with samples:", counts,
+		  sizeof(counts) / sizeof(*counts));
 }
 
 void seam_render_counts(struct seam_strbuf *b,

@@ -9,12 +9,15 @@
 #include "perfdata/writer.h"
 #include "seam/tracer.h"
 #include "stitch/cookie.h"
+#include "stitch/members.h"
 
 #define MISC_CPUMODE 0x7
 
 struct seam_stitch {
-	const struct seam_pd_reader *r;
+	struct seam_pd_reader *r;
 	size_t at; /* the next record */
+	struct members members; /* of the sample that was read last */
+	struct seam_stitched out; /* it, but for the member */
 	struct world world; /* at the time of the next record */
 	struct world ahead; /* the index's, at the end */
 	struct cookie_index cookies;
@@ -25,7 +28,7 @@ struct seam_stitch {
 	size_t n, cap;
 };
 
-int seam_stitch_new(const struct seam_pd_reader *r, struct seam_stitch **ret)
+int seam_stitch_new(struct seam_pd_reader *r, struct seam_stitch **ret)
 {
 	struct seam_stitch *s = calloc(1, sizeof(*s));
 	int rc;
@@ -58,6 +61,7 @@ struct seam_stitch *seam_stitch_free(struct seam_stitch *s)
 		return NULL;
 	seam_world_fini(&s->world);
 	seam_cookie_fini(&s->cookies);
+	seam_members_fini(&s->members);
 	seam_world_fini(&s->ahead);
 	free(s->frames);
 	free(s);
@@ -285,7 +289,7 @@ static void count(struct seam_stitch *s, const struct seam_stitched *out)
 		st->last_ns = t;
 }
 
-static int deliver(struct seam_stitch *s, struct seam_stitched *ret)
+static int build(struct seam_stitch *s)
 {
 	struct thread *t = seam_world_thread(&s->world, s->rec.pid, s->rec.tid);
 	struct process *p = seam_world_process(&s->world, s->rec.pid);
@@ -305,12 +309,24 @@ static int deliver(struct seam_stitch *s, struct seam_stitched *ret)
 	if (rc)
 		return rc;
 	out.comm = t->comm ? t->comm : t->fallback;
-	out.event = event_of(s)->name;
 	out.frames = s->frames;
 	out.n_frames = s->n;
-	count(s, &out);
-	*ret = out;
-	return 1;
+	s->out = out;
+	return seam_members_begin(&s->members, event_of(s), &s->rec);
+}
+
+/* The sample as its next event has it. Return: 1, 0 if there is none left,
+ * -errno. */
+static int next_member(struct seam_stitch *s, struct seam_stitched *ret)
+{
+	int rc = seam_members_next(&s->members, s->r, &s->rec, &s->stats);
+
+	if (rc > 0) {
+		s->out.event = event_of(s)->name;
+		count(s, &s->out);
+		*ret = s->out;
+	}
+	return rc;
 }
 
 /* A buffer that is written backward overwrites records without a count. */
@@ -325,16 +341,20 @@ static bool samples_were_lost(const struct seam_stitch *s)
 
 int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret)
 {
-	while (s->at < seam_pd_n_records(s->r)) {
-		int rc;
+	int rc = next_member(s, ret);
 
+	while (!rc && s->at < seam_pd_n_records(s->r)) {
 		seam_pd_record(s->r, s->at++, &s->rec);
-		if (s->rec.type == PERF_RECORD_SAMPLE)
-			return deliver(s, ret);
-		rc = seam_world_apply(&s->world, s->r, &s->rec);
-		if (rc)
-			return rc;
+		if (s->rec.type == PERF_RECORD_SAMPLE) {
+			rc = build(s);
+			if (!rc)
+				rc = next_member(s, ret);
+		} else {
+			rc = seam_world_apply(&s->world, s->r, &s->rec);
+		}
 	}
+	if (rc)
+		return rc;
 	seam_cookie_unused(&s->cookies, samples_were_lost(s), &s->stats);
 	return 0;
 }

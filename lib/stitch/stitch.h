@@ -17,8 +17,13 @@
  *			...
  *	seam_stitch_free(s);
  *
- * The reader must outlive it. What next() delivers is valid until the next
- * call, mappings and strings until the stitcher is freed.
+ * A sample that reads the counts of its event or of a group of events, as
+ * perf record -e '{a,b}:S' takes them, is delivered once for each event that
+ * has counted since: with that event and, for its period, by how much.
+ *
+ * The reader must outlive it, and is nobody else's meanwhile. What next()
+ *delivers is valid until the next call, mappings and strings until the stitcher
+ *is freed.
  */
 #ifndef SEAM_LIB_STITCH_H
 #define SEAM_LIB_STITCH_H
@@ -97,11 +102,14 @@ struct seam_stitch_stats {
 	uint64_t by_order_differs; /* SEAM_JOIN_ORDER: the cookie is another */
 	/* Of missing ones: the cookie's records are of other processes. */
 	uint64_t other_task;
+	uint64_t unknown_members; /* counts whose id no event has */
+	uint64_t unmoved; /* records of which no event had counted: no sample */
+	uint64_t shared; /* samples beyond the first of their record */
 	uint64_t lost_records, lost_samples; /* as LOST and LOST_SAMPLES say */
 	uint64_t first_ns, last_ns; /* of samples */
 };
 
-int seam_stitch_new(const struct seam_pd_reader *r, struct seam_stitch **ret);
+int seam_stitch_new(struct seam_pd_reader *r, struct seam_stitch **ret);
 /* Before the first next(). Return: 0 or -ENOMEM. */
 int seam_stitch_join_by(struct seam_stitch *s, enum seam_join rule);
 struct seam_stitch *seam_stitch_free(struct seam_stitch *s);

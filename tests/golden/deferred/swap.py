@@ -10,8 +10,8 @@ import struct
 IP, TID, TIME, ADDR = 1, 2, 4, 8
 READ, CALLCHAIN, ID, CPU, PERIOD, STREAM, RAW = 16, 32, 64, 128, 256, 512, 1024
 IDENTIFIER = 1 << 16
-KNOWN = IP | TID | TIME | ADDR | CALLCHAIN | ID | CPU | PERIOD | STREAM | \
-    IDENTIFIER
+KNOWN = IP | TID | TIME | ADDR | READ | CALLCHAIN | ID | CPU | PERIOD | \
+    STREAM | IDENTIFIER
 SAMPLE_ID_ALL = 1 << 18
 
 # u32, u64 or the rest of a record's own fields, as bytes.

@@ -334,7 +334,7 @@ static const struct given *given_for(const struct given *want)
 }
 
 /* What the stitcher says of each sample. */
-static struct given *stitch(const struct seam_pd_reader *r, size_t *ret_n)
+static struct given *stitch(struct seam_pd_reader *r, size_t *ret_n)
 {
 	struct given *joined =
 		calloc(seam_pd_n_records(r) + 1, sizeof(*joined));
