@@ -150,18 +150,29 @@ SEAM_INLINE void seam_entry_deepen(struct seam_entry_task *t,
 	}
 }
 
-/* Joins the open entry. Return: its cookie; 0: none is open. */
-SEAM_INLINE uint64_t seam_entry_join(struct seam_entry_task *t,
-				     struct seam_entry *e)
+/*
+ * Joins the open entry, if there is one.
+ * Return: whether there is; *ret_cookie, which stays 0 if its stack is out
+ * already and not as deep as is wanted.
+ */
+SEAM_INLINE bool seam_entry_join(struct seam_entry_task *t,
+				 struct seam_entry *e, uint64_t *ret_cookie)
 {
 	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
+	uint32_t to_come = SEAM_ENTRY_RUNNING | SEAM_ENTRY_TAKEN;
 
 	if (!cookie)
-		return 0;
-	seam_entry_deepen(t, e);
-	if (cookie != SEAM_ENTRY_GET(e->served))
+		return false;
+	if (cookie != SEAM_ENTRY_GET(e->served)) {
+		seam_entry_deepen(t, e);
 		SEAM_ENTRY_SET(e->joined, cookie);
-	return cookie;
+	} else if (!(SEAM_ENTRY_GET(e->flags) & to_come) &&
+		   SEAM_ENTRY_GET(e->served_depth) < t->depth) {
+		seam_entry_env_count(t, SEAM_COUNT_REFUSED);
+		return true;
+	}
+	*ret_cookie = cookie;
+	return true;
 }
 
 /* Whoever takes a cookie's stack claims it. was: e->served, as read before.
@@ -172,24 +183,28 @@ SEAM_INLINE bool seam_entry_claim(struct seam_entry *e, uint64_t was,
 	return was != cookie && SEAM_ENTRY_SWAP(e->served, was, cookie) == was;
 }
 
-/* Opens an entry, or joins the one that is open. */
+/* Opens an entry, or joins the one that is open. Return: its cookie, or 0. */
 SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 				     struct seam_element *el, bool in_user,
 				     bool *ret_first)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
-	uint64_t cookie = seam_entry_join(t, e);
+	uint64_t cookie, joined = 0;
 
 	*ret_first = false;
-	if (cookie)
-		return cookie;
+	if (seam_entry_join(t, e, &joined))
+		return joined;
 	/* Its stack comes under the tid that the task has now. */
 	SEAM_ENTRY_SET(e->tid, t->tid);
-	seam_entry_deepen(t, e);
 	cookie = seam_entry_cookie(t);
-	if (SEAM_ENTRY_SWAP(e->cookie, 0, cookie))
-		return seam_entry_join(t, e); /* who interrupted us was first */
+	if (SEAM_ENTRY_SWAP(e->cookie, 0, cookie)) {
+		/* Who interrupted us was first. */
+		seam_entry_join(t, e, &joined);
+		return joined;
+	}
 	*ret_first = true;
+	/* Not before: who interrupts us may close an entry of its own. */
+	seam_entry_deepen(t, e);
 	SEAM_ENTRY_SET(e->image, t->image);
 	seam_entry_env_keep_regs(t, el, in_user);
 	return cookie;
@@ -217,8 +232,8 @@ SEAM_INLINE uint32_t seam_entry_why_not(const struct seam_entry_task *t,
 	return SEAM_ENTRY_GET(e->image) == t->image ? SEAM_OK : SEAM_EXEC;
 }
 
-/* RUNNING until the caller has noted that the stack is out, since then it is
- * too late to ask for more of it. */
+/* RUNNING from before it is claimed until the caller has noted that the stack
+ * is out, since then it is too late to ask for more of it. */
 SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
 				       struct seam_element *el, uint64_t cookie,
 				       uint32_t flags)
@@ -226,9 +241,9 @@ SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
 	struct seam_entry *e = seam_entry_env_entry(el);
 
 	flags |= SEAM_STACK_EAGER;
+	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
 	if (!seam_entry_claim(e, SEAM_ENTRY_GET(e->served), cookie))
 		return;
-	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
 	seam_entry_env_unwind_now(t, el, cookie, flags,
 				  seam_entry_why_not(t, e));
 }
@@ -348,17 +363,6 @@ SEAM_INLINE void seam_entry_exec_over(struct seam_entry_task *t,
 	seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_UNSEEN);
 }
 
-SEAM_INLINE void seam_entry_run(struct seam_entry_task *t,
-				struct seam_element *el, uint64_t cookie)
-{
-	struct seam_entry *e = seam_entry_env_entry(el);
-
-	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
-	seam_entry_env_unwind(t, el, cookie, seam_entry_why_not(t, e));
-	seam_entry_close(e);
-	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
-}
-
 /* Runs in the task, on its way to user space; may sleep. */
 SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 				   struct seam_element *el)
@@ -375,13 +379,16 @@ SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 	}
 	if (!cookie)
 		return;
+	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
 	if (seam_entry_claim(e, SEAM_ENTRY_GET(e->served), cookie)) {
-		seam_entry_run(t, el, cookie);
-		return;
+		seam_entry_env_unwind(t, el, cookie, seam_entry_why_not(t, e));
+		seam_entry_close(e);
+	} else {
+		/* From outside, while it slept: that is this entry's too. */
+		seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
+		seam_entry_forget(e);
 	}
-	/* From outside, while it slept: then it is this entry's too. */
-	seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
-	seam_entry_close(e);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 }
 
 /* Takes the stack now: at exec and exit, while the memory is still there.
@@ -403,7 +410,8 @@ SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 	/* Asked behind it: an event in between may have taken it. */
 	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
 		return NULL;
-	seam_entry_unwind_now(t, el, cookie, stack_flags);
+	if (cookie)
+		seam_entry_unwind_now(t, el, cookie, stack_flags);
 	seam_entry_set_flag(e, SEAM_ENTRY_TAKEN);
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 	return el;

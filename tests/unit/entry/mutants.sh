@@ -43,7 +43,7 @@ mutant 'a request that others may have joined withdrawn' \
 mutant 'nobody notes that he joined' \
 	's/SEAM_ENTRY_SET(e->joined, cookie);/;/' 'no stack, and no reason'
 mutant 'an entry that is not closed' \
-	's/^\tseam_entry_close(e);/\t;/' 'open for ever\|with flags\|two stacks'
+	's/^\t*seam_entry_close(e);/\t;/' 'open for ever\|with flags\|two stacks'
 mutant 'the mark of a running unwind left' \
 	's/seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);/;/' \
 	'with flags\|is not'
@@ -68,4 +68,10 @@ mutant 'the element of a dead task taken for our own' \
 mutant 'a dead task'"'"'s element reset, whoever has it now' \
 	's/SEAM_ENTRY_SWAP(e->cookie, cookie, 0);/SEAM_ENTRY_SET(e->cookie, 0);/' \
 	'no stack, and no reason'
+mutant 'a depth noted before the entry is open' \
+	's/^\tcookie = seam_entry_cookie(t);/\tseam_entry_deepen(t, e);&/
+	s/^\tseam_entry_deepen(t, e);$/\t;/' 'wanted 2 frames deep, cut at'
+mutant 'a stack that is out joined by who wants more of it' \
+	's/SEAM_ENTRY_GET(e->served_depth) < t->depth/0/' \
+	'wanted 2 frames deep, cut at 1'
 tap_done

@@ -45,6 +45,15 @@ static void refusals(void **state)
 	AT_LEAST(10000, world_search("refusals", PLAN_ONE, &limits));
 }
 
+static void depths(void **state)
+{
+	static const struct limits limits = {
+		.samples = 3, .interrupts = 2, .entries = 1, .depths = true};
+
+	(void)state;
+	AT_LEAST(100000, world_search("depths", PLAN_ONE, &limits));
+}
+
 static void exec_and_exit(void **state)
 {
 	static const struct limits limits = {.samples = 2,
@@ -86,9 +95,13 @@ static void exec_by_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(migration),	  cmocka_unit_test(refusals),
-		cmocka_unit_test(exec_and_exit),  cmocka_unit_test(reuse),
-		cmocka_unit_test(exec_by_thread), cmocka_unit_test(interrupts),
+		cmocka_unit_test(migration),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(exec_and_exit),
+		cmocka_unit_test(reuse),
+		cmocka_unit_test(depths),
+		cmocka_unit_test(exec_by_thread),
+		cmocka_unit_test(interrupts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,9 +131,10 @@ static void deliver(const struct seam_element *el, uint64_t cookie,
 	stack->cookie = cookie;
 	stack->at = el->left;
 	stack->end = end;
+	stack->depth = el->entry.depth;
 	stack->lost = may(&w.left.drops);
-	TRACE("stack %llx, end %d%s", (unsigned long long)cookie, end,
-	      stack->lost ? ", lost" : "");
+	TRACE("stack %llx, end %d, depth %d%s", (unsigned long long)cookie, end,
+	      (int)stack->depth, stack->lost ? ", lost" : "");
 	w.n_stacks++;
 }
 
@@ -176,7 +177,7 @@ static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env)
 		.self = task->self,
 		.image = task->no_mm ? 0 : task->at.image,
 		.tid = task->tid,
-		.depth = 10,
+		.depth = DEEP,
 		.exiting = task->exiting,
 		.gone = task->no_mm,
 		.dead = task->dead,

@@ -35,6 +35,9 @@ static void step(void);
 /* Near its end, so that it wraps. */
 #define FIRST_COUNT (SEAM_COOKIE_COUNT_MASK - 1)
 #define ENOROOM 12
+/* Frames that requests want; what exec and exit take is as deep as that. */
+#define SHALLOW 1
+#define DEEP 2
 
 enum work { /* as kernel/bpf/helpers.c has it */
 	    WORK_STANDBY,
@@ -66,7 +69,8 @@ struct sample {
 	uint64_t cookie;
 	struct place at;
 	uint32_t end;
-	uint32_t flags;
+	uint16_t flags;
+	uint16_t depth; /* wanted */
 };
 
 struct stack {
@@ -74,6 +78,7 @@ struct stack {
 	struct place at;
 	uint16_t lost; /* no room in the ring, and counted */
 	uint16_t end; /* none, for this reason */
+	uint64_t depth; /* at most so many frames */
 };
 
 struct task {

@@ -143,13 +143,17 @@ static void request(bool in_user)
 	/* Its room is taken before others can come in between. */
 	sample = &w.samples[step_value(w.n_samples++)];
 	entry_task(&t, &env);
+	if (limits->depths && self()->level + 1 < MAX_LEVELS)
+		t.depth = SHALLOW;
 	self()->inside++;
 	seam_entry_request(&t, in_user, &asked);
 	self()->inside--;
-	*sample = (struct sample){asked.cookie, at,
-				  asked.cookie ? 0 : asked.end, asked.flags};
-	TRACE("cookie %llx, end %d, flags %d",
-	      (unsigned long long)sample->cookie, sample->end, sample->flags);
+	*sample =
+		(struct sample){asked.cookie, at, asked.cookie ? 0 : asked.end,
+				asked.flags, t.depth};
+	TRACE("cookie %llx, end %d, flags %d, depth %d",
+	      (unsigned long long)sample->cookie, sample->end, sample->flags,
+	      sample->depth);
 	HOLDS(asked.cookie || asked.end || (asked.flags & SEAM_SAMPLE_OWN),
 	      "neither a stack to come nor a reason");
 	HOLDS(asked.stack_tid, "a sample whose stack comes under tid 0");
@@ -442,6 +446,11 @@ static void check_samples(void)
 				 a->at.entry == found->at.entry),
 		      "cookie %llx: another entry's stack",
 		      (unsigned long long)a->cookie);
+		/* What exec and exit took is as deep as any may want it. */
+		HOLDS(!found || found->end || found->depth >= a->depth,
+		      "cookie %llx: wanted %d frames deep, cut at %d",
+		      (unsigned long long)a->cookie, a->depth,
+		      (int)found->depth);
 		HOLDS(!found || found->end || is_same(a->at, found->at) ||
 			      (a->flags & SEAM_SAMPLE_TAIL),
 		      "cookie %llx: joined across an exec",

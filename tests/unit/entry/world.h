@@ -30,6 +30,7 @@ struct limits {
 	uint8_t drops; /* a ring buffer is full */
 	uint8_t switches; /* another task goes on in the middle of a step */
 	uint8_t moves; /* to the other CPU */
+	bool depths; /* interrupts of interrupts want deeper stacks */
 	bool may_exec, may_exit;
 };
 
