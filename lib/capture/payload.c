@@ -82,9 +82,13 @@ static int add_cpus(struct seam_payloads *p)
 
 static int add_event(struct seam_payloads *p, const struct seam_event *ev)
 {
-	struct listener *more = reallocarray(
-		p->listeners, p->n_listeners + ev->n, sizeof(*more));
+	struct listener *more;
 
+	/* reallocarray for none would free those that there are. */
+	if (!ev->n)
+		return 0;
+	more = reallocarray(p->listeners, p->n_listeners + ev->n,
+			    sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	p->listeners = more;

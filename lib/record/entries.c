@@ -320,11 +320,13 @@ static int hold(struct seam_entries *es, struct entry *e,
 		const struct seam_user_stack *stack)
 {
 	size_t size = stack->n_ips * sizeof(*stack->ips);
-	uint64_t *ips = realloc(e->ips, size + stack->n_ips);
+	/* For no bytes it would free what there was, and say that it failed. */
+	uint64_t *ips = realloc(e->ips, size + stack->n_ips + 1);
 
 	if (!ips)
 		return -ENOMEM;
-	memcpy(ips, stack->ips, size);
+	if (size)
+		memcpy(ips, stack->ips, size);
 	e->ips = ips;
 	e->stack = record_of(es, stack, ips);
 	if (stack->methods)

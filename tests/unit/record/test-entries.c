@@ -36,7 +36,8 @@ static int keep(void *ctx, const struct seam_pd_stack *stack)
 	assert_ptr_equal(ctx, &t);
 	assert_int_equal(stack->id.id, 42);
 	assert_true(t.n < sizeof(t.out) / sizeof(t.out[0]));
-	assert_int_equal(stack->ips[stack->n_ips - 1], stack->cookie);
+	if (stack->n_ips)
+		assert_int_equal(stack->ips[stack->n_ips - 1], stack->cookie);
 	t.out[t.n++] = (struct written){stack->id.time_ns,    stack->cookie,
 					stack->n_ips,	      stack->flags,
 					(uint64_t)stack->end, stack->id.tid};
@@ -99,7 +100,8 @@ static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 		.n_ips = n,
 	};
 
-	ips[n - 1] = cookie;
+	if (n)
+		ips[n - 1] = cookie;
 	seam_entries_stack(&t.es, &s);
 }
 
@@ -241,6 +243,27 @@ static void waiting(void **state)
 	/* Whatever task has that tid now, its stack did not come. */
 	seam_entries_end(&t.es);
 	check_counts(0, 3, 0, 0);
+}
+
+/* Memory that is asked for nothing is not kept, and not freed twice. */
+static void without_frames(void **state)
+{
+	static const struct written want[] = {
+		{0, 1, 0, 0, SEAM_PENDING, TID},
+		{0, 2, 0, 0, SEAM_PENDING, TID},
+		{0, 3, 1, 0, SEAM_OUTERMOST, TID},
+	};
+
+	(void)state;
+	for (uint64_t i = 1; i <= 3; i++) {
+		sample(TID, i, 100 * i + 10, 0);
+		stack(i, 100 * i + 20, i / 3, i < 3 ? PENDING : PLAIN);
+	}
+	seam_entries_end(&t.es);
+	assert_int_equal(t.es.err, 0);
+	for (size_t i = 0; i < t.n; i++)
+		t.out[i].time_ns = 0;
+	check_out(want, 3);
 }
 
 /* A task that has yet to take its stack, and one that does so just then. */
@@ -416,6 +439,7 @@ int main(void)
 		CASE(orphans_expire),
 		CASE(settled),
 		CASE(waiting),
+		CASE(without_frames),
 		CASE(pending),
 		CASE(tails),
 		CASE(renamed),
