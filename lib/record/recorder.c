@@ -109,7 +109,8 @@ static void turn_side(struct seam_recorder *r, int all)
 {
 	struct seam_sidequeue_ops ops = {tail_of, write_side, r};
 
-	note(r, seam_sidequeue_turn(&r->side, all, &ops));
+	note(r, all ? seam_sidequeue_end(&r->side, &ops)
+		    : seam_sidequeue_turn(&r->side, seam_now_ns(), &ops));
 }
 
 static struct seam_pd_event event_of(const struct seam_event *ev)

@@ -9,6 +9,10 @@
 
 /* The tail that SEAM_PD_SAMPLE_TYPE gives a record: tid | time | cpu | id. */
 #define TAIL_TIME 24
+/* A task that is not let run stays in its exit, and is sampled there. Less than
+ * the time between two flushes: readers that sort in rounds take an EXIT that
+ * is one round late. */
+#define EXIT_NS 200000000ULL
 
 int seam_sidequeue_add(struct seam_sidequeue *q,
 		       const struct perf_event_header *record)
@@ -54,27 +58,74 @@ static void stamp(uint8_t *record, const struct seam_sidequeue_ops *ops)
 	memcpy(record + h->size - TAIL_TIME, &time, sizeof(time));
 }
 
-int seam_sidequeue_turn(struct seam_sidequeue *q, int all,
+/* Tids, or what has the same last digits. */
+struct tids {
+	uint64_t bits[16];
+};
+
+static uint64_t *word_of(struct tids *t, uint32_t tid)
+{
+	return &t->bits[tid / 64 % (sizeof(t->bits) / sizeof(t->bits[0]))];
+}
+
+/*
+ * Whether a record is to wait: an EXIT that its task may still be in, and what
+ * comes behind it under the same tid, which an exec has given to another. That
+ * is stamped with the same knowledge, so as to stay behind it.
+ */
+static bool must_wait(const uint8_t *record, uint64_t now_ns,
+		      struct tids *waiting)
+{
+	const struct perf_event_header *h = (const void *)record;
+	uint32_t tid = tid_of(h);
+	uint64_t bit = (uint64_t)1 << tid % 64, time;
+
+	if (!tid)
+		return false;
+	if (*word_of(waiting, tid) & bit)
+		return true;
+	if (h->type != PERF_RECORD_EXIT)
+		return false;
+	memcpy(&time, record + h->size - TAIL_TIME, sizeof(time));
+	if (time <= now_ns && now_ns - time >= EXIT_NS)
+		return false;
+	*word_of(waiting, tid) |= bit;
+	return true;
+}
+
+int seam_sidequeue_turn(struct seam_sidequeue *q, uint64_t now_ns,
 			const struct seam_sidequeue_ops *ops)
 {
-	size_t end = all ? q->used : q->old, at = 0;
+	struct tids waiting = {0};
+	size_t at, to = 0;
+	uint16_t size;
 	int err = 0;
 
-	while (at < end) {
+	for (at = 0; at < q->used; at += size) {
 		uint8_t *record = q->bytes + at;
 		int e;
 
+		size = ((const struct perf_event_header *)(void *)record)->size;
+		if (at >= q->old || must_wait(record, now_ns, &waiting)) {
+			memmove(q->bytes + to, record, size);
+			to += size;
+			continue;
+		}
 		stamp(record, ops);
 		e = ops->write(ops->ctx, (const void *)record);
 		if (!err)
 			err = e;
-		at += ((const struct perf_event_header *)(void *)record)->size;
 	}
-	q->used -= end;
-	if (q->used)
-		memmove(q->bytes, q->bytes + end, q->used);
-	q->old = q->used;
+	q->used = to;
+	q->old = to;
 	return err;
+}
+
+int seam_sidequeue_end(struct seam_sidequeue *q,
+		       const struct seam_sidequeue_ops *ops)
+{
+	q->old = q->used;
+	return seam_sidequeue_turn(q, UINT64_MAX, ops);
 }
 
 void seam_sidequeue_fini(struct seam_sidequeue *q)
