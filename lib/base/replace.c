@@ -23,6 +23,23 @@ static int check_path(const char *path)
 	return S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? 0 : -EINVAL;
 }
 
+/* Where a standard stream was closed, what is meant for it would go into the
+ * file that has its number. Return: a descriptor or -errno. */
+static int make_temp(char *path)
+{
+	int fd = mkostemp(path, O_CLOEXEC), higher = fd;
+
+	if (fd >= 0 && fd <= STDERR_FILENO)
+		higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (higher < 0)
+		higher = -errno;
+	if (fd >= 0 && higher != fd)
+		close(fd);
+	if (fd >= 0 && higher < 0)
+		unlink(path);
+	return higher;
+}
+
 static int begin(const char *path, struct seam_replace *r)
 {
 	int rc = check_path(path);
@@ -34,10 +51,10 @@ static int begin(const char *path, struct seam_replace *r)
 		free(r->path);
 		return -ENOMEM;
 	}
-	r->fd = mkostemp(r->temp, O_CLOEXEC);
+	r->fd = make_temp(r->temp);
 	if (r->fd >= 0)
 		return 0;
-	rc = -errno;
+	rc = r->fd;
 	free(r->path);
 	free(r->temp);
 	return rc;
