@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "report/utf8.h"
 #include "seam/tracer.h"
 
 const char *seam_text_missing(const struct seam_stitched *s)
@@ -125,39 +126,13 @@ void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t)
 	seam_strbuf_puts(b, "\n");
 }
 
-/* Return: how many bytes of s are one UTF-8 character, 0 if none are. */
-static size_t utf8_len(const unsigned char *s)
-{
-	uint32_t c = s[0], least;
-	size_t n;
-
-	if (c < 0x80)
-		return 1;
-	if (c >= 0xc2 && c < 0xe0)
-		n = 2, c &= 0x1f, least = 0x80;
-	else if (c >= 0xe0 && c < 0xf0)
-		n = 3, c &= 0xf, least = 0x800;
-	else if (c >= 0xf0 && c < 0xf5)
-		n = 4, c &= 0x7, least = 0x10000;
-	else
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	if (c < least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	return n;
-}
-
 void seam_json_string(struct seam_strbuf *b, const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
 
 	seam_strbuf_puts(b, "\"");
 	while (*p) {
-		size_t n = utf8_len(p);
+		size_t n = seam_utf8_len((const char *)p);
 
 		if (!n)
 			seam_strbuf_puts(b, "\\ufffd");
