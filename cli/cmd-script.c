@@ -2,10 +2,10 @@
 /* seam script: every sample of a recording with its whole stack. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/input.h"
-#include "report/fold.h"
+#include "cli/exported.h"
 
 static const char help[] =
 	"usage: seam script [OPTIONS]\n\n"
@@ -115,50 +115,11 @@ static int print_all(struct input *in, enum format format)
 	return rc;
 }
 
-static int print_lines(struct seam_fold *f, struct seam_strbuf *b)
-{
-	seam_fold_sort(f);
-	for (size_t i = 0; i < f->n; i++) {
-		seam_strbuf_printf(b, "%s %llu\n", f->v[i].text,
-				   (unsigned long long)f->v[i].count);
-		if (input_emit(b))
-			return -1;
-	}
-	return 0;
-}
-
 static int print_folded(struct input *in)
 {
-	struct seam_fold f = {0};
-	struct seam_strbuf b = {0};
-	struct seam_stitched s;
-	struct seam_text t;
-	const char *event = NULL;
-	bool mixed = false;
-	int rc;
+	struct exported_to to = {.fd = STDOUT_FILENO};
 
-	while ((rc = input_next(in, &s, &t)) > 0) {
-		mixed |= event && event != s.event;
-		event = s.event;
-		seam_strbuf_reset(&b);
-		seam_text_folded(&b, &t);
-		if (b.err || seam_fold_add(&f, b.s, 1)) {
-			fprintf(stderr, "seam: no memory\n");
-			rc = -1;
-			break;
-		}
-	}
-	seam_strbuf_reset(&b);
-	if (!rc)
-		rc = print_lines(&f, &b);
-	if (mixed)
-		fprintf(stderr,
-			"seam: %s: samples of several events are counted "
-			"together; --event picks one\n",
-			in->path);
-	seam_strbuf_fini(&b);
-	seam_fold_fini(&f);
-	return rc;
+	return exported_write(in, SEAM_EXPORT_FOLDED, &to, NULL);
 }
 
 static int run(struct script *script)

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* seam export: a recording in the formats of other tools. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/replace.h"
+#include "cli/commands.h"
+#include "cli/exported.h"
+
+static const char help[] =
+	"usage: seam export --format FORMAT [OPTIONS]\n\n"
+	"Writes a recording, the kernel and the user half of its stacks\n"
+	"joined, in a format of other tools.\n\n"
+	"      --format FORMAT folded: a line a stack and how often it was\n"
+	"                      seen, for flame graphs\n"
+	"                      speedscope: JSON for www.speedscope.app\n"
+	"  -o, --output FILE   where to, '-' for standard output; what is\n"
+	"                      there is replaced (default: perf.folded,\n"
+	"                      perf.speedscope.json)\n"
+	"  -i, --input FILE    the recording, '-' for standard input\n"
+	"                      (default: perf.data)\n"
+	"      --join RULE     cookie: a sample has the stack of its cookie\n"
+	"                      (default); order: the next of its thread\n"
+	"      --comm NAME     only samples of commands of this name\n"
+	"      --event NAME    only samples of this event\n"
+	"      --max-stack N   at most N frames of a stack, from the leaf\n"
+	"      --inline, --no-inline\n"
+	"                      with functions that were inlined (default), or\n"
+	"                      without them, and without files and lines\n"
+	"      --no-demangle   C++ and Rust names as they are in the file\n"
+	"      --kallsyms FILE kernel symbols (default: this kernel's)\n"
+	"  -h, --help          this text\n\n"
+	"What each format cannot hold is in seam-export(1).\n";
+
+enum { OPT_FORMAT = 256 };
+
+static const struct option options[] = {
+	{"format", required_argument, NULL, OPT_FORMAT},
+	{"output", required_argument, NULL, 'o'},
+	INPUT_OPTIONS,
+};
+
+static const struct format {
+	const char *name;
+	enum seam_export_format format;
+	const char *out; /* where to unless told */
+	bool binary; /* nothing for a terminal */
+} formats[] = {
+	{"folded", SEAM_EXPORT_FOLDED, "perf.folded", false},
+	{"speedscope", SEAM_EXPORT_SPEEDSCOPE, "perf.speedscope.json", false},
+};
+#define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+struct export
+{
+	struct input in;
+	const struct format *format;
+	const char *out;
+};
+
+static void list_formats(void)
+{
+	for (size_t i = 0; i < N_FORMATS; i++)
+		fprintf(stderr, "%s%s",
+			!i		    ? ""
+			: i + 1 < N_FORMATS ? ", "
+					    : " and ",
+			formats[i].name);
+}
+
+static int take_option(void *ctx, int option)
+{
+	struct export *e = ctx;
+
+	if (option == 'o') {
+		e->out = optarg;
+		return 0;
+	}
+	for (size_t i = 0; i < N_FORMATS; i++)
+		if (!strcmp(optarg, formats[i].name)) {
+			e->format = &formats[i];
+			return 0;
+		}
+	fprintf(stderr, "seam export: '%s' is not a format; ", optarg);
+	list_formats();
+	fputs(" are\n", stderr);
+	return -1;
+}
+
+static int check_usage(struct export *e)
+{
+	if (!e->format) {
+		fputs("seam export: --format is needed: ", stderr);
+		list_formats();
+		fputs(" are formats\n", stderr);
+		return -1;
+	}
+	if (!e->out)
+		e->out = e->format->out;
+	if (strcmp(e->out, "-") != 0 || !e->format->binary ||
+	    !isatty(STDOUT_FILENO))
+		return 0;
+	fprintf(stderr,
+		"seam export: %s is not text, and standard output is a "
+		"terminal; name a file with -o\n",
+		e->format->name);
+	return -1;
+}
+
+/* Samples that are not whole, by reason, and what else was left out. */
+static void say_counts(const struct export *e,
+		       const struct seam_export_counts *c)
+{
+	const struct seam_stitch_stats *st = seam_stitch_stats(e->in.stitch);
+	const char *between = " (";
+	uint64_t not_whole = c->samples - c->whole - c->no_user - c->end[0];
+
+	fprintf(stderr, "seam: %s: %llu samples, %llu whole",
+		strcmp(e->out, "-") != 0 ? e->out : e->in.path,
+		(unsigned long long)c->samples, (unsigned long long)c->whole);
+	if (c->no_user)
+		fprintf(stderr, ", %llu no-user",
+			(unsigned long long)c->no_user);
+	if (c->end[0])
+		fprintf(stderr, ", %llu not said",
+			(unsigned long long)c->end[0]);
+	fprintf(stderr, ", %llu not whole", (unsigned long long)not_whole);
+	for (int i = 1; i < SEAM_END_MAX; i++) {
+		if (!c->end[i])
+			continue;
+		fprintf(stderr, "%s%s %llu", between, seam_err_name(i),
+			(unsigned long long)c->end[i]);
+		between = ", ";
+	}
+	fputs(not_whole ? ")" : "", stderr);
+	if (st->lost_samples || st->lost_records)
+		fprintf(stderr, ", %llu samples and %llu records lost",
+			(unsigned long long)st->lost_samples,
+			(unsigned long long)st->lost_records);
+	if (c->cut_names)
+		fprintf(stderr, ", %llu names cut",
+			(unsigned long long)c->cut_names);
+	fputc('\n', stderr);
+}
+
+static int complain(const char *path, int rc)
+{
+	if (rc == -EINVAL)
+		fprintf(stderr,
+			"seam: %s: it is no regular file; '-o -' writes to "
+			"standard output\n",
+			path);
+	else
+		fprintf(stderr, "seam: %s: %s\n", path, strerror(-rc));
+	return -1;
+}
+
+static bool is_recording(const struct export *e)
+{
+	struct stat in, out;
+
+	return !stat(e->in.path, &in) && !stat(e->out, &out) &&
+	       in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+}
+
+/* Return: 0 or -1, said on stderr. */
+static int to_file(struct export *e, struct seam_export_counts *counts)
+{
+	struct exported_to to = {.path = e->out};
+	struct seam_replace r;
+	int rc;
+
+	if (is_recording(e)) {
+		fprintf(stderr, "seam: %s: that is the recording itself\n",
+			e->out);
+		return -1;
+	}
+	rc = seam_replace_begin(e->out, &r);
+	if (rc)
+		return complain(e->out, rc);
+	to.fd = r.fd;
+	if (exported_write(&e->in, e->format->format, &to, counts)) {
+		seam_replace_abort(&r);
+		return -1;
+	}
+	rc = seam_replace_commit(&r, -1, NULL, NULL);
+	return rc ? complain(e->out, rc) : 0;
+}
+
+static int run(struct export *e)
+{
+	struct exported_to to = {.fd = STDOUT_FILENO};
+	struct seam_export_counts counts;
+	int rc;
+
+	if (input_open(&e->in))
+		return 1;
+	if (strcmp(e->out, "-") != 0)
+		rc = to_file(e, &counts);
+	else
+		rc = exported_write(&e->in, e->format->format, &to, &counts);
+	if (rc)
+		return 1;
+	input_warn(&e->in);
+	say_counts(e, &counts);
+	return 0;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	struct export e = {.in = INPUT_INIT};
+	const struct input_command command = {.name = "export",
+					      .help = help,
+					      .options = options,
+					      .letters = INPUT_LETTERS "o:",
+					      .take = take_option,
+					      .ctx = &e};
+	int status = input_parse(&e.in, &command, argc, argv);
+
+	if (status)
+		return status < 0 ? 0 : status;
+	if (check_usage(&e))
+		return 2;
+	status = run(&e);
+	input_close(&e.in);
+	return status;
+}

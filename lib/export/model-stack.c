@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include <errno.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "export/model.h"
+#include "report/utf8.h"
+
+/* Names are pointers into files: one that is a megabyte long and cut anew at
+ * each address would fill the memory from a small file. */
+#define MAX_NAME 16384
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+static void clean(struct seam_strbuf *b, const char *s)
+{
+	while (*s) {
+		size_t n = seam_utf8_len(s);
+
+		if (!n)
+			seam_strbuf_puts(b, REPLACEMENT);
+		else
+			seam_strbuf_add(b, s, n);
+		s += n ? n : 1;
+		if (b->len >= MAX_NAME)
+			return;
+	}
+}
+
+int64_t seam_model_text(struct seam_model *m, const char *s)
+{
+	size_t n = m->texts.n;
+	bool cut;
+	int64_t i;
+
+	seam_strbuf_reset(&m->text);
+	clean(&m->text, s);
+	cut = m->text.len >= MAX_NAME;
+	if (cut)
+		seam_strbuf_puts(&m->text, "...");
+	if (m->text.err)
+		return m->text.err;
+	i = seam_texts_add(&m->texts, m->text.len ? m->text.s : "");
+	if (cut && i == (int64_t)n)
+		m->cut_names++;
+	return i;
+}
+
+static int64_t build_id_of(struct seam_model *m,
+			   const struct seam_stitch_map *map)
+{
+	char hex[2 * 255 + 1] = "";
+
+	for (size_t i = 0; i < map->build_id_len && i < 255; i++) {
+		hex[2 * i] = "0123456789abcdef"[map->build_id[i] >> 4];
+		hex[2 * i + 1] = "0123456789abcdef"[map->build_id[i] & 15];
+		hex[2 * i + 2] = '\0';
+	}
+	return seam_texts_add(&m->texts, hex);
+}
+
+static bool is_kernel_itself(const char *path)
+{
+	return !strncmp(path, "[kernel.kallsyms]", 17);
+}
+
+/* A module of the kernel may lie in the mapping of the kernel itself: then
+ * of that mapping nothing holds for it. */
+static bool is_map_of(const struct seam_stitch_map *map, const char *dso)
+{
+	return map && !map->symbol &&
+	       is_kernel_itself(map->path) == is_kernel_itself(dso);
+}
+
+static bool is_file(const char *path)
+{
+	return path[0] == '/' && path[1] != '/'; /* not "//anon" */
+}
+
+static int64_t module_of(struct seam_model *m, const struct seam_frame *f,
+			 const struct seam_name *name)
+{
+	const struct seam_stitch_map *map =
+		name->dso && is_map_of(f->map, name->dso) ? f->map : NULL;
+	struct seam_model_module mod = {.kernel = f->kernel};
+	size_t n = m->modules.n;
+	int64_t rc, i;
+
+	if (!name->dso)
+		return 0;
+	rc = seam_model_text(m, name->dso);
+	if (rc < 0)
+		return rc;
+	mod.path = (uint32_t)rc;
+	if (map) {
+		rc = build_id_of(m, map);
+		if (rc < 0)
+			return rc;
+		mod.build_id = (uint32_t)rc;
+		mod.len = map->end - map->start;
+		mod.pgoff = map->pgoff;
+		mod.place = is_file(map->path) ? 0 : map->start;
+	}
+	if (seam_grow(&m->module_start, n + 1, &m->cap_start,
+		      sizeof(*m->module_start)))
+		return -ENOMEM;
+	i = seam_intern(&m->modules, &mod, sizeof(mod));
+	if (i == (int64_t)n)
+		m->module_start[n] = map ? map->start : 0;
+	return i;
+}
+
+static int64_t func_of(struct seam_model *m, const struct seam_name *level,
+		       uint32_t module)
+{
+	struct seam_model_func func = {.module = module};
+	char text[1024];
+	int64_t rc;
+
+	func.flags = (level->kernel ? SEAM_FUNC_KERNEL : 0) |
+		     (level->inlined ? SEAM_FUNC_INLINED : 0) |
+		     (level->guessed ? SEAM_FUNC_GUESSED : 0);
+	if (level->sym) {
+		rc = seam_model_text(m, level->sym);
+		if (rc < 0)
+			return rc;
+		func.name = func.symbol = (uint32_t)rc;
+	}
+	if (level->file) {
+		rc = seam_model_text(m, level->file);
+		if (rc < 0)
+			return rc;
+		func.file = (uint32_t)rc;
+	}
+	if (!level->sym || level->guessed) {
+		struct seam_strbuf b = {0};
+
+		/* Of what has a symbol only the mark is of use. */
+		seam_name_format(level, text, sizeof(text));
+		if (level->sym) {
+			seam_strbuf_puts(&b, "? ");
+			seam_strbuf_puts(&b, level->sym);
+		} else {
+			seam_strbuf_puts(&b, text);
+		}
+		rc = b.err ? b.err : seam_model_text(m, b.s);
+		seam_strbuf_fini(&b);
+		if (rc < 0)
+			return rc;
+		func.name = (uint32_t)rc;
+	}
+	return seam_intern(&m->funcs, &func, sizeof(func));
+}
+
+static int64_t levels_of(struct seam_model *m, const struct seam_name *name,
+			 uint32_t module)
+{
+	struct seam_model_levels l = {0};
+	int64_t rc = 0;
+
+	for (size_t i = seam_name_levels(name); i-- > 0;) {
+		struct seam_name one = seam_name_level(name, i);
+		struct seam_model_frame frame = {.line = one.line};
+
+		rc = func_of(m, &one, module);
+		if (rc < 0)
+			return rc;
+		frame.func = (uint32_t)rc;
+		rc = seam_intern(&m->frames, &frame, sizeof(frame));
+		if (rc < 0)
+			return rc;
+		l.frame = (uint32_t)rc;
+		rc = seam_intern(&m->levels, &l, sizeof(l));
+		if (rc < 0)
+			return rc;
+		l.outer = (uint32_t)rc;
+	}
+	return rc;
+}
+
+static int64_t make_spot(struct seam_model *m, const struct seam_frame *f,
+			 const struct seam_name *name)
+{
+	struct seam_model_spot spot = {.off = name->dso_off};
+	int64_t rc = module_of(m, f, name);
+
+	if (rc < 0)
+		return rc;
+	spot.module = (uint32_t)rc;
+	rc = levels_of(m, name, spot.module);
+	if (rc < 0)
+		return rc;
+	spot.levels = (uint32_t)rc;
+	return seam_intern(&m->spots, &spot, sizeof(spot));
+}
+
+/* Names need not be compared where all that they point to is the same. */
+static int64_t spot_of(struct seam_model *m, const struct seam_frame *f,
+		       const struct seam_name *name)
+{
+	const uint64_t key[] = {f->ip, (uintptr_t)f->map, (uintptr_t)name->sym,
+				(uintptr_t)name->source,
+				name->kernel + 2U * name->guessed};
+	size_t n = m->seen.n;
+	int64_t i, rc;
+
+	if (seam_grow(&m->seen_spot, n + 1, &m->cap_seen,
+		      sizeof(*m->seen_spot)))
+		return -ENOMEM;
+	i = seam_intern(&m->seen, key, sizeof(key));
+	if (i != (int64_t)n)
+		return i < 0 ? i : m->seen_spot[i];
+	rc = make_spot(m, f, name);
+	/* After a failure it is known as a wrong one; nobody asks again. */
+	m->seen_spot[n] = rc < 0 ? 0 : (uint32_t)rc;
+	return rc;
+}
+
+/* Why a stack is not whole stands where its root is missing. */
+static int64_t end_spot(struct seam_model *m, const char *missing)
+{
+	struct seam_model_func func = {.flags = SEAM_FUNC_END};
+	struct seam_model_frame frame = {0};
+	struct seam_model_levels levels = {0};
+	struct seam_model_spot spot = {0};
+	struct seam_strbuf b = {0};
+	int64_t rc;
+
+	seam_strbuf_printf(&b, "[%s]", missing);
+	rc = b.err ? b.err : seam_texts_add(&m->texts, b.s);
+	seam_strbuf_fini(&b);
+	if (rc < 0)
+		return rc;
+	func.name = func.symbol = (uint32_t)rc;
+	rc = seam_intern(&m->funcs, &func, sizeof(func));
+	if (rc < 0)
+		return rc;
+	frame.func = (uint32_t)rc;
+	rc = seam_intern(&m->frames, &frame, sizeof(frame));
+	if (rc < 0)
+		return rc;
+	levels.frame = (uint32_t)rc;
+	rc = seam_intern(&m->levels, &levels, sizeof(levels));
+	if (rc < 0)
+		return rc;
+	spot.levels = (uint32_t)rc;
+	return seam_intern(&m->spots, &spot, sizeof(spot));
+}
+
+static int64_t below(struct seam_model *m, int64_t caller, int64_t spot)
+{
+	struct seam_model_node node = {.caller = (uint32_t)caller,
+				       .spot = (uint32_t)spot};
+
+	return spot < 0 ? spot : seam_intern(&m->nodes, &node, sizeof(node));
+}
+
+int64_t seam_model_stack(struct seam_model *m, const struct seam_text *t)
+{
+	const struct seam_stitched *s = t->sample;
+	const char *missing = seam_text_missing(s);
+	size_t n = s->n_frames;
+	int64_t node = 0;
+
+	if (n > t->opts.max_stack)
+		n = t->opts.max_stack;
+	if (missing)
+		node = below(m, node, end_spot(m, missing));
+	while (node >= 0 && n-- > 0)
+		node = below(m, node, spot_of(m, &s->frames[n], &t->names[n]));
+	return node;
+}

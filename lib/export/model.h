@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * What formats are written from: samples, and tables of what they have in
+ * common. Each thing has a number; number 0 of strings is "", of modules,
+ * levels and nodes it is none. All texts are UTF-8.
+ */
+#ifndef SEAM_LIB_EXPORT_MODEL_H
+#define SEAM_LIB_EXPORT_MODEL_H
+
+#include "export/export.h"
+#include "export/intern.h"
+
+/* A part of a file, mapped; of processes that share it the first one's. */
+struct seam_model_module {
+	uint64_t place; /* where it is, if it is of no file */
+	uint64_t len, pgoff;
+	uint32_t path, build_id; /* strings; the latter in hex */
+	uint32_t kernel, zero;
+};
+
+enum {
+	SEAM_FUNC_KERNEL = 1,
+	SEAM_FUNC_INLINED = 2,
+	SEAM_FUNC_GUESSED = 4, /* its name says so, too */
+	SEAM_FUNC_END = 8, /* no function but why a stack is not whole */
+};
+
+struct seam_model_func {
+	uint32_t name, symbol, file; /* strings; symbol without any mark */
+	uint32_t module, flags;
+};
+
+/* What viewers show as one frame. */
+struct seam_model_frame {
+	uint32_t func, line; /* line 0: not known */
+};
+
+/* The functions at an address, innermost first, as a list. */
+struct seam_model_levels {
+	uint32_t frame, outer; /* outer: more levels; 0: no more */
+};
+
+/* An address. */
+struct seam_model_spot {
+	uint64_t off; /* in the file; of the kernel or no file: itself */
+	uint32_t module, levels;
+};
+
+/* A stack: its leaf, and the stack of the caller, whose number is lower. */
+struct seam_model_node {
+	uint32_t caller, spot;
+};
+
+/* A thread under one name, as far as one event has sampled it. */
+struct seam_model_track {
+	uint32_t pid, tid, comm, event;
+};
+
+struct seam_model_of_track {
+	uint32_t first, last; /* samples, + 1 */
+	uint64_t n, weight; /* the latter no more than UINT64_MAX */
+};
+
+struct seam_model_sample {
+	union {
+		uint64_t time_ns;
+		uint64_t count; /* where equal ones are added up */
+	};
+	uint64_t weight; /* period; no less than 1 */
+	uint32_t node, track;
+	uint32_t end; /* enum seam_err; 0: not said */
+	uint32_t next; /* of the track, + 1 */
+};
+
+struct seam_model {
+	struct seam_pd_reader *reader;
+	bool add_up; /* samples that differ in time alone become one */
+	struct seam_texts texts;
+	struct seam_intern modules, funcs, frames, levels, spots, nodes, tracks;
+	uint64_t *module_start; /* by module: where the first one had it */
+	size_t cap_start;
+	struct seam_model_of_track *of_track;
+	size_t cap_of_track;
+	struct seam_model_sample *samples;
+	size_t n_samples, cap_samples;
+	struct seam_index sums; /* of samples, if add_up */
+	struct seam_intern seen; /* frames as they came, to know them by */
+	uint32_t *seen_spot;
+	size_t cap_seen;
+	struct seam_strbuf text; /* a name, while it is made */
+	uint64_t first_ns, last_ns, weight;
+	uint64_t cut_names;
+};
+
+int seam_model_init(struct seam_model *m, struct seam_pd_reader *reader,
+		    bool add_up);
+void seam_model_fini(struct seam_model *m);
+int seam_model_add(struct seam_model *m, const struct seam_text *t);
+/* Its parts. Return: the number of a string, of a node; or -errno. */
+int64_t seam_model_text(struct seam_model *m, const char *s);
+int64_t seam_model_stack(struct seam_model *m, const struct seam_text *t);
+
+/* The i-th of a table, as a constant struct seam_model_KIND. */
+#define SEAM_MODEL_GET(kind, table, i)                                         \
+	(((const struct seam_model_##kind *)(table).v)[i])
+
+static inline const char *seam_model_string(const struct seam_model *m,
+					    uint32_t i)
+{
+	return seam_texts_get(&m->texts, i);
+}
+
+/* The functions at a stack's leaf. */
+static inline uint32_t seam_model_levels_at(const struct seam_model *m,
+					    uint32_t node)
+{
+	uint32_t spot = SEAM_MODEL_GET(node, m->nodes, node).spot;
+
+	return SEAM_MODEL_GET(spot, m->spots, spot).levels;
+}
+
+const char *seam_model_event(const struct seam_model *m, uint32_t event);
+/* Are its weights times? Else they are numbers of events. */
+bool seam_model_in_ns(const struct seam_model *m, uint32_t event);
+
+/* A function's name with the marks of folded stacks: "_[k]", "_[i]". */
+void seam_model_marked(const struct seam_model *m,
+		       const struct seam_model_func *f, struct seam_strbuf *b);
+
+/* a + b, but no more than UINT64_MAX. */
+static inline uint64_t seam_add_up(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+#endif

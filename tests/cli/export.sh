@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# export.sh SEAM
+# Description: what export writes of recordings of the kernel's own deferral is
+# what its format wants, as independent readers see it, with the stacks that
+# script prints; files are replaced whole or not at all, and what is left out
+# is told.
+. "$(dirname "$0")/cli.sh"
+golden=$here/../golden
+seam=$(realpath "$seam")
+
+bad_usage() {
+	fails 2 'folded.* are formats' "$seam" export &&
+		fails 2 "'x' is not a format; folded" \
+			"$seam" export --format x &&
+		fails 2 'cookie or order' \
+			"$seam" export --format folded --join tid &&
+		fails 2 'named with -i' "$seam" export --format folded x &&
+		"$seam" export --help | grep -q '^usage: seam export'
+}
+
+bad_files() {
+	: >"$dir/empty"
+	cp "$golden/groups/single.data" "$dir/rec"
+	ln -s rec "$dir/link"
+	fails 1 'No such file' "$seam" export --format folded \
+		-i "$dir/none" -o "$dir/out.folded" &&
+		fails 1 'the file is empty' "$seam" export --format folded \
+			-i "$dir/empty" -o "$dir/out.folded" &&
+		! [ -e "$dir/out.folded" ]
+}
+
+# Not all of its lines are of interest: of another kernel it says so first.
+told() {
+	words=$1
+	shift
+	"$@" >"$dir/out" 2>"$dir/err"
+	[ $? = 1 ] && [ ! -s "$dir/out" ] && grep -q -- "$words" "$dir/err" &&
+		return
+	cat "$dir/err"
+	return 1
+}
+
+bad_outputs() {
+	mkdir -p "$dir/folder"
+	cp "$golden/groups/single.data" "$dir/rec"
+	ln -sf rec "$dir/link"
+	set -- "$seam" export --format folded -i "$dir/rec"
+	told 'the recording itself' "$@" -o "$dir/rec" &&
+		told 'the recording itself' "$@" -o "$dir/link" &&
+		told 'no regular file; .-o -. writes' "$@" -o /dev/null &&
+		told "$dir/folder: Is a directory" "$@" -o "$dir/folder" &&
+		told "$dir/no/x: No such file" "$@" -o "$dir/no/x" &&
+		cmp "$dir/rec" "$golden/groups/single.data" || return
+	[ ! -w /dev/full ] || {
+		"$@" -o - >/dev/full 2>"$dir/err"
+		[ $? = 1 ] && grep -q 'writing the output: No space' "$dir/err"
+	}
+}
+
+# What reads the old file meanwhile keeps it, and no half of a new one stays.
+replaced() {
+	set -- "$seam" export --format folded -i "$golden/groups/group.data"
+	mkdir "$dir/r"
+	echo old >"$dir/r/x"
+	exec 7<"$dir/r/x"
+	"$@" -o "$dir/r/x" 2>/dev/null || return
+	[ "$(cat <&7)" = old ] && ! grep -q old "$dir/r/x" &&
+		[ "$(ls -A "$dir/r")" = x ] &&
+		"$@" -o - 2>/dev/null </dev/null | cmp - "$dir/r/x" &&
+		(cd "$dir/r" && "$@" 2>/dev/null && cmp x perf.folded) || return
+	exec 7<&-
+	# Without standard streams it is the same, and has no messages in it.
+	"$@" -o "$dir/r/y" 2>&- && cmp "$dir/r/x" "$dir/r/y" &&
+		"$@" -o "$dir/r/z" <&- >&- 2>&- && cmp "$dir/r/x" "$dir/r/z"
+}
+
+counts_told() {
+	"$seam" export --format folded -o "$dir/out" \
+		-i "$golden/deferred/lost-m1-pf.data" 2>"$dir/err" || return
+	tail -n 1 "$dir/err" | grep -q "$dir/out: 196 samples, 0 whole, \
+195 not said, 1 not whole (lost 1), 848 samples and 848 records lost$" || {
+		cat "$dir/err"
+		return 1
+	}
+}
+
+# As script's folded stacks are, which have tests of their own.
+same_stacks() {
+	set -- "$1" "$golden/$2.data" "$dir/${2##*/}"
+	for format in folded json; do
+		[ -e "$3.$format" ] || "$seam" script --format $format \
+			-i "$2" >"$3.$format" 2>/dev/null || return
+	done
+	mv "$3.json" "$3.folded.json" 2>/dev/null
+	"$seam" export --format "$1" -i "$2" -o "$3.$1.out" 2>/dev/null ||
+		return
+	if [ "$1" = folded ]; then
+		cmp "$3.folded" "$3.$1.out"
+	else
+		python3 "$here/export-read.py" "$1" "$3.$1.out" "$3.folded"
+	fi
+}
+
+check 'bad usage is refused' bad_usage
+check 'bad files are refused' bad_files
+check 'bad outputs are refused' bad_outputs
+check 'a file is replaced whole' replaced
+check 'counts are told' counts_told
+for format in folded speedscope; do
+	for name in deferred/pending deferred/threads-fp deferred/two-events \
+		deferred/two-events-a deferred/zstd groups/group-inherit; do
+		check "$format has the stacks of $name" \
+			same_stacks $format $name
+	done
+done
+tap_done

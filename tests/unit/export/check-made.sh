@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# check-made.sh WRITE-MADE
+# Description: whatever names and weights there are, independent readers take
+# each format and find in it the stacks of the folded one, with U+FFFD for
+# what is no UTF-8.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../../../tools/tap.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+same_stacks() {
+	"$1" "$2" >"$dir/$3" || return
+	python3 "$here/../../cli/export-read.py" "$3" "$dir/$3" \
+		>"$dir/stacks" || return
+	cmp "$dir/stacks" "$dir/wanted"
+}
+
+"$1" 0 >"$dir/folded" || exit 1
+# Each byte that is none of a character's; names beyond 16 KiB; in one order.
+python3 - "$dir/folded" >"$dir/wanted" <<'END'
+import re, sys
+text = open(sys.argv[1], "rb").read().decode("utf-8", "surrogateescape")
+text = re.sub("[\udc80-\udcff]", "\ufffd", text)
+text = re.sub("a{20000}", "a" * 16384 + "...", text)
+sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+for line in sorted(text.split("\n")[:-1],
+                   key=lambda line: line.rsplit(" ", 1)[0]):
+    print(line)
+END
+n=0
+for format in speedscope; do
+	n=$((n + 1))
+	check "$format has all stacks" same_stacks "$1" $n $format
+done
+tap_done
