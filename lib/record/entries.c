@@ -55,7 +55,9 @@ struct tail {
 /* The open or last entry of one task. */
 struct entry {
 	uint64_t cookie;
-	uint64_t last_ns; /* of the last sample, or stack */
+	/* Of the samples, by their time: one that interrupts another is taken
+	 * later, but comes first. last_ns: or of the stack. */
+	uint64_t first_ns, last_ns;
 	struct tally waiting; /* samples without a stack yet */
 	struct tally served; /* samples that have one */
 	struct names names;
@@ -66,6 +68,13 @@ struct entry {
 	struct seam_pd_stack stack;
 	uint64_t *ips; /* and behind them their methods, if said */
 };
+
+/* Moves a time on, never back. */
+static void reach(uint64_t *ns, uint64_t to_ns)
+{
+	if (to_ns > *ns)
+		*ns = to_ns;
+}
 
 static void tally_sample(struct tally *t, const struct seam_sample *sample)
 {
@@ -177,6 +186,7 @@ static bool orphan_claim(struct seam_entries *es,
 
 	if (!o)
 		return false;
+	reach(&o->last_ns, stack->time_ns);
 	write_behind(es, &record, o->last_ns, &o->names);
 	count_stack(es, stack->end, stack->n_ips, &o->waiting);
 	free(o);
@@ -244,7 +254,7 @@ static int tail_begin(struct entry *e, uint64_t time_ns, bool moved)
 
 static void tail_end(struct entry *e, uint64_t time_ns)
 {
-	e->tails[(e->n_tails - 1) % e->max_tails].to_ns = time_ns;
+	reach(&e->tails[(e->n_tails - 1) % e->max_tails].to_ns, time_ns);
 }
 
 /* Makes cookie the task's entry; another that was open is over. */
@@ -267,7 +277,7 @@ static int add_own(struct entry *e, const struct seam_sample *sample)
 	}
 	if (e->tail)
 		tail_end(e, sample->time_ns);
-	e->names.own_ns = sample->time_ns;
+	reach(&e->names.own_ns, sample->time_ns);
 	return 0;
 }
 
@@ -287,9 +297,14 @@ static int add_other(struct seam_entries *es, struct entry *e,
 		return -ENOMEM;
 	tail_end(other, sample->time_ns);
 	if (!other->cookie)
-		other->last_ns = sample->time_ns;
+		reach(&other->last_ns, sample->time_ns);
 	e->names.other = sample->tid;
 	return 0;
+}
+
+static bool has_samples(const struct entry *e)
+{
+	return e->waiting.n || e->served.n;
 }
 
 /* A sample of an entry: its stack is there, or will come. */
@@ -308,11 +323,22 @@ int seam_entries_sample(struct seam_entries *es,
 		note(es, err);
 		return err;
 	}
-	e->last_ns = sample->time_ns;
+	if (!has_samples(e) || sample->time_ns < e->first_ns)
+		e->first_ns = sample->time_ns;
+	reach(&e->last_ns, sample->time_ns);
 	e->written = false; /* a late one: the stack comes again */
 	es->max_frames[sample->event] = sample->max_frames;
 	tally_sample(e->has_stack ? &e->served : &e->waiting, sample);
 	return 0;
+}
+
+bool seam_entries_has(const struct seam_entries *es,
+		      const struct seam_sample *sample)
+{
+	const struct entry *e = seam_idmap_get(&es->tasks, sample->stack_tid);
+
+	return e && e->cookie == sample->cookie && has_samples(e) &&
+	       e->first_ns <= sample->time_ns;
 }
 
 /* Holds a stack, and says of when it is. */
@@ -368,10 +394,8 @@ void seam_entries_stack(struct seam_entries *es,
 	tally_move(&e->served, &e->waiting);
 	/* Not so at exec and exit: what the kernel says of them may have
 	 * come before the stack was written. */
-	if (stack->time_ns > e->last_ns && !e->tail)
-		e->last_ns = stack->time_ns;
-	if (!e->served.n)
-		e->last_ns = stack->time_ns;
+	if (!e->tail || !e->served.n)
+		reach(&e->last_ns, stack->time_ns);
 }
 
 /* The first moved tail that ends behind a time: how the exec began that ended

@@ -5,9 +5,10 @@
  *
  * A user stack is held until its entry is over, because readers hand out a
  * task's waiting samples at that task's next stack: the record is stamped
- * after the entry's last sample (late ones, of exec and exit too) and before
- * the task's next one. A stack that the library unwinds may come later still:
- * samples of an entry that is over without one wait for it as orphans.
+ * after the entry's last sample (late ones, of exec and exit too), not before
+ * it was taken, and before the task's next one. A stack that the library
+ * unwinds may come later still: samples of an entry that is over without one
+ * wait for it as orphans.
  */
 #ifndef SEAM_LIB_RECORD_ENTRIES_H
 #define SEAM_LIB_RECORD_ENTRIES_H
@@ -35,6 +36,9 @@ struct seam_entries {
 /* A sample with a cookie. Return: 0 or -ENOMEM. */
 int seam_entries_sample(struct seam_entries *es,
 			const struct seam_sample *sample);
+/* Whether that is of an entry which has one already that is no later. */
+bool seam_entries_has(const struct seam_entries *es,
+		      const struct seam_sample *sample);
 void seam_entries_stack(struct seam_entries *es,
 			const struct seam_user_stack *stack);
 /* Writes the stacks whose entry is surely over, and forgets what is long ago,

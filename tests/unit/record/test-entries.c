@@ -149,6 +149,40 @@ static void one_stack_for_all(void **state)
 	assert_int_equal(t.sum.max_served, 2);
 }
 
+static bool has(uint64_t cookie, uint64_t time_ns)
+{
+	struct seam_sample s = {
+		.stack_tid = TID, .cookie = cookie, .time_ns = time_ns};
+
+	return seam_entries_has(&t.es, &s);
+}
+
+/* A sample that interrupts another is taken later, but comes first: the stack
+ * is stamped behind both, and the entry begins with the other. */
+static void interrupted(void **state)
+{
+	const struct written want[] = {{131, 1, 3, 0, SEAM_OUTERMOST, TID},
+				       {211, 2, 2, 0, SEAM_OUTERMOST, TID}};
+
+	(void)state;
+	assert_false(has(1, 130));
+	sample(TID, 1, 130, 0);
+	assert_true(has(1, 130));
+	assert_false(has(1, 100));
+	sample(TID, 1, 100, 0);
+	assert_true(has(1, 100));
+	assert_true(has(1, 110));
+	stack(1, 120, 3, PLAIN);
+	assert_true(has(1, 140));
+	assert_false(has(2, 140));
+	sample(TID, 2, 200, 0);
+	assert_false(has(1, 140));
+	stack(2, 210, 2, PLAIN);
+	seam_entries_end(&t.es);
+	check_out(want, 2);
+	check_counts(3, 0, 0, 0);
+}
+
 static void unwanted(void **state)
 {
 	(void)state;
@@ -164,7 +198,7 @@ static void unwanted(void **state)
 /* The library's stack comes when the task is in its next entry. */
 static void orphans(void **state)
 {
-	const struct written want[] = {{103, 1, 2, 0, SEAM_OUTERMOST, TID}};
+	const struct written want[] = {{111, 1, 2, 0, SEAM_OUTERMOST, TID}};
 
 	(void)state;
 	sample(TID, 1, 100, 0);
@@ -433,6 +467,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(one_stack_for_all),
+		CASE(interrupted),
 		CASE(unwanted),
 		CASE(depths),
 		CASE(orphans),
