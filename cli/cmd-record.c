@@ -164,6 +164,7 @@ static int open_recorder(struct recording *rec)
 			   .path = o->command ? rec->child.path : NULL,
 			   .max_frames = o->max_stack,
 			   .unwind = o->unwind},
+		.stacks_only = o->stacks_only,
 		.output = o->output,
 		.argv = o->argv,
 		.argc = o->argc,

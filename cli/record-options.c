@@ -60,6 +60,10 @@ static const char usage_text[] =
 	"  -m, --mmap-pages N    pages of each buffer between kernel and seam, "
 	"a\n"
 	"                        power of two; or a size in B, K, M, G\n"
+	"      --stacks-only     user stacks alone, with the times between "
+	"which\n"
+	"                        they hold: to join to another tracer's "
+	"events\n"
 	"      --unwind ORDER    how frames are found: sframe, fp, guess, "
 	"guess-all,\n"
 	"                        in the order to try them (sframe,fp)\n"
@@ -137,6 +141,7 @@ enum { /* options without a letter */
        OPT_JSON,
        OPT_OFF_CPU,
        OPT_UNWIND,
+       OPT_STACKS_ONLY,
 };
 
 static const struct option long_options[] = {
@@ -157,6 +162,7 @@ static const struct option long_options[] = {
 	{"compress", required_argument, NULL, 'z'},
 	{"json-summary", required_argument, NULL, OPT_JSON},
 	{"off-cpu", no_argument, NULL, OPT_OFF_CPU},
+	{"stacks-only", no_argument, NULL, OPT_STACKS_ONLY},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -319,6 +325,9 @@ static int on_option(struct record_options *o, int c)
 		return -1;
 	case OPT_OFF_CPU:
 		o->off_cpu = true;
+		return -1;
+	case OPT_STACKS_ONLY:
+		o->stacks_only = true;
 		return -1;
 	case OPT_DURATION:
 		return on_duration(o, optarg);

@@ -25,7 +25,7 @@ struct record_options {
 	const char *unwind; /* NULL: the default */
 	double duration_s;
 	int zstd_level;
-	bool quiet, off_cpu;
+	bool quiet, off_cpu, stacks_only;
 	char **command; /* NULL: none */
 	char **argv;
 	int argc;

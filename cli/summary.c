@@ -160,6 +160,11 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 	const struct seam_counts *c = &sum->counts;
 
 	print_events(to, sum);
+	if (sum->left_out)
+		fprintf(to,
+			", %" PRIu64 " more left out, which have no stack of "
+			"their own",
+			sum->left_out);
 	if (sum->idle)
 		fprintf(to, " (%" PRIu64 " in the idle task)", sum->idle);
 	fprintf(to, "; the event fired %" PRIu64 " times", c->events);
@@ -318,6 +323,7 @@ static json_t *json_summary(const struct seam_summary *sum)
 	json_t *root = json_object();
 
 	set_count(root, "samples", sum->samples);
+	set_count(root, "left_out", sum->left_out);
 	/* Names may be of any bytes: an empty string where JSON cannot. */
 	json_object_set_new(root, "event", json_name(sum->events[0]));
 	json_object_set_new(root, "event_names", json_events(sum));

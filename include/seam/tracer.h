@@ -142,6 +142,9 @@ struct seam_client_opts {
 	/* How frames are found, as --unwind of seam-record(1) has it; NULL:
 	 * its default. */
 	const char *unwind;
+	/* Samples are for the sake of their user stacks: without frames of the
+	 * kernel and payloads, whatever the events' names say. */
+	bool stacks_only;
 	void (*on_sample)(void *ctx, const struct seam_sample *sample);
 	void (*on_stack)(void *ctx, const struct seam_user_stack *stack);
 	/* What followed processes do, as perf records it (mmap, comm, fork,

@@ -53,6 +53,7 @@ static int open_event(struct seam_session *s,
 		.freq = ev->freq,
 		.period = ev->period,
 		.max_frames = s->client.max_frames,
+		.stacks_only = s->client.stacks_only,
 		.direct = &s->direct.ask,
 	};
 	int err = seam_event_open(&spec, to, reterr);

@@ -204,6 +204,19 @@ static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 	return 0;
 }
 
+/* Whatever else the name asks for. */
+static int want_stack_only(struct seam_event_name *name,
+			   struct seam_errinfo *reterr)
+{
+	if (name->halves & SEAM_HALVES_KERNEL)
+		return seam_fail(reterr, -EINVAL,
+				 "an event without user stacks is of no use "
+				 "where only these are wanted");
+	name->halves = SEAM_HALVES_USER;
+	name->no_payload = true;
+	return 0;
+}
+
 static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
 		    struct seam_event_name *name, struct seam_errinfo *reterr)
 {
@@ -213,6 +226,9 @@ static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
 	if (!text)
 		text = has_pmu() ? "cycles" : "cpu-clock";
 	err = seam_event_name_parse(text, name, reterr);
+	if (err)
+		return err;
+	err = spec->stacks_only ? want_stack_only(name, reterr) : 0;
 	if (err)
 		return err;
 	ev->name = display_name(text, name);

@@ -34,6 +34,7 @@ struct seam_event_spec { /* what the user asked for */
 	uint64_t freq; /* Hz; or */
 	uint64_t period; /* events */
 	uint32_t max_frames; /* of a user stack */
+	bool stacks_only; /* no frames of the kernel, no payloads */
 	struct seam_event_direct *direct; /* NULL: BPF takes the stacks */
 };
 

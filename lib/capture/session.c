@@ -106,8 +106,13 @@ static int open_events(struct seam_session *s, struct seam_errinfo *reterr)
 
 	for (size_t i = 0; i < s->client.n_events; i++) {
 		const struct seam_client_event *ev = &s->client.events[i];
-		struct seam_event_spec spec = {ev->name, ev->freq, ev->period,
-					       s->client.max_frames, NULL};
+		struct seam_event_spec spec = {
+			.name = ev->name,
+			.freq = ev->freq,
+			.period = ev->period,
+			.max_frames = s->client.max_frames,
+			.stacks_only = s->client.stacks_only,
+		};
 
 		err = seam_event_open(&spec, &s->events[i], reterr);
 

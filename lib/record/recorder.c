@@ -25,6 +25,7 @@ struct seam_recorder {
 	struct seam_entries entries;
 	struct seam_summary sum;
 	struct seam_sidequeue side;
+	bool stacks_only;
 	uint64_t flushed_ns;
 	uint64_t lost_written; /* samples that the file says are lost */
 	int err; /* first one; sticky */
@@ -36,10 +37,19 @@ static void note(struct seam_recorder *r, int err)
 		r->err = err;
 }
 
+/* Whether a sample tells nothing of a stack that is not told already. */
+static bool is_surplus(const struct seam_recorder *r,
+		       const struct seam_sample *sample)
+{
+	return sample->cookie ? seam_entries_has(&r->entries, sample)
+			      : sample->end == SEAM_NO_USER;
+}
+
 static void on_sample(void *ctx, const struct seam_sample *sample)
 {
 	struct seam_recorder *r = ctx;
 	const struct seam_event *events[17];
+	bool leave_out;
 	struct seam_pd_sample pd = {
 		.id = {sample->pid, sample->tid, sample->time_ns, sample->cpu,
 		       0},
@@ -56,15 +66,19 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 
 	seam_session_events(r->session, events);
 	pd.id.id = seam_event_id(events[sample->event], sample->cpu);
-	r->sum.samples++;
-	if (!sample->tid)
-		r->sum.idle++;
+	leave_out = r->stacks_only && is_surplus(r, sample);
 	if (sample->cookie && seam_entries_sample(&r->entries, sample))
 		return;
 	if (sample->cookie || sample->end != SEAM_NO_USER)
 		r->sum.wanted++;
 	if (!sample->cookie)
 		r->sum.end[sample->end < SEAM_END_MAX ? sample->end : 0]++;
+	if (leave_out) {
+		r->sum.left_out++;
+		return;
+	}
+	r->sum.samples++;
+	r->sum.idle += !sample->tid;
 	note(r, seam_pd_write_sample(r->writer, &pd));
 }
 
@@ -182,6 +196,8 @@ int seam_recorder_open(const struct seam_recorder_opts *opts,
 
 	if (!r)
 		return -ENOMEM;
+	r->stacks_only = opts->stacks_only;
+	client.stacks_only = opts->stacks_only;
 	r->entries.sum = &r->sum;
 	r->entries.write = write_stack;
 	r->entries.ctx = r;

@@ -15,6 +15,8 @@ struct seam_recorder_opts {
 	size_t sz;
 	struct seam_session_opts session;
 	struct seam_client_opts client; /* callbacks are the recorder's */
+	/* One sample, the first, of each entry, without the kernel's half. */
+	bool stacks_only;
 	const char *output;
 	char *const *argv;
 	int argc;

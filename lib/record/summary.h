@@ -15,6 +15,9 @@ struct seam_summary {
 	uint64_t wanted; /* of those, that want a user half */
 	uint64_t end[SEAM_END_MAX]; /* of wanted, by end code */
 	uint64_t stacks; /* user stacks written that serve samples */
+	/* With stacks_only: of an entry that has a sample, or that want no user
+	 * half. In wanted and end, but not in samples. */
+	uint64_t left_out;
 	uint64_t unused; /* taken, but no sample wanted them */
 	uint64_t max_served; /* most samples on one stack */
 	uint64_t bytes; /* of the file */

@@ -220,6 +220,9 @@ static void json_head(struct seam_strbuf *b, const struct seam_text *t)
 	if (t->sample->cookie)
 		seam_strbuf_printf(b, ",\"cookie\":\"0x%llx\"",
 				   (unsigned long long)t->sample->cookie);
+	if (t->sample->stack_ns)
+		seam_strbuf_printf(b, ",\"stack_ns\":%llu",
+				   (unsigned long long)t->sample->stack_ns);
 	if (t->sample->end)
 		seam_strbuf_printf(b, ",\"end\":\"%s\"",
 				   seam_err_name(t->sample->end));

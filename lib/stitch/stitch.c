@@ -211,6 +211,7 @@ static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 		s->frames[s->n - 1].method = method_of(&stack.stack, i);
 	}
 	w->out->half = e->record < s->at ? SEAM_HALF_LATE : SEAM_HALF_JOINED;
+	w->out->stack_ns = e->time_ns;
 	e->used = true;
 	return 0;
 }

@@ -77,6 +77,8 @@ struct seam_stitched {
 	const struct seam_pd_rec *rec; /* the sample */
 	const char *comm, *event;
 	uint64_t cookie; /* 0: none */
+	uint64_t stack_ns; /* of the record that was joined; 0: none, or it
+			    * has no time */
 	enum seam_half half;
 	int end; /* enum seam_err: why the user stack stopped; 0: not said */
 	const struct seam_frame *frames; /* leaf first, kernel before user */

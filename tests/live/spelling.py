@@ -125,10 +125,13 @@ def number_at(by_tid, sample):
     return calls[i][2]
 
 
+def bits_of(path):
+    """The bits that functions spell, root first: all of them at the leaf."""
+    return "".join(name[3] for name in path if name in ("bit0", "bit1"))
+
+
 def spelled(sample):
-    """The bits that the stack has, root first: all of them at the leaf."""
-    return "".join(name[3] for name in livetest.user_path(sample)
-                   if name in ("bit0", "bit1"))
+    return bits_of(livetest.user_path(sample))
 
 
 def judge(by_tid, samples):
