@@ -17,9 +17,10 @@ static const char help[] =
 	"      --format FORMAT folded: a line a stack and how often it was\n"
 	"                      seen, for flame graphs\n"
 	"                      speedscope: JSON for www.speedscope.app\n"
+	"                      pprof: for go tool pprof and the like\n"
 	"  -o, --output FILE   where to, '-' for standard output; what is\n"
 	"                      there is replaced (default: perf.folded,\n"
-	"                      perf.speedscope.json)\n"
+	"                      perf.speedscope.json, perf.pb.gz)\n"
 	"  -i, --input FILE    the recording, '-' for standard input\n"
 	"                      (default: perf.data)\n"
 	"      --join RULE     cookie: a sample has the stack of its cookie\n"
@@ -51,6 +52,7 @@ static const struct format {
 } formats[] = {
 	{"folded", SEAM_EXPORT_FOLDED, "perf.folded", false},
 	{"speedscope", SEAM_EXPORT_SPEEDSCOPE, "perf.speedscope.json", false},
+	{"pprof", SEAM_EXPORT_PPROF, "perf.pb.gz", true},
 };
 #define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 

@@ -11,6 +11,7 @@ static const struct {
 	bool has_times;
 } formats[] = {
 	[SEAM_EXPORT_FOLDED] = {seam_export_folded, false},
+	[SEAM_EXPORT_PPROF] = {seam_export_pprof, false},
 	[SEAM_EXPORT_SPEEDSCOPE] = {seam_export_speedscope, true},
 };
 

@@ -6,7 +6,11 @@ export-read.py FORMAT FILE [FOLDED]: prints them, or compares them with those
 in FOLDED, and the weights with those of FOLDED.json, script's output.
 """
 import collections
+import gzip
 import json
+import os
+import re
+import subprocess
 import sys
 
 
@@ -58,7 +62,107 @@ def speedscope(path, stacks):
             stacks.add(comm, [frames[i]["name"] for i in stack], event, weight)
 
 
-READERS = {"speedscope": speedscope}
+def protoc_text(lines):
+    """What protoc --decode prints: a list of values for each field."""
+    message = collections.defaultdict(list)
+    for line in lines:
+        line = line.strip()
+        if line == "}":
+            break
+        if line.endswith(" {"):
+            message[line[:-2]].append(protoc_text(lines))
+            continue
+        name, value = line.split(": ", 1)
+        if value[0] == '"':
+            value = re.sub(rb"\\(\d{3}|.)", lambda m: (
+                bytes([int(m[1], 8)]) if len(m[1]) == 3 else
+                {b"n": b"\n", b"r": b"\r", b"t": b"\t"}.get(m[1], m[1])),
+                value[1:-1].encode()).decode("utf-8")
+        elif value in ("true", "false"):
+            value = value == "true"
+        else:
+            value = int(value)
+        message[name].append(value)
+    return message
+
+
+def one(message, name):
+    assert len(message[name]) <= 1, (name, message)
+    return message[name][0] if message[name] else 0
+
+
+def by_id(messages):
+    ids = {one(m, "id"): m for m in messages}
+    assert len(ids) == len(messages) and 0 not in ids
+    return ids
+
+
+def pprof_location(p, location):
+    """Its frames, root first."""
+    names = []
+    mapping = one(location, "mapping_id")
+    address = one(location, "address")
+    unsigned(address)
+    kernel = False
+    if mapping:
+        m = p["mapping"][mapping]
+        start, limit = one(m, "memory_start"), one(m, "memory_limit")
+        assert start <= limit
+        assert not limit or start <= address < limit, (m, address)
+        path = p["text"][one(m, "filename")]
+        assert path
+        build_id = p["text"][one(m, "build_id")]
+        assert re.fullmatch("([0-9a-f]{2})*", build_id)
+        kernel = path.startswith("[kernel.kallsyms]")
+    lines = location["line"]
+    assert lines
+    for i, line in enumerate(lines):
+        function = p["function"][one(line, "function_id")]
+        name = p["text"][one(function, "name")]
+        symbol = p["text"][one(function, "system_name")]
+        assert name and (not symbol or name in (symbol, "? " + symbol))
+        names.append(name + "_[k]" * kernel + "_[i]" * (i < len(lines) - 1))
+    return names[::-1]
+
+
+def pprof(path, stacks):
+    proto = os.path.join(os.path.dirname(__file__),
+                         "../../lib/export/profile.proto")
+    with gzip.open(path) as f:
+        done = subprocess.run(
+            ["protoc", "--decode=seam.Profile", "-I",
+             os.path.dirname(proto), proto], input=f.read(),
+            capture_output=True, check=True)
+    assert not done.stderr, done.stderr
+    # Numbers for names: fields that it does not know.
+    assert not re.search(rb"^ *\d+[: ]", done.stdout, re.M)
+    p = protoc_text(iter(done.stdout.decode().splitlines()))
+    p["text"] = p["string_table"]
+    assert p["text"][0] == "" and len(set(p["text"])) == len(p["text"])
+    for name in ("mapping", "location", "function"):
+        p[name] = by_id(p[name])
+    types = [(p["text"][one(t, "type")], p["text"][one(t, "unit")])
+             for t in p["sample_type"]]
+    assert types[0] == ("samples", "count")
+    for sample in p["sample"]:
+        assert len(sample["value"]) == len(types)
+        labels = {p["text"][one(l, "key")]: p["text"][one(l, "str")]
+                  for l in sample["label"]}
+        assert len(labels) == len(sample["label"])
+        event = labels["event"]
+        names = []
+        for at in reversed(sample["location_id"]):
+            names += pprof_location(p, p["location"][at])
+        whole = labels.get("end") in (None, "outermost", "no-user")
+        assert whole or names[0] == f"[{labels['end']}]"
+        at = [t[0] for t in types].index(event)
+        assert all(i in (0, at) or not v
+                   for i, v in enumerate(sample["value"]))
+        stacks.add(labels["comm"], names, event, sample["value"][at],
+                   sample["value"][0])
+
+
+READERS = {"speedscope": speedscope, "pprof": pprof}
 
 
 def wanted(path):

@@ -103,12 +103,29 @@ same_stacks() {
 	fi
 }
 
+terminal() {
+	python3 - "$seam" "$golden/groups/single.data" <<'END'
+import os, subprocess, sys
+ours, theirs = os.openpty()
+done = subprocess.run([sys.argv[1], "export", "--format", "pprof", "-i",
+                       sys.argv[2], "-o", "-"], stdout=theirs,
+                      stderr=subprocess.PIPE, text=True)
+assert done.returncode == 2, done
+assert "standard output is a terminal" in done.stderr, done
+END
+}
+
 check 'bad usage is refused' bad_usage
+check 'what is not text is for no terminal' terminal
 check 'bad files are refused' bad_files
 check 'bad outputs are refused' bad_outputs
 check 'a file is replaced whole' replaced
 check 'counts are told' counts_told
-for format in folded speedscope; do
+for format in folded speedscope pprof; do
+	[ $format != pprof ] || command -v protoc >/dev/null || {
+		skip pprof 'there is no protoc'
+		continue
+	}
 	for name in deferred/pending deferred/threads-fp deferred/two-events \
 		deferred/two-events-a deferred/zstd groups/group-inherit; do
 		check "$format has the stacks of $name" \

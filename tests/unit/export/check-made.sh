@@ -30,8 +30,12 @@ for line in sorted(text.split("\n")[:-1],
     print(line)
 END
 n=0
-for format in speedscope; do
+for format in speedscope pprof; do
 	n=$((n + 1))
+	[ $format != pprof ] || command -v protoc >/dev/null || {
+		skip pprof 'there is no protoc'
+		continue
+	}
 	check "$format has all stacks" same_stacks "$1" $n $format
 done
 tap_done
