@@ -34,6 +34,7 @@ struct pd_header {
 static_assert(sizeof(struct pd_header) == 104, "the header's size is fixed");
 
 #define PD_PIPE_HEADER_SIZE 16
+#define PD_ATTR_SIZE_MAX 4096 /* with the ids' section; a bound of ours */
 
 /* Records that perf itself makes, beside the kernel's. */
 enum pd_user_record {
@@ -64,8 +65,10 @@ enum pd_feature {
 	PD_FEAT_NRCPUS = 7,
 	PD_FEAT_CMDLINE = 11,
 	PD_FEAT_EVENT_DESC = 12,
+	PD_FEAT_AUXTRACE = 18,
 	PD_FEAT_SAMPLE_TIME = 21,
 	PD_FEAT_CLOCKID = 23,
+	PD_FEAT_DIR_FORMAT = 24,
 	PD_FEAT_COMPRESSED = 27,
 	PD_FEAT_CLOCK_DATA = 29,
 	PD_FEAT_MAX = 64, /* more are ignored */
@@ -81,7 +84,8 @@ enum pd_feature {
 
 /* Of a CALLCHAIN_DEFERRED record's header.misc the low three bits are the
  * CPU mode; perf looks at no other, so seam keeps the end code and flags of
- * the stack there. Zero, as the kernel writes, means "not said". */
+ * the stack there. Zero, as the kernel writes, means "not said". A SAMPLE into
+ * which a user stack was merged has its end code in the same place. */
 #define PD_MISC_CPUMODE 0x7
 #define PD_MISC_FLAGS_SHIFT 3
 #define PD_MISC_FLAGS_MASK 0x1f

@@ -141,6 +141,7 @@ static bool parse_sample(const struct pd_event *ev, struct span s,
 	uint64_t t = ev->sample_type;
 
 	o->period = ev->pub.attr.sample_period; /* unless the sample says */
+	o->end = rec->misc >> PD_MISC_END_SHIFT & PD_MISC_END_MASK;
 	if (!sample_head(&s, t, rec))
 		return false;
 	if ((t & PERF_SAMPLE_READ) &&

@@ -134,7 +134,7 @@ int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h)
 	struct span attrs = section(r, h->attrs, &ok);
 
 	if (!ok || h->attr_size < ATTR_SIZE_MIN + ids_size ||
-	    h->attr_size > 4096)
+	    h->attr_size > PD_ATTR_SIZE_MAX)
 		return -EBADMSG;
 	while (attrs.left >= h->attr_size) {
 		struct span attr = pd_span(r, attrs.p, h->attr_size - ids_size);

@@ -105,6 +105,8 @@ struct pd_chunk {
 	uint8_t *p;
 	size_t len;
 	uint64_t offset;
+	size_t part;
+	size_t walked; /* bytes of whole records that were read */
 };
 
 struct pd_path_id {
@@ -119,6 +121,7 @@ struct pd_part {
 	const uint8_t *p;
 	size_t size;
 	bool mapped, allocated;
+	size_t begin, walked; /* the records that were read: from, so many */
 	char name[24];
 };
 
@@ -201,6 +204,10 @@ void seam_pd_add_build_id(struct seam_pd_reader *r, struct span record);
 
 /* reader-walk.c: indexes the records of a part, which is r->part. */
 int seam_pd_walk(struct seam_pd_reader *r, struct span data);
+/* Whether records of the kernel of this type are parsed and indexed. */
+bool seam_pd_wanted(uint32_t type);
+/* Some records are followed by bytes that their size does not cover. */
+uint64_t seam_pd_bytes_behind(uint32_t type, struct span record);
 void seam_pd_inflate_free(struct pd_inflate *z);
 /* reader-sort.c */
 int seam_pd_sort(struct seam_pd_reader *r);

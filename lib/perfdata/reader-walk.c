@@ -37,7 +37,7 @@ static int inflate_init(struct seam_pd_reader *r)
 	return r->zstd->stream ? 0 : -ENOMEM;
 }
 
-static bool wanted(uint32_t type)
+bool seam_pd_wanted(uint32_t type)
 {
 	switch (type) {
 	case PERF_RECORD_MMAP:
@@ -80,7 +80,7 @@ static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
 {
 	struct seam_pd_rec parsed;
 
-	if (wanted(type)) {
+	if (seam_pd_wanted(type)) {
 		if (!seam_pd_parse(r, rec, &parsed)) {
 			r->damage.n_malformed++;
 			return 0;
@@ -173,11 +173,17 @@ static int inflate_to(struct seam_pd_reader *r, struct span in,
 
 static int walk(struct seam_pd_reader *r, struct span *data, int depth);
 
+static size_t part_number(const struct seam_pd_reader *r)
+{
+	return (size_t)(r->part - r->parts);
+}
+
 /* Adds a chunk that begins with what the last one left over. Its records
  * point into it, so it moves no more once it is full. */
 static int compressed(struct seam_pd_reader *r, struct span in, uint64_t offset)
 {
-	struct pd_chunk *chunks, c = {.offset = offset};
+	struct pd_chunk c = {.offset = offset, .part = part_number(r)};
+	struct pd_chunk *chunks;
 	struct span s;
 	int rc = inflate_init(r);
 
@@ -211,6 +217,7 @@ static int compressed(struct seam_pd_reader *r, struct span in, uint64_t offset)
 	r->info.compressed = true;
 	s = pd_span(r, c.p, c.len);
 	rc = walk(r, &s, 1);
+	r->chunks[r->n_chunks - 1].walked = (size_t)(s.p - c.p);
 	r->zstd->rest = s.p;
 	r->zstd->rest_len = s.left;
 	return rc;
@@ -239,8 +246,7 @@ static int compressed_record(struct seam_pd_reader *r, uint32_t type,
 	return rc;
 }
 
-/* Some records are followed by bytes that their size does not cover. */
-static uint64_t bytes_behind(uint32_t type, struct span s)
+uint64_t seam_pd_bytes_behind(uint32_t type, struct span s)
 {
 	uint64_t n64;
 	uint32_t n32;
@@ -258,7 +264,7 @@ static void tracing_data(struct seam_pd_reader *r, struct span s)
 {
 	const uint8_t *behind = s.p + s.left, *end = r->file + r->size;
 	size_t left = (size_t)(end - behind);
-	uint64_t size = bytes_behind(PD_HEADER_TRACING_DATA, s);
+	uint64_t size = seam_pd_bytes_behind(PD_HEADER_TRACING_DATA, s);
 
 	/* Not in what was decompressed. */
 	if (behind < r->file || behind > end || size > left)
@@ -322,7 +328,8 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 			rc = kernel_record(r, rec, h.type);
 		} else {
 			rc = user_record(r, h.type, s, depth);
-			if (!rc && !span_take(data, bytes_behind(h.type, s)))
+			if (!rc &&
+			    !span_take(data, seam_pd_bytes_behind(h.type, s)))
 				return 0;
 		}
 		if (rc) {
@@ -335,9 +342,15 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 
 int seam_pd_walk(struct seam_pd_reader *r, struct span data)
 {
+	struct pd_part *part = &r->parts[part_number(r)];
+	const uint8_t *begin = data.p;
 	int rc = walk(r, &data, 0);
 	uint64_t at = data.p ? (uint64_t)(data.p - r->part->p) : 0;
 
+	if (begin) {
+		part->begin = (size_t)(begin - part->p);
+		part->walked = (size_t)(data.p - begin);
+	}
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc)

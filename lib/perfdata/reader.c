@@ -261,6 +261,11 @@ uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i)
 	return 0;
 }
 
+const uint8_t *seam_pd_raw(const struct seam_pd_reader *r, size_t i)
+{
+	return r->index[i].rec;
+}
+
 void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 		    struct seam_pd_rec *ret)
 {

@@ -72,6 +72,9 @@ struct seam_pd_rec_sample {
 	const uint8_t *user_stack;
 	size_t user_stack_len; /* of it, what the kernel could copy */
 	size_t user_stack_room; /* that the sample has for it */
+	/* enum seam_err of a user half that was merged into the chain; 0: not
+	 * said. */
+	int end;
 };
 
 struct seam_pd_rec_map {
@@ -202,6 +205,8 @@ struct seam_pd_format_ops {
 bool seam_pd_formats(const struct seam_pd_reader *r,
 		     const struct seam_pd_format_ops *ops);
 
+/* Record i as the recording has it. */
+const uint8_t *seam_pd_raw(const struct seam_pd_reader *r, size_t i);
 /* Where record i is in the file; inside COMPRESSED, where that is. */
 uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i);
 

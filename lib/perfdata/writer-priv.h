@@ -15,6 +15,8 @@ struct pd_buf {
 
 void seam_pd_buf_add(struct pd_buf *b, const void *data, size_t len);
 void seam_pd_buf_fini(struct pd_buf *b);
+/* All of it at this place of the file. Return: 0 or -errno. */
+int seam_pd_write_at(int fd, const void *data, size_t len, uint64_t off);
 
 /* One entry of the feature table whose body lies in the front part. */
 struct pd_feat_entry {

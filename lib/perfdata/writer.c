@@ -36,7 +36,7 @@ void seam_pd_buf_fini(struct pd_buf *b)
 	*b = (struct pd_buf){0};
 }
 
-static int write_all(int fd, const void *data, size_t len, uint64_t off)
+int seam_pd_write_at(int fd, const void *data, size_t len, uint64_t off)
 {
 	const uint8_t *p = data;
 
@@ -74,7 +74,7 @@ static int drain(struct seam_pd_writer *w)
 /* Appends out to the file. The header is not told. */
 static int append(struct seam_pd_writer *w)
 {
-	int rc = write_all(w->fd, w->out.p, w->out.len, w->end);
+	int rc = seam_pd_write_at(w->fd, w->out.p, w->out.len, w->end);
 
 	if (rc)
 		return rc;
@@ -93,9 +93,9 @@ static int write_header(struct seam_pd_writer *w, uint64_t data_end,
 
 	h.data.size = data_end - h.data.offset;
 	h.features[0] = features;
-	rc = write_all(w->fd, &h.data,
-		       sizeof(h) - offsetof(struct pd_header, data),
-		       offsetof(struct pd_header, data));
+	rc = seam_pd_write_at(w->fd, &h.data,
+			      sizeof(h) - offsetof(struct pd_header, data),
+			      offsetof(struct pd_header, data));
 	if (!rc)
 		w->data_end = data_end;
 	return rc;
@@ -446,7 +446,7 @@ static int start(struct seam_pd_writer *w, const struct seam_pd_opts *opts)
 	}
 	rc = seam_pd_front(w, opts, &front);
 	if (!rc)
-		rc = write_all(w->fd, front.p, front.len, 0);
+		rc = seam_pd_write_at(w->fd, front.p, front.len, 0);
 	w->end = w->data_end = w->header.data.offset + w->header.data.size;
 	w->table = front.len - w->end;
 	seam_pd_buf_fini(&front);

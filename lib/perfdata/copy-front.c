@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* What lies around the data of a file: header, ids and attributes before it,
+ * features behind it. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/uapi.h"
+#include "perfdata/copy-priv.h"
+
+#define DATA_ALIGN 8
+
+bool seam_pd_copy_keeps(unsigned bit)
+{
+	return bit != PD_FEAT_COMPRESSED && bit != PD_FEAT_DIR_FORMAT;
+}
+
+/* Bit fields begin at the other end of each byte in the other byte order. */
+void seam_pd_undefer_attr(uint8_t *attr, size_t size, bool swap)
+{
+	const unsigned first = SEAM_ATTR_DEFER_CALLCHAIN % 8;
+	const size_t at =
+		SEAM_ATTR_FLAGS_OFFSET + SEAM_ATTR_DEFER_CALLCHAIN / 8;
+
+	static_assert(SEAM_ATTR_DEFER_OUTPUT == SEAM_ATTR_DEFER_CALLCHAIN + 1 &&
+			      SEAM_ATTR_DEFER_OUTPUT % 8,
+		      "both bits are in one byte");
+	if (size > at)
+		attr[at] &= (uint8_t) ~(swap ? 3u << (6 - first) : 3u << first);
+}
+
+/* {u32 n, attr_size; n times {attr; u32 n_ids; u32 len; name; ids}} */
+void seam_pd_undefer_desc(uint8_t *desc, size_t size, bool swap)
+{
+	struct span s = {desc, size, swap};
+	uint32_t n, attr_size, n_ids, len;
+
+	if (!span_u32(&s, &n) || !span_u32(&s, &attr_size))
+		return;
+	for (; n; n--) {
+		uint8_t *attr = desc + (s.p - desc);
+
+		if (!span_take(&s, attr_size) || !span_u32(&s, &n_ids) ||
+		    !span_u32(&s, &len) || !span_take(&s, len) ||
+		    !span_take(&s, 8ULL * n_ids))
+			return;
+		seam_pd_undefer_attr(attr, attr_size, swap);
+	}
+}
+
+static struct pd_header old_header(const struct seam_pd_reader *r)
+{
+	struct pd_header h;
+
+	memcpy(&h, r->file, sizeof(h));
+	if (r->swap)
+		seam_pd_swap_header(&h);
+	return h;
+}
+
+static struct pd_section section_at(const uint8_t *p, bool swap)
+{
+	return (struct pd_section){pd_u64(p, swap), pd_u64(p + 8, swap)};
+}
+
+/* The features of the table that lie in the file; of what data has no end
+ * there are none. */
+static void find_features(struct pd_copy *c, const struct pd_header *h)
+{
+	const struct seam_pd_reader *r = c->r;
+	uint64_t at = h->data.offset;
+	struct span table;
+
+	if (!h->data.size || at > r->size || h->data.size > r->size - at)
+		return;
+	at += h->data.size;
+	table = pd_span(r, r->file + at, r->size - at);
+	for (unsigned bit = 0; bit < PD_FEAT_MAX; bit++) {
+		const uint8_t *entry;
+		struct pd_section old;
+
+		if (!(h->features[0] & 1ULL << bit))
+			continue;
+		entry = span_take(&table, sizeof(old));
+		if (!entry)
+			return;
+		old = section_at(entry, r->swap);
+		if (!seam_pd_copy_keeps(bit) || old.offset > r->size ||
+		    old.size > r->size - old.offset)
+			continue;
+		c->header.features[0] |= 1ULL << bit;
+		c->kept[bit] = old;
+	}
+}
+
+static int align(struct pd_copy *c)
+{
+	static const uint8_t zeros[DATA_ALIGN];
+
+	return seam_pd_copy_add(c, zeros,
+				(DATA_ALIGN - pd_copy_at(c) % DATA_ALIGN) %
+					DATA_ALIGN);
+}
+
+/* perf opens a file only if it knows the attributes' size. What is longer than
+ * all of them know is cut where it says nothing there. */
+static size_t new_attr_size(const struct pd_copy *c, const struct pd_header *h)
+{
+	const uint8_t *attr = c->r->file + h->attrs.offset;
+	const size_t size = h->attr_size - sizeof(struct pd_section);
+
+	for (uint64_t left = h->attrs.size; left >= h->attr_size;
+	     left -= h->attr_size, attr += h->attr_size)
+		for (size_t i = SEAM_ATTR_SIZE; i < size; i++)
+			if (attr[i])
+				return size;
+	return size < SEAM_ATTR_SIZE ? size : SEAM_ATTR_SIZE;
+}
+
+/* The attribute says its size too. */
+static void cut_attr(uint8_t *attr, size_t size, bool swap)
+{
+	uint8_t *at = attr + offsetof(struct perf_event_attr, size);
+	uint32_t to = (uint32_t)size;
+
+	if (pd_u32(at, swap) <= to)
+		return;
+	if (swap)
+		to = __builtin_bswap32(to);
+	memcpy(at, &to, sizeof(to));
+}
+
+/* One attribute with the section of its ids, which lie at ids now. */
+static int add_attr(struct pd_copy *c, const uint8_t *old, uint64_t ids,
+		    uint64_t ids_size)
+{
+	size_t size = c->header.attr_size - sizeof(struct pd_section);
+	uint8_t attr[PD_ATTR_SIZE_MAX];
+	int rc;
+
+	memcpy(attr, old, size);
+	cut_attr(attr, size, c->r->swap);
+	seam_pd_undefer_attr(attr, size, c->r->swap);
+	rc = seam_pd_copy_add(c, attr, size);
+	if (!rc)
+		rc = seam_pd_copy_add_u64(c, ids);
+	return rc ? rc : seam_pd_copy_add_u64(c, ids_size);
+}
+
+/* The reader has compared all of them with the file's size. */
+static int add_attrs(struct pd_copy *c, const struct pd_header *h)
+{
+	const uint8_t *first = c->r->file + h->attrs.offset;
+	const size_t size = h->attr_size - sizeof(struct pd_section);
+	const size_t n = h->attrs.size / h->attr_size;
+	uint64_t ids = pd_copy_at(c);
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct pd_section at =
+			section_at(first + i * h->attr_size + size, c->r->swap);
+
+		rc = seam_pd_copy_add(c, c->r->file + at.offset, at.size);
+	}
+	if (!rc)
+		rc = align(c);
+	c->header.attr_size = new_attr_size(c, h) + sizeof(struct pd_section);
+	c->header.attrs.offset = pd_copy_at(c);
+	c->header.attrs.size = n * c->header.attr_size;
+	for (size_t i = 0; !rc && i < n; i++) {
+		const uint8_t *old = first + i * h->attr_size;
+		uint64_t ids_size = section_at(old + size, c->r->swap).size;
+
+		rc = add_attr(c, old, ids, ids_size);
+		ids += ids_size;
+	}
+	return rc ? rc : align(c);
+}
+
+int seam_pd_copy_front(struct pd_copy *c)
+{
+	const struct pd_header h = old_header(c->r);
+	int rc = seam_pd_copy_add(c, &h, sizeof(h)); /* for its room */
+
+	find_features(c, &h);
+	return rc ? rc : add_attrs(c, &h);
+}
+
+static int by_from(const void *a, const void *b)
+{
+	const struct pd_moved *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* {u64 n; n times {u64 offset, size}} */
+static void move_index(const struct pd_copy *c, uint8_t *body, size_t size)
+{
+	bool swap = c->r->swap;
+
+	for (size_t at = 8; at + 16 <= size; at += 16) {
+		struct pd_moved key = {pd_u64(body + at, swap), 0}, *hit;
+
+		hit = c->n_moved ? bsearch(&key, c->moved, c->n_moved,
+					   sizeof(key), by_from)
+				 : NULL;
+		if (hit) {
+			uint64_t to =
+				swap ? __builtin_bswap64(hit->to) : hit->to;
+
+			memcpy(body + at, &to, sizeof(to));
+		}
+	}
+}
+
+static int add_body(struct pd_copy *c, unsigned bit)
+{
+	const uint8_t *old = c->r->file + c->kept[bit].offset;
+	size_t size = c->kept[bit].size;
+	uint8_t *body;
+	int rc;
+
+	if (bit != PD_FEAT_EVENT_DESC && bit != PD_FEAT_AUXTRACE)
+		return seam_pd_copy_add(c, old, size);
+	body = malloc(size + 1);
+	if (!body)
+		return -ENOMEM;
+	memcpy(body, old, size);
+	if (bit == PD_FEAT_EVENT_DESC)
+		seam_pd_undefer_desc(body, size, c->r->swap);
+	else
+		move_index(c, body, size);
+	rc = seam_pd_copy_add(c, body, size);
+	free(body);
+	return rc;
+}
+
+/* A bitmap without the host's name is taken for one of 32-bit words. */
+static int write_header(struct pd_copy *c)
+{
+	const uint64_t named = 1ULL << PD_FEAT_HOSTNAME;
+	struct pd_header h = c->header;
+	uint64_t *v = (uint64_t *)&h;
+
+	h.magic = PD_MAGIC;
+	h.size = sizeof(h);
+	if (c->r->swap) {
+		if (!(h.features[0] & named))
+			h.features[0] =
+				h.features[0] << 32 | h.features[0] >> 32;
+		for (size_t i = 0; i < sizeof(h) / sizeof(*v); i++)
+			v[i] = __builtin_bswap64(v[i]);
+	}
+	return seam_pd_write_at(c->fd, &h, sizeof(h), 0);
+}
+
+int seam_pd_copy_back(struct pd_copy *c)
+{
+	uint64_t all = c->header.features[0];
+	uint64_t at = pd_copy_at(c) + (uint64_t)__builtin_popcountll(all) *
+					      sizeof(struct pd_section);
+	int rc = 0;
+
+	for (unsigned bit = 0; !rc && bit < PD_FEAT_MAX; bit++) {
+		if (!(all & 1ULL << bit))
+			continue;
+		rc = seam_pd_copy_add_u64(c, at);
+		if (!rc)
+			rc = seam_pd_copy_add_u64(c, c->kept[bit].size);
+		at += c->kept[bit].size;
+	}
+	for (unsigned bit = 0; !rc && bit < PD_FEAT_MAX; bit++)
+		if (all & 1ULL << bit)
+			rc = add_body(c, bit);
+	if (!rc)
+		rc = seam_pd_copy_flush(c);
+	return rc ? rc : write_header(c);
+}

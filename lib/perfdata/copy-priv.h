@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The copy's insides: where it stands, and what of the file it writes anew. */
+#ifndef SEAM_LIB_PERFDATA_COPY_PRIV_H
+#define SEAM_LIB_PERFDATA_COPY_PRIV_H
+
+#include "perfdata/copy.h"
+#include "perfdata/reader-priv.h"
+#include "perfdata/writer-priv.h"
+
+/* An AUXTRACE record: offsets in the files. */
+struct pd_moved {
+	uint64_t from, to;
+};
+
+struct pd_copy {
+	struct seam_pd_reader *r;
+	const struct seam_pd_editor *editor;
+	int fd;
+	uint64_t written; /* bytes in the file */
+	struct pd_buf out; /* what follows them */
+	struct pd_header header; /* the new one; in this machine's byte order */
+	struct pd_section kept[PD_FEAT_MAX]; /* features, as the old file has */
+	size_t chunk; /* the next one of the reader's */
+	struct pd_moved *moved; /* in the order of the file */
+	size_t n_moved, cap_moved;
+};
+
+/* Where the next byte goes. */
+static inline uint64_t pd_copy_at(const struct pd_copy *c)
+{
+	return c->written + c->out.len;
+}
+
+/* copy.c. All fail as writing does. */
+int seam_pd_copy_add(struct pd_copy *c, const void *p, size_t len);
+int seam_pd_copy_add_u64(struct pd_copy *c, uint64_t v);
+int seam_pd_copy_flush(struct pd_copy *c);
+
+/* copy-front.c: header, ids and attributes; the header is written again, with
+ * what came of it, at the end, and before that the features. */
+int seam_pd_copy_front(struct pd_copy *c);
+int seam_pd_copy_back(struct pd_copy *c);
+/* Whether the copy has this feature too. */
+bool seam_pd_copy_keeps(unsigned bit);
+/* An attribute, which has size bytes, or a description of events. */
+void seam_pd_undefer_attr(uint8_t *attr, size_t size, bool swap);
+void seam_pd_undefer_desc(uint8_t *desc, size_t size, bool swap);
+
+#endif
