@@ -2,11 +2,16 @@
 /*
  * Any bytes as a recording: read, stitched and turned into text. Records
  * come in the order of time, every sample comes out once, and what the
- * counters say adds up.
+ * counters say adds up. The same with user stacks merged into the samples is a
+ * sound recording with as many samples, and merged again the same bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "core/uapi.h"
+#include "inject/inject.h"
 #include "perfdata/reader.h"
 #include "report/text.h"
 #include "stitch/stitch.h"
@@ -130,6 +135,55 @@ static void stitch(struct seam_pd_reader *r, uint64_t samples,
 	seam_stitch_free(s);
 }
 
+struct merged {
+	int fd;
+	void *p;
+	size_t size;
+	struct seam_pd_reader *r;
+};
+
+static void merge(struct seam_pd_reader *r, struct seam_injected *n,
+		  struct merged *ret)
+{
+	struct seam_errinfo err;
+	off_t size;
+
+	ret->fd = memfd_create("merged", 0);
+	check(ret->fd >= 0);
+	check(!seam_inject(r, ret->fd, n));
+	size = lseek(ret->fd, 0, SEEK_END);
+	check(size > 0);
+	ret->size = (size_t)size;
+	ret->p = mmap(NULL, ret->size, PROT_READ, MAP_PRIVATE, ret->fd, 0);
+	check(ret->p != MAP_FAILED);
+	check(!seam_pd_open_mem(ret->p, ret->size, &ret->r, &err));
+	check(!seam_pd_damage(ret->r)->damaged);
+	check(!seam_pd_damage(ret->r)->n_malformed);
+}
+
+static void merged_free(struct merged *m)
+{
+	seam_pd_close(m->r);
+	munmap(m->p, m->size);
+	close(m->fd);
+}
+
+static void inject(struct seam_pd_reader *r)
+{
+	struct seam_injected n, again;
+	struct merged once, twice;
+
+	merge(r, &n, &once);
+	for (uint32_t t = 1; t < SEAM_RECORD_CALLCHAIN_DEFERRED; t++)
+		check(seam_pd_count(r, t) == seam_pd_count(once.r, t));
+	check(!seam_inject_needed(once.r));
+	merge(once.r, &again, &twice);
+	check(!again.merged && !again.missing && !again.cut);
+	check(twice.size == once.size && !memcmp(twice.p, once.p, once.size));
+	merged_free(&twice);
+	merged_free(&once);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seam_pd_reader *r;
@@ -142,6 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	samples = read_records(r);
 	stitch(r, samples, SEAM_JOIN_COOKIE);
 	stitch(r, samples, SEAM_JOIN_ORDER);
+	inject(r);
 	seam_pd_close(r);
 	return 0;
 }

@@ -18,7 +18,7 @@ int seam_members_begin(struct members *m, const struct seam_pd_attr *attr,
 
 	m->at = 0;
 	m->moved = false;
-	m->plain = !reads->stride || !reads->id_word;
+	m->plain = m->undivided || !reads->stride || !reads->id_word;
 	m->n = m->plain ? 1 : reads->n;
 	if (m->plain)
 		return 0;

@@ -11,6 +11,7 @@ struct members {
 	struct seam_idmap tasks; /* counts so far: by tid, then by id */
 	struct seam_idmap *counts; /* of the sample's task */
 	size_t at, n;
+	bool undivided; /* all samples are plain: */
 	bool plain; /* the sample is of its own event, with its own period */
 	bool moved;
 };

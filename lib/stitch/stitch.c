@@ -55,6 +55,11 @@ int seam_stitch_join_by(struct seam_stitch *s, enum seam_join rule)
 	return rc;
 }
 
+void seam_stitch_undivided(struct seam_stitch *s)
+{
+	s->members.undivided = true;
+}
+
 struct seam_stitch *seam_stitch_free(struct seam_stitch *s)
 {
 	if (!s)
@@ -210,6 +215,8 @@ static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 		add_frame(s, seam_pd_word(stack.stack.ips, i), false, space);
 		s->frames[s->n - 1].method = method_of(&stack.stack, i);
 	}
+	w->out->stack = e->record;
+	w->out->n_stack = n;
 	w->out->half = e->record < s->at ? SEAM_HALF_LATE : SEAM_HALF_JOINED;
 	w->out->stack_ns = e->time_ns;
 	e->used = true;
@@ -247,6 +254,20 @@ static struct cookie_entry *find(struct seam_stitch *s, uint64_t cookie)
 	return e;
 }
 
+/* A sample that was merged earlier says the end itself. Of one whose record
+ * never came there is at most the leaf. */
+static void merged_half(const struct seam_stitch *s, struct seam_stitched *out)
+{
+	unsigned mode = s->rec.misc & MISC_CPUMODE;
+	size_t leaf = mode == PERF_RECORD_MISC_USER ? 1 : 0;
+	bool none = s->n - out->n_kernel <= leaf;
+
+	out->end = s->rec.sample.end;
+	out->half = SEAM_HALF_WITH;
+	if (none && (out->end == SEAM_LOST || out->end == SEAM_PENDING))
+		out->half = SEAM_HALF_MISSING;
+}
+
 static int user_half(struct seam_stitch *s, struct walk *w,
 		     const struct process *p)
 {
@@ -264,6 +285,8 @@ static int user_half(struct seam_stitch *s, struct walk *w,
 		out->half = SEAM_HALF_MISSING;
 		out->end =
 			seam_cookie_missing(&s->cookies, out->cookie, &s->rec);
+	} else if (s->rec.sample.end) {
+		merged_half(s, out);
 	} else if (w->user && !event_of(s)->attr.exclude_callchain_user) {
 		out->half = SEAM_HALF_WITH;
 	} else {
@@ -294,7 +317,7 @@ static int build(struct seam_stitch *s)
 {
 	struct thread *t = seam_world_thread(&s->world, s->rec.pid, s->rec.tid);
 	struct process *p = seam_world_process(&s->world, s->rec.pid);
-	struct seam_stitched out = {.rec = &s->rec};
+	struct seam_stitched out = {.rec = &s->rec, .place = s->at - 1};
 	struct walk w = {.out = &out};
 	int rc;
 

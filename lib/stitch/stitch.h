@@ -83,6 +83,10 @@ struct seam_stitched {
 	int end; /* enum seam_err: why the user stack stopped; 0: not said */
 	const struct seam_frame *frames; /* leaf first, kernel before user */
 	size_t n_frames, n_kernel;
+	size_t place; /* of the sample in the reader */
+	/* If joined: the record's place, and how many of its frames, the last
+	 * of frames, the sample shows. */
+	size_t stack, n_stack;
 };
 
 struct seam_stitch_stats {
@@ -114,6 +118,9 @@ struct seam_stitch_stats {
 int seam_stitch_new(struct seam_pd_reader *r, struct seam_stitch **ret);
 /* Before the first next(). Return: 0 or -ENOMEM. */
 int seam_stitch_join_by(struct seam_stitch *s, enum seam_join rule);
+/* Each sample once, as it was recorded: its group's counts are not looked at.
+ * Before the first next(). */
+void seam_stitch_undivided(struct seam_stitch *s);
 struct seam_stitch *seam_stitch_free(struct seam_stitch *s);
 /* Return: 1, 0 at the end, -errno. */
 int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret);

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Twice through the recording: once in the order of time, to learn which
+ * stack is whose, then in the order of the file, to write it. What is kept
+ * between is a few words for each sample; stacks are read again.
+ */
+#include "inject/inject.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/search.h"
+#include "core/uapi.h"
+#include "perfdata/copy.h"
+#include "perfdata/format.h"
+#include "stitch/cookie.h"
+
+#define RECORD_MAX 65528 /* the size has 16 bits, in steps of 8 */
+#define NO_STACK UINT32_MAX
+
+struct plan { /* of a deferred sample; sorted by bytes */
+	const uint8_t *bytes;
+	uint32_t stack; /* the reader's record */
+	uint16_t n; /* frames of it; a record cannot have more */
+	uint8_t end; /* enum seam_err */
+};
+
+struct inject {
+	struct seam_pd_reader *r;
+	struct plan *plans;
+	size_t n, cap;
+	struct seam_injected count;
+	uint8_t merged[UINT16_MAX + 1];
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct plan *x = a, *y = b;
+
+	return ((uintptr_t)x->bytes > (uintptr_t)y->bytes) -
+	       ((uintptr_t)x->bytes < (uintptr_t)y->bytes);
+}
+
+static int add_plan(struct inject *in, const struct seam_stitched *s)
+{
+	bool joined = s->half == SEAM_HALF_JOINED || s->half == SEAM_HALF_LATE;
+
+	/* One that was merged earlier may say that it misses its half. */
+	if (!joined && !seam_chain_deferred(s->rec->sample.chain))
+		return 0;
+	if (seam_grow(&in->plans, in->n + 1, &in->cap, sizeof(*in->plans)))
+		return -ENOMEM;
+	in->plans[in->n++] = (struct plan){
+		.bytes = seam_pd_raw(in->r, s->place),
+		.stack = joined ? (uint32_t)s->stack : NO_STACK,
+		.n = (uint16_t)s->n_stack,
+		.end = (uint8_t)s->end,
+	};
+	in->count.merged += joined;
+	in->count.missing += !joined;
+	return 0;
+}
+
+static int make_plans(struct inject *in)
+{
+	struct seam_stitched s;
+	struct seam_stitch *st;
+	int rc = seam_stitch_new(in->r, &st);
+
+	if (rc)
+		return rc;
+	seam_stitch_undivided(st);
+	while ((rc = seam_stitch_next(st, &s)) > 0) {
+		rc = add_plan(in, &s);
+		if (rc)
+			break;
+	}
+	in->count.joins = *seam_stitch_stats(st);
+	seam_stitch_free(st);
+	if (in->n)
+		qsort(in->plans, in->n, sizeof(*in->plans), by_bytes);
+	return rc;
+}
+
+/* Words of the sample's own chain, up to the mark; whether one is a frame. */
+static size_t own_words(struct seam_pd_words chain, bool *ret_any)
+{
+	size_t i;
+
+	*ret_any = false;
+	for (i = 0; i < chain.n; i++) {
+		uint64_t ip = seam_pd_word(chain, i);
+
+		if (ip == SEAM_CONTEXT_USER_DEFERRED)
+			break;
+		*ret_any |= ip < SEAM_CONTEXT_MAX;
+	}
+	return i;
+}
+
+static uint8_t *put(uint8_t *to, const void *p, size_t len)
+{
+	if (len)
+		memcpy(to, p, len);
+	return to + len;
+}
+
+static uint8_t *put_word(uint8_t *to, uint64_t v, bool swap)
+{
+	if (swap)
+		v = __builtin_bswap64(v);
+	return put(to, &v, sizeof(v));
+}
+
+/* The user half: words as the chain has them, without the marker. */
+static struct seam_pd_words user_words(const struct inject *in,
+				       const struct plan *plan)
+{
+	struct seam_pd_words ips = {0};
+	struct seam_pd_rec stack;
+
+	if (plan->stack == NO_STACK)
+		return ips;
+	seam_pd_record(in->r, plan->stack, &stack);
+	ips = stack.stack.ips;
+	ips.n = plan->n < ips.n ? plan->n : ips.n;
+	return ips;
+}
+
+static void set_header(uint8_t *record, size_t size, int end, bool swap)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, record, sizeof(h));
+	if (swap)
+		h.misc = __builtin_bswap16(h.misc);
+	h.misc &= (uint16_t) ~(PD_MISC_END_MASK << PD_MISC_END_SHIFT);
+	h.misc |= (uint16_t)((end & PD_MISC_END_MASK) << PD_MISC_END_SHIFT);
+	h.size = (uint16_t)size;
+	if (swap) {
+		h.misc = __builtin_bswap16(h.misc);
+		h.size = __builtin_bswap16(h.size);
+	}
+	memcpy(record, &h, sizeof(h));
+}
+
+/* Of a sample that was taken in user mode and got nothing, the leaf. */
+static bool leaf_alone(const struct seam_pd_rec *rec, const struct plan *plan,
+		       bool any_own)
+{
+	return plan->stack == NO_STACK && !any_own &&
+	       (rec->misc & PD_MISC_CPUMODE) == PERF_RECORD_MISC_USER;
+}
+
+/* The chain's count and words; the rest of the record stays. */
+static void merge(struct inject *in, const struct plan *plan,
+		  const struct seam_pd_rec *rec, struct seam_pd_bytes *record)
+{
+	const struct seam_pd_words chain = rec->sample.chain;
+	const uint8_t *begin = record->p, *tail = chain.p + 8 * chain.n;
+	size_t n_head = (size_t)(chain.p - begin) - 8;
+	size_t n_tail = record->len - (size_t)(tail - begin);
+	struct seam_pd_words ips = user_words(in, plan);
+	bool any_own, leaf;
+	size_t own = own_words(chain, &any_own), n_user;
+	size_t room = RECORD_MAX - (n_head + 8 + 8 * (own + 1) + n_tail);
+	int end = plan->end;
+	uint8_t *to = in->merged;
+
+	leaf = leaf_alone(rec, plan, any_own);
+	if (ips.n > room / 8) {
+		ips.n = room / 8;
+		end = SEAM_MAX_STACK;
+		in->count.cut++;
+	}
+	n_user = leaf ? 1 : ips.n;
+	to = put(to, begin, n_head);
+	to = put_word(to, own + (n_user ? n_user + 1 : 0), chain.swap);
+	to = put(to, chain.p, 8 * own);
+	if (n_user)
+		to = put_word(to, (uint64_t)PERF_CONTEXT_USER, chain.swap);
+	to = leaf ? put_word(to, rec->sample.ip, chain.swap)
+		  : put(to, ips.p, 8 * ips.n);
+	to = put(to, tail, n_tail);
+	record->p = in->merged;
+	record->len = (size_t)(to - in->merged);
+	set_header(in->merged, record->len, end, chain.swap);
+}
+
+static int edit(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
+		struct seam_pd_bytes *ret)
+{
+	struct inject *in = ctx;
+	const struct plan key = {.bytes = bytes}, *plan;
+
+	if (rec->type == SEAM_RECORD_CALLCHAIN_DEFERRED)
+		return SEAM_PD_LEAVE_OUT;
+	if (rec->type != PERF_RECORD_SAMPLE || !in->n)
+		return SEAM_PD_KEEP;
+	plan = bsearch(&key, in->plans, in->n, sizeof(key), by_bytes);
+	if (!plan)
+		return SEAM_PD_KEEP;
+	merge(in, plan, rec, ret);
+	return SEAM_PD_REPLACE;
+}
+
+bool seam_inject_needed(struct seam_pd_reader *r)
+{
+	struct seam_pd_rec rec;
+
+	for (size_t i = 0; i < seam_pd_n_records(r); i++) {
+		seam_pd_record(r, i, &rec);
+		if (rec.type == PERF_RECORD_SAMPLE &&
+		    seam_chain_deferred(rec.sample.chain))
+			return true;
+	}
+	return false;
+}
+
+int seam_inject(struct seam_pd_reader *r, int fd, struct seam_injected *ret)
+{
+	struct inject *in = calloc(1, sizeof(*in));
+	const struct seam_pd_editor editor = {edit, in};
+	int rc;
+
+	if (!in)
+		return -ENOMEM;
+	in->r = r;
+	rc = make_plans(in);
+	if (!rc)
+		rc = seam_pd_copy(r, fd, &editor);
+	if (!rc)
+		*ret = in->count;
+	free(in->plans);
+	free(in);
+	return rc;
+}

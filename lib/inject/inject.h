@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * A recording whose samples hold their whole stacks, for readers that know
+ * nothing of deferral: where a sample's chain ended in the mark of deferral
+ * and a cookie, it goes on with PERF_CONTEXT_USER and the user's addresses.
+ * The records of user stacks are left out, all else is copied (perfdata/copy).
+ *
+ * Each such sample's header says the end code of its user half, where the
+ * record did or where there was none, in bits that perf does not look at (see
+ * perfdata/format.h), so that seam's own readers count it as before. A sample
+ * whose record never came keeps its kernel half and its leaf.
+ */
+#ifndef SEAM_LIB_INJECT_H
+#define SEAM_LIB_INJECT_H
+
+#include "stitch/stitch.h"
+
+struct seam_injected {
+	uint64_t merged; /* samples that got a user half */
+	uint64_t missing; /* samples whose record never came */
+	uint64_t cut; /* of merged: the whole does not fit a record */
+	struct seam_stitch_stats joins;
+};
+
+/* Whether any sample waits for its user half. */
+bool seam_inject_needed(struct seam_pd_reader *r);
+/* fd: an empty file, which can be written at any place. Return: 0 or -errno. */
+int seam_inject(struct seam_pd_reader *r, int fd, struct seam_injected *ret);
+
+#endif
