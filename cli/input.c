@@ -65,6 +65,17 @@ static void fit_kernel(struct input *in)
 			in->path, seam_pd_info(in->reader)->osrelease);
 }
 
+int input_open_reader(struct input *in)
+{
+	struct seam_errinfo err = {0};
+	int rc;
+
+	if (!in->path)
+		in->path = "perf.data";
+	rc = seam_pd_open(in->path, &in->reader, &err);
+	return rc ? open_failed(in, rc, &err) : 0;
+}
+
 int input_open(struct input *in)
 {
 	struct seam_symbol_opts opts = {.sz = sizeof(opts),
@@ -72,15 +83,9 @@ int input_open(struct input *in)
 					.kallsyms = in->kallsyms};
 	const struct seam_resolve_opts source = {.inlined = !in->no_inline,
 						 .lines = in->srcline};
-	struct seam_errinfo err = {0};
 	int rc;
 
-	if (!in->path)
-		in->path = "perf.data";
-	rc = seam_pd_open(in->path, &in->reader, &err);
-	if (rc)
-		return open_failed(in, rc, &err);
-	if (!known_event(in))
+	if (input_open_reader(in) || !known_event(in))
 		return -1;
 	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++) {
 		size_t len = strlen(seam_pd_event(in->reader, i)->name);
@@ -166,10 +171,9 @@ static void warn_of_sources(const struct input *in)
 			path, why);
 }
 
-/* Joins that are less than certain. */
-static void warn_of_joins(const struct input *in)
+void input_warn_joins(const struct input *in,
+		      const struct seam_stitch_stats *st)
 {
-	const struct seam_stitch_stats *st = seam_stitch_stats(in->stitch);
 	const struct {
 		uint64_t n;
 		const char *what;
@@ -190,7 +194,7 @@ static void warn_of_joins(const struct input *in)
 				(unsigned long long)v[i].n, v[i].what);
 }
 
-void input_warn(const struct input *in)
+void input_warn_reader(const struct input *in)
 {
 	const struct seam_pd_damage *d = seam_pd_damage(in->reader);
 
@@ -204,7 +208,12 @@ void input_warn(const struct input *in)
 		fprintf(stderr,
 			"seam: %s: %llu malformed records were left out\n",
 			in->path, (unsigned long long)d->n_malformed);
-	warn_of_joins(in);
+}
+
+void input_warn(const struct input *in)
+{
+	input_warn_reader(in);
+	input_warn_joins(in, seam_stitch_stats(in->stitch));
 	warn_of_sources(in);
 }
 

@@ -76,6 +76,8 @@ int input_parse(struct input *in, const struct input_command *cmd, int argc,
 		char **argv);
 /* All print one line to stderr when they fail. Return: 0 or -1. */
 int input_open(struct input *in);
+/* The reader alone. */
+int input_open_reader(struct input *in);
 /* 1: *ret is the next sample that the options let through, 0: no more. */
 int input_next(struct input *in, struct seam_stitched *ret_sample,
 	       struct seam_text *ret);
@@ -83,6 +85,10 @@ void input_close(struct input *in);
 /* A cut-off recording is used as far as it goes, and so is debugging
  * information that cannot be used whole; that is said. */
 void input_warn(const struct input *in);
+/* Of it: what the reader alone knows; and joins that are less than certain. */
+void input_warn_reader(const struct input *in);
+void input_warn_joins(const struct input *in,
+		      const struct seam_stitch_stats *stats);
 /* Writes and empties b. Return: 0 or -1. */
 int input_emit(struct seam_strbuf *b);
 /* Flushes stdout. Return: the exit status. */

@@ -14,6 +14,7 @@ static const struct command {
 	{"report", cmd_report, "add a recording up: call tree and table"},
 	{"script", cmd_script, "print every sample with its stack"},
 	{"export", cmd_export, "write a recording in other tools' formats"},
+	{"inject", cmd_inject, "write whole stacks for tools that cannot join"},
 	{"sframe", cmd_sframe, "print, check, measure or add SFrame tables"},
 	{"doctor", cmd_doctor, "say what this machine can run, and why"},
 	{NULL, NULL, NULL},

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* seam inject: a recording whose samples hold their whole stacks. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/replace.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "inject/inject.h"
+#include "perfdata/copy.h"
+#include "seam/tracer.h"
+
+static const char help[] =
+	"usage: seam inject [-i FILE] -o FILE\n\n"
+	"Writes a recording in which each sample holds its whole stack, for\n"
+	"tools that do not join user stacks to samples.\n\n"
+	"  -i, --input FILE    the recording, '-' for standard input\n"
+	"                      (default: perf.data)\n"
+	"  -o, --output FILE   what to write, an uncompressed perf.data\n"
+	"  -f, --force         does nothing: whose the recording is is not\n"
+	"                      asked\n"
+	"  -h, --help          this text\n\n"
+	"What the merged form cannot hold: see seam-inject(1).\n";
+
+static const struct option options[] = {
+	{"input", required_argument, NULL, 'i'},
+	{"output", required_argument, NULL, 'o'},
+	{"force", no_argument, NULL, 'f'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+struct inject {
+	struct input in;
+	const char *output;
+	struct seam_injected done;
+};
+
+static int take_option(void *ctx, int option)
+{
+	struct inject *inject = ctx;
+
+	if (option == 'o')
+		inject->output = optarg;
+	return 0;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* The folder that path is in, where there is one. */
+static int stat_folder(const char *path, struct stat *ret)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder =
+		slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+	int rc = folder ? stat(folder, ret) : -1;
+
+	free(folder);
+	return rc;
+}
+
+/* A file of the recording itself, under whatever name. */
+static bool is_input(const struct inject *inject)
+{
+	const char *path = inject->in.path;
+	struct stat in, out;
+
+	if (strcmp(path, "-") ? stat(path, &in) : fstat(STDIN_FILENO, &in))
+		return false;
+	if (S_ISDIR(in.st_mode))
+		return !stat_folder(inject->output, &out) &&
+		       same_file(&in, &out);
+	return !stat(inject->output, &out) && same_file(&in, &out);
+}
+
+static int fail(const char *path, int rc)
+{
+	const char *why = strerror(-rc);
+
+	if (rc == -EINVAL)
+		why = "it is no regular file";
+	else if (rc == -E2BIG)
+		why = "the recording has too many records";
+	fprintf(stderr, "seam: %s: %s\n", path, why);
+	return 1;
+}
+
+static void tell(const struct inject *inject)
+{
+	const struct seam_injected *n = &inject->done;
+	const struct seam_stitch_stats *joins = &n->joins;
+	static const int ends[] = {SEAM_LOST, SEAM_PENDING};
+	const struct {
+		uint64_t n;
+		const char *what;
+	} v[] = {
+		{n->cut, "stacks cut: a record has no room for all frames"},
+		{joins->stacks_unused,
+		 "user stacks left out: they serve no sample"},
+		{joins->end[SEAM_GUESSED],
+		 "stacks with guessed frames, which have no mark any more"},
+	};
+
+	fprintf(stderr,
+		"seam: %s: %llu samples, %llu got their user stack, %llu "
+		"did not\n",
+		inject->output, (unsigned long long)joins->samples,
+		(unsigned long long)n->merged, (unsigned long long)n->missing);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (joins->end[ends[i]])
+			fprintf(stderr, "seam: %s: %llu %s: %s\n",
+				inject->output,
+				(unsigned long long)joins->end[ends[i]],
+				seam_err_name(ends[i]), seam_err_text(ends[i]));
+	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
+		if (v[i].n)
+			fprintf(stderr, "seam: %s: %llu %s\n", inject->output,
+				(unsigned long long)v[i].n, v[i].what);
+}
+
+/* Attributes of the new file are its own; it loses none. */
+static void ignore_lost(void *ctx, const char *name, int rc)
+{
+	(void)ctx;
+	(void)name;
+	(void)rc;
+}
+
+/* Where nothing is to be merged every byte stays; but one file is written,
+ * also of a folder. Return: 1 if it was merged, 0 if copied, -errno. */
+static int write_to(struct inject *inject, int fd)
+{
+	struct seam_pd_reader *r = inject->in.reader;
+	int rc = -EISDIR;
+
+	if (!seam_inject_needed(r))
+		rc = seam_pd_copy_bytes(r, fd);
+	if (rc != -EISDIR)
+		return rc;
+	rc = seam_inject(r, fd, &inject->done);
+	return rc ? rc : 1;
+}
+
+static int replace(struct inject *inject)
+{
+	struct seam_replace out;
+	int rc = seam_replace_begin(inject->output, &out), merged;
+
+	if (rc)
+		return rc;
+	merged = write_to(inject, out.fd);
+	if (merged < 0) {
+		seam_replace_abort(&out);
+		return merged;
+	}
+	/* It stays as private as it was made: it tells what a recording does.
+	 */
+	rc = seam_replace_commit(&out, out.fd, ignore_lost, NULL);
+	return rc ? rc : merged;
+}
+
+static int run(struct inject *inject)
+{
+	struct input *in = &inject->in;
+	int rc;
+
+	if (input_open_reader(in))
+		return 1;
+	if (is_input(inject)) {
+		fprintf(stderr,
+			"seam: %s: it is the recording that is read; give "
+			"another name with -o\n",
+			inject->output);
+		return 1;
+	}
+	rc = replace(inject);
+	if (rc < 0)
+		return fail(inject->output, rc);
+	if (rc)
+		tell(inject);
+	else
+		fprintf(stderr,
+			"seam: %s: no sample waits for a user stack: copied "
+			"as it is\n",
+			in->path);
+	input_warn_joins(in, &inject->done.joins);
+	input_warn_reader(in);
+	return 0;
+}
+
+int cmd_inject(int argc, char **argv)
+{
+	struct inject inject = {.in = INPUT_INIT};
+	const struct input_command command = {.name = "inject",
+					      .help = help,
+					      .options = options,
+					      .letters = "i:o:fh",
+					      .take = take_option,
+					      .ctx = &inject};
+	int status = input_parse(&inject.in, &command, argc, argv);
+
+	if (status)
+		return status < 0 ? 0 : status;
+	if (!inject.output || !strcmp(inject.output, "-")) {
+		fprintf(stderr, "seam inject: %s; name a file with -o\n",
+			inject.output ? "it does not write to a pipe"
+				      : "where to write is not said");
+		return 2;
+	}
+	status = run(&inject);
+	input_close(&inject.in);
+	return status;
+}

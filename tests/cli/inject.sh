@@ -1,0 +1,134 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#
+# inject.sh SEAM
+# Description: inject writes a new recording whole or not at all, never over
+# the one that it reads; what is not deferred is copied as it is; what was
+# merged, cut off or missing is told, and every wrong use has one line of
+# reason and the right status.
+. "$(dirname "$0")/cli.sh"
+golden=$here/../golden
+
+bad_usage() {
+	fails 2 "'--bogus'" "$seam" inject --bogus &&
+		fails 2 'where to write is not said' "$seam" inject &&
+		fails 2 'does not write to a pipe' "$seam" inject -o - &&
+		fails 2 'named with -i' "$seam" inject -o x perf.data &&
+		"$seam" inject -h | grep -q '^usage: seam inject'
+}
+
+bad_files() {
+	fails 1 'No such file' "$seam" inject -i "$dir/none" -o "$dir/new" &&
+		fails 1 'no perf.data file' "$seam" inject -i "$0" \
+			-o "$dir/new" &&
+		fails 1 'Is a directory' "$seam" inject \
+			-i "$golden/deferred/sig.data" -o "$dir" &&
+		fails 1 'no regular file' "$seam" inject \
+			-i "$golden/deferred/sig.data" -o /dev/null &&
+		fails 1 'No such file' "$seam" inject \
+			-i "$golden/deferred/sig.data" -o "$dir/none/new" &&
+		[ ! -e "$dir/new" ]
+}
+
+# Under any of its names, and as a file of the folder that is read.
+own_input() {
+	mkdir "$dir/own" && cp "$golden/deferred/sig.data" "$dir/own/data" &&
+		ln "$dir/own/data" "$dir/hard" &&
+		ln -s own/data "$dir/soft" || return
+	for out in own/data hard soft; do
+		fails 1 'the recording that is read' "$seam" inject \
+			-i "$dir/own/data" -o "$dir/$out" || return
+	done
+	fails 1 'the recording that is read' "$seam" inject \
+		-i "$dir/own" -o "$dir/own/new" || return
+	command=$(realpath "$seam")
+	(cd "$dir/own" && fails 1 'the recording that is read' \
+		"$command" inject -i . -o new) || return
+	fails 1 'the recording that is read' "$seam" inject -i - \
+		-o "$dir/own/data" <"$dir/own/data" || return
+	cmp "$golden/deferred/sig.data" "$dir/own/data" &&
+		[ "$(ls "$dir/own")" = data ]
+}
+
+# What was there stays until all of the new is; nothing is left beside it.
+all_or_nothing() {
+	mkdir "$dir/full" && echo old >"$dir/full/out" || return
+	(
+		trap '' XFSZ
+		ulimit -f 8
+		fails 1 'File too large' "$seam" inject \
+			-i "$golden/deferred/sig.data" -o "$dir/full/out"
+	) || return
+	[ "$(cat "$dir/full/out")" = old ] && [ "$(ls "$dir/full")" = out ] ||
+		return
+	"$seam" inject -f -i "$golden/deferred/sig.data" -o "$dir/full/out" \
+		2>/dev/null && [ "$(ls "$dir/full")" = out ] &&
+		"$seam" script -i "$dir/full/out" 2>/dev/null | grep -q w-fp &&
+		[ "$(stat -c %a "$dir/full/out")" = 600 ]
+}
+
+as_it_is() {
+	"$seam" inject -i "$golden/groups/group.data" -o "$dir/same" \
+		>"$dir/out" 2>"$dir/err" &&
+		grep -q 'group.data: no sample waits for .* copied as it is' \
+			"$dir/err" && [ ! -s "$dir/out" ] &&
+		cmp "$golden/groups/group.data" "$dir/same"
+}
+
+standard_input() {
+	"$seam" inject -i "$golden/deferred/pipe.data" -o "$dir/a" \
+		2>/dev/null &&
+		cat "$golden/deferred/pipe.data" |
+		"$seam" inject -i - -o "$dir/b" 2>/dev/null &&
+		cmp "$dir/a" "$dir/b"
+}
+
+told() {
+	"$seam" inject -i "$golden/deferred/lost-m1-pf.data" -o "$dir/new" \
+		2>"$dir/err" &&
+		grep -q ': 196 samples, 195 got their user stack, 1 did not$' \
+			"$dir/err" &&
+		grep -q ': 1 lost: the record of the stack' "$dir/err" &&
+		grep -q ': 1 user stacks left out: they serve no' "$dir/err" &&
+		"$seam" inject -i "$golden/deferred/pending.data" \
+			-o "$dir/new" 2>&1 | grep -q ': 1 pending: the task'
+}
+
+# The same count, by name, in what was merged.
+counted() {
+	for name in lost-m1-pf pending two-events; do
+		"$seam" inject -i "$golden/deferred/$name.data" \
+			-o "$dir/new" 2>/dev/null &&
+			"$seam" report --json -i "$dir/new" 2>/dev/null \
+				>"$dir/after" &&
+			"$seam" report --json \
+				-i "$golden/deferred/$name.data" \
+				2>/dev/null >"$dir/before" || return
+		python3 - "$dir" <<'END' || return
+import json, sys
+a, b = (json.load(open(sys.argv[1] + "/" + n)) for n in ("before", "after"))
+for key in ("samples", "wanted", "not_said", "end"):
+    assert a[key] == b[key], (key, a[key], b[key])
+END
+	done
+}
+
+cut_off() {
+	head -c 20000 "$golden/deferred/sig.data" >"$dir/cut"
+	"$seam" inject -i "$dir/cut" -o "$dir/new" 2>"$dir/err" &&
+		grep -q 'cut: offset 20000: the file ends' "$dir/err" &&
+		"$seam" script -i "$dir/cut" >"$dir/a" 2>/dev/null &&
+		"$seam" script -i "$dir/new" >"$dir/b" 2>"$dir/err" &&
+		! grep -q 'offset' "$dir/err" && cmp "$dir/a" "$dir/b"
+}
+
+check 'bad usage is refused' bad_usage
+check 'bad files are refused' bad_files
+check 'the recording that is read is never written' own_input
+check 'a new recording is there whole or not at all' all_or_nothing
+check 'what is not deferred is copied as it is' as_it_is
+check 'standard input is read' standard_input
+check 'what became of samples is told' told
+check 'the merged recording counts as the recording' counted
+check 'a cut recording is merged as far as it goes' cut_off
+tap_done
