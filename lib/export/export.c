@@ -12,6 +12,7 @@ static const struct {
 } formats[] = {
 	[SEAM_EXPORT_FOLDED] = {seam_export_folded, false},
 	[SEAM_EXPORT_PPROF] = {seam_export_pprof, false},
+	[SEAM_EXPORT_FIREFOX] = {seam_export_firefox, true},
 	[SEAM_EXPORT_SPEEDSCOPE] = {seam_export_speedscope, true},
 };
 

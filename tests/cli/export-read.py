@@ -6,12 +6,14 @@ export-read.py FORMAT FILE [FOLDED]: prints them, or compares them with those
 in FOLDED, and the weights with those of FOLDED.json, script's output.
 """
 import collections
+import decimal
 import gzip
 import json
 import os
 import re
 import subprocess
 import sys
+import uuid
 
 
 def plain(name):
@@ -162,7 +164,110 @@ def pprof(path, stacks):
                    sample["value"][0])
 
 
-READERS = {"speedscope": speedscope, "pprof": pprof}
+FIREFOX_TABLES = {
+    "stackTable": {"frame", "prefix", "category", "subcategory"},
+    "frameTable": {"address", "inlineDepth", "category", "subcategory", "func",
+                   "nativeSymbol", "innerWindowID", "implementation", "line",
+                   "column"},
+    "funcTable": {"name", "isJS", "relevantForJS", "resource", "fileName",
+                  "lineNumber", "columnNumber"},
+    "resourceTable": {"lib", "name", "host", "type"},
+    "nativeSymbols": {"libIndex", "address", "name", "functionSize"},
+    "markers": {"name", "data", "category", "startTime", "endTime", "phase"},
+    "samples": {"stack", "time", "weight"},
+}
+
+
+def places(column, table, none=()):
+    """All of a column are rows of a table, or none."""
+    for i in column:
+        assert i in none or (type(i) is int and 0 <= i < table), (i, table)
+
+
+def firefox_rules(d, t):
+    n = {}
+    for name, columns in FIREFOX_TABLES.items():
+        table = t[name]
+        n[name] = table.pop("length")
+        assert name == "samples" or set(table) == columns, set(table)
+        for column in columns:
+            assert len(table[column]) == n[name], (name, column)
+    texts, stacks = len(t["stringArray"]), t["stackTable"]
+    assert len(set(t["stringArray"])) == texts
+    frames, funcs, marks = t["frameTable"], t["funcTable"], t["markers"]
+    categories = d["meta"]["categories"]
+    assert "grey" in [c["color"] for c in categories]
+    places(t["samples"]["stack"], n["stackTable"], (None,))
+    places(stacks["frame"], n["frameTable"])
+    for i, prefix in enumerate(stacks["prefix"]):
+        places([prefix], i, (None,))
+    for table in stacks, frames:
+        places(table["category"], len(categories))
+        assert not any(table["subcategory"])
+    places(frames["func"], n["funcTable"])
+    places(funcs["name"], texts)
+    places(funcs["fileName"], texts, (None,))
+    places(funcs["resource"], n["resourceTable"], (-1,))
+    places(t["resourceTable"]["lib"], len(d["libs"]))
+    places(t["resourceTable"]["name"], texts)
+    places(marks["name"], texts)
+    assert {m["type"] for m in marks["data"]} <= \
+        {s["name"] for s in d["meta"]["markerSchema"]}
+    assert all(v >= 0 for v in marks["startTime"])
+    assert all(v >= 0 for v in t["samples"]["time"])
+    assert t["samples"]["weightType"] in ("samples", "tracing-ms")
+    assert type(t["pid"]) is str and type(t["tid"]) is int
+
+
+def firefox_stack(d, t, stack):
+    names, depth = [], 0
+    while stack is not None:
+        frame = t["stackTable"]["frame"][stack]
+        category = t["frameTable"]["category"][frame]
+        assert category == t["stackTable"]["category"][stack]
+        name = t["stringArray"][
+            t["funcTable"]["name"][t["frameTable"]["func"][frame]]]
+        # Inwards the depth goes up by one, or begins anew.
+        inline = t["frameTable"]["inlineDepth"][frame]
+        assert not depth or inline == depth - 1
+        depth = inline
+        kernel = d["meta"]["categories"][category]["name"] == "Kernel"
+        names.append(name + "_[k]" * kernel + "_[i]" * (inline > 0))
+        stack = t["stackTable"]["prefix"][stack]
+    assert not depth
+    return names[::-1]
+
+
+def firefox(path, stacks):
+    with open(path, encoding="utf-8") as f:
+        # Numbers as they stand there: a float would lose some.
+        d = json.load(f, parse_float=decimal.Decimal)
+    assert d["meta"]["preprocessedProfileVersion"] == 48
+    for lib in d["libs"]:
+        assert set(lib) == {"arch", "name", "path", "debugName", "debugPath",
+                            "breakpadId", "codeId"}
+        code = lib["codeId"]
+        assert code is None or re.fullmatch("([0-9a-f]{2})+", code)
+        assert re.fullmatch("[0-9A-F]{32}0" if code else "",
+                            lib["breakpadId"])
+        if code:
+            first = uuid.UUID(bytes_le=bytes.fromhex(code)[:16].ljust(16,
+                                                                      b"\0"))
+            assert lib["breakpadId"] == first.hex.upper() + "0"
+    assert len({json.dumps(lib) for lib in d["libs"]}) == len(d["libs"])
+    for t in d["threads"]:
+        firefox_rules(d, t)
+        comm = t["processName"]
+        assert t["name"].startswith(comm + " ")
+        event = t["name"][len(comm) + 1:]
+        factor = 10**6 if t["samples"]["weightType"] == "tracing-ms" else 1
+        for stack, weight in zip(t["samples"]["stack"],
+                                 t["samples"]["weight"]):
+            stacks.add(comm, firefox_stack(d, t, stack), event,
+                       int(weight * factor))
+
+
+READERS = {"speedscope": speedscope, "pprof": pprof, "firefox": firefox}
 
 
 def wanted(path):

@@ -31,6 +31,20 @@ bad_files() {
 		! [ -e "$dir/out.folded" ]
 }
 
+# As markers of the first thread.
+lost_marked() {
+	same_stacks firefox deferred/lost-m1-pf || return
+	python3 - "$dir/lost-m1-pf.firefox.out" <<'END'
+import collections, json, sys
+d = json.load(open(sys.argv[1]))
+lost = collections.Counter()
+for m in d["threads"][0]["markers"]["data"]:
+    lost[[k for k in m if k != "type"][0]] += \
+        m.get("records", 0) + m.get("samples", 0)
+assert lost == {"records": 848, "samples": 848}, lost
+END
+}
+
 # Not all of its lines are of interest: of another kernel it says so first.
 told() {
 	words=$1
@@ -121,7 +135,8 @@ check 'bad files are refused' bad_files
 check 'bad outputs are refused' bad_outputs
 check 'a file is replaced whole' replaced
 check 'counts are told' counts_told
-for format in folded speedscope pprof; do
+check 'what was lost is marked' lost_marked
+for format in folded speedscope pprof firefox; do
 	[ $format != pprof ] || command -v protoc >/dev/null || {
 		skip pprof 'there is no protoc'
 		continue
