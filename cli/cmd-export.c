@@ -19,10 +19,11 @@ static const char help[] =
 	"                      speedscope: JSON for www.speedscope.app\n"
 	"                      pprof: for go tool pprof and the like\n"
 	"                      firefox: JSON for profiler.firefox.com\n"
+	"                      chrome: JSON for chrome://tracing\n"
 	"  -o, --output FILE   where to, '-' for standard output; what is\n"
 	"                      there is replaced (default: perf.folded,\n"
 	"                      perf.speedscope.json, perf.pb.gz,\n"
-	"                      perf.firefox.json)\n"
+	"                      perf.firefox.json, perf.chrome.json)\n"
 	"  -i, --input FILE    the recording, '-' for standard input\n"
 	"                      (default: perf.data)\n"
 	"      --join RULE     cookie: a sample has the stack of its cookie\n"
@@ -56,6 +57,7 @@ static const struct format {
 	{"speedscope", SEAM_EXPORT_SPEEDSCOPE, "perf.speedscope.json", false},
 	{"pprof", SEAM_EXPORT_PPROF, "perf.pb.gz", true},
 	{"firefox", SEAM_EXPORT_FIREFOX, "perf.firefox.json", false},
+	{"chrome", SEAM_EXPORT_CHROME, "perf.chrome.json", false},
 };
 #define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 

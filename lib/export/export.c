@@ -13,6 +13,7 @@ static const struct {
 	[SEAM_EXPORT_FOLDED] = {seam_export_folded, false},
 	[SEAM_EXPORT_PPROF] = {seam_export_pprof, false},
 	[SEAM_EXPORT_FIREFOX] = {seam_export_firefox, true},
+	[SEAM_EXPORT_CHROME] = {seam_export_chrome, true},
 	[SEAM_EXPORT_SPEEDSCOPE] = {seam_export_speedscope, true},
 };
 

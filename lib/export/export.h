@@ -25,6 +25,7 @@ enum seam_export_format {
 	SEAM_EXPORT_SPEEDSCOPE, /* JSON, https://www.speedscope.app */
 	SEAM_EXPORT_PPROF, /* profile.proto, compressed by gzip */
 	SEAM_EXPORT_FIREFOX, /* JSON, https://profiler.firefox.com */
+	SEAM_EXPORT_CHROME, /* JSON, Chrome's trace events */
 	SEAM_EXPORT_FORMATS
 };
 

@@ -71,6 +71,8 @@ struct seam_model_sample {
 	uint32_t end; /* enum seam_err; 0: not said */
 	uint32_t next; /* of the track, + 1 */
 };
+_Static_assert(sizeof(struct seam_model_sample) == 32,
+	       "what seam-export(1) says of it");
 
 struct seam_model {
 	struct seam_pd_reader *reader;

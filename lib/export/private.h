@@ -19,6 +19,7 @@ struct seam_export {
 
 int seam_export_folded_add(struct seam_export *e, const struct seam_text *t);
 void seam_export_folded(struct seam_export *e, struct seam_out *out);
+void seam_export_chrome(struct seam_export *e, struct seam_out *out);
 void seam_export_firefox(struct seam_export *e, struct seam_out *out);
 void seam_export_pprof(struct seam_export *e, struct seam_out *out);
 void seam_export_speedscope(struct seam_export *e, struct seam_out *out);

@@ -267,7 +267,47 @@ def firefox(path, stacks):
                        int(weight * factor))
 
 
-READERS = {"speedscope": speedscope, "pprof": pprof, "firefox": firefox}
+def chrome_stack(frames, at):
+    names = []
+    while at:
+        frame = frames[at]
+        parent = frame.get("parent")
+        assert parent is None or int(parent) < int(at)
+        assert set(frame) <= {"name", "category", "parent", "file", "line"}
+        names.append(frame["name"])
+        at = parent
+    return names[::-1]
+
+
+def chrome(path, stacks):
+    with open(path, encoding="utf-8") as f:
+        d = json.load(f, parse_float=decimal.Decimal)
+    frames = d["stackFrames"]
+    named, moments = set(), collections.Counter()
+    for e in d["traceEvents"]:
+        who = e["pid"], e["tid"]
+        if e["ph"] == "M":
+            assert e["name"] in ("thread_name", "process_name")
+            named.add(who)
+            continue
+        assert e["ph"] == "i" and e["s"] == "t" and who in named
+        assert e["ts"] >= 0
+        names = chrome_stack(frames, e.get("sf"))
+        end = e["args"].get("end")
+        if end not in (None, "outermost", "no-user"):
+            assert names[0] == f"[{end}]"
+        stacks.add(e["args"]["comm"], names, e["name"], e["args"]["period"])
+        if names:
+            moments[who, e["ts"], e["sf"], e["args"]["period"]] += 1
+    for s in d["samples"]:
+        moments[(s["pid"], s["tid"]), s["ts"], s["sf"], s["weight"]] -= 1
+    assert not any(moments.values())
+    for file in d["otherData"]["files"]:
+        assert re.fullmatch("([0-9a-f]{2})+", file["build_id"])
+
+
+READERS = {"speedscope": speedscope, "pprof": pprof, "firefox": firefox,
+           "chrome": chrome}
 
 
 def wanted(path):

@@ -136,7 +136,7 @@ check 'bad outputs are refused' bad_outputs
 check 'a file is replaced whole' replaced
 check 'counts are told' counts_told
 check 'what was lost is marked' lost_marked
-for format in folded speedscope pprof firefox; do
+for format in folded speedscope pprof firefox chrome; do
 	[ $format != pprof ] || command -v protoc >/dev/null || {
 		skip pprof 'there is no protoc'
 		continue

@@ -30,7 +30,7 @@ for line in sorted(text.split("\n")[:-1],
     print(line)
 END
 n=0
-for format in speedscope pprof firefox; do
+for format in speedscope pprof firefox chrome; do
 	n=$((n + 1))
 	[ $format != pprof ] || command -v protoc >/dev/null || {
 		skip pprof 'there is no protoc'
