@@ -55,8 +55,6 @@ struct seam_insn {
 };
 
 struct seam_decoder;
-int seam_decoder_new(struct seam_decoder **ret);
-struct seam_decoder *seam_decoder_free(struct seam_decoder *d);
 /* Return: false if the bytes are no instruction. */
 bool seam_decode(struct seam_decoder *d, const uint8_t *bytes, size_t size,
 		 uint64_t svma, struct seam_insn *ret);

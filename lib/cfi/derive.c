@@ -14,6 +14,7 @@
 
 #include "base/grow.h"
 #include "base/search.h"
+#include "cfi/decoder.h"
 #include "cfi/derive-private.h"
 #include "cfi/private.h"
 #include "core/arch.h"

@@ -25,8 +25,7 @@ static const struct seam_insn_about *insn_at(struct seam_check *c, uint64_t ip,
 
 	if (!code->insn_known) {
 		n = seam_stepper_read(c->stepper, ip, bytes, sizeof(bytes));
-		seam_insn_read(c->capstone, c->scratch, bytes, n, ip,
-			       &code->insn);
+		seam_insn_read(c->decoder, bytes, n, ip, &code->insn);
 		code->insn_known = true;
 	}
 	return &code->insn;
@@ -92,10 +91,9 @@ int seam_check_init(struct seam_check *c, struct seam_stepper *stepper)
 	int err;
 
 	*c = (struct seam_check){.stepper = stepper};
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &c->capstone) ||
-	    cs_option(c->capstone, CS_OPT_DETAIL, CS_OPT_ON) ||
-	    !(c->scratch = cs_malloc(c->capstone)))
-		return -ENOMEM;
+	err = seam_decoder_new(&c->decoder);
+	if (err)
+		return err;
 	c->ips = calloc(SEAM_CHECK_MAX_FRAMES, sizeof(*c->ips));
 	if (!c->ips)
 		return -ENOMEM;
@@ -110,10 +108,7 @@ void seam_check_fini(struct seam_check *c)
 	seam_idmap_fini(&c->codes, free);
 	seam_shadow_fini(&c->shadow);
 	seam_space_fini(&c->space);
-	if (c->scratch)
-		cs_free(c->scratch, 1);
-	if (c->capstone)
-		cs_close(&c->capstone);
+	seam_decoder_free(c->decoder);
 	free(c->env.stack);
 	free(c->ips);
 }

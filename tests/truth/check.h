@@ -57,8 +57,7 @@ struct seam_check {
 	struct seam_shadow shadow;
 	struct seam_space space;
 	struct seam_env env;
-	csh capstone;
-	cs_insn *scratch;
+	struct seam_decoder *decoder;
 	struct seam_idmap codes; /* by address; emptied with the mappings */
 	struct seam_truth_place *places;
 	struct seam_confirm *confirm;

@@ -50,12 +50,14 @@ static enum seam_insn_kind kind_of(const cs_insn *in)
 	}
 }
 
-void seam_insn_read(csh capstone, cs_insn *scratch, const uint8_t *bytes,
-		    size_t size, uint64_t addr, struct seam_insn_about *ret)
+void seam_insn_read(struct seam_decoder *d, const uint8_t *bytes, size_t size,
+		    uint64_t addr, struct seam_insn_about *ret)
 {
+	const cs_insn *in = seam_decoder_read(d, bytes, size, addr);
+
 	*ret = (struct seam_insn_about){.kind = SEAM_INSN_BAD};
-	if (!cs_disasm_iter(capstone, &bytes, &size, &addr, scratch))
+	if (!in)
 		return;
-	ret->kind = (uint8_t)kind_of(scratch);
-	ret->len = (uint8_t)scratch->size;
+	ret->kind = (uint8_t)kind_of(in);
+	ret->len = (uint8_t)in->size;
 }

@@ -3,9 +3,7 @@
 #ifndef SEAM_TESTS_TRUTH_INSN_H
 #define SEAM_TESTS_TRUTH_INSN_H
 
-#include <capstone/capstone.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "cfi/decoder.h"
 
 enum seam_insn_kind {
 	SEAM_INSN_OTHER, /* SP moves on its own stack, if at all */
@@ -25,7 +23,7 @@ struct seam_insn_about {
 	uint8_t len;
 };
 
-void seam_insn_read(csh capstone, cs_insn *scratch, const uint8_t *bytes,
-		    size_t size, uint64_t addr, struct seam_insn_about *ret);
+void seam_insn_read(struct seam_decoder *d, const uint8_t *bytes, size_t size,
+		    uint64_t addr, struct seam_insn_about *ret);
 
 #endif
