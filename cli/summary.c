@@ -208,7 +208,7 @@ static json_t *json_ends(const struct seam_summary *sum)
 {
 	json_t *ends = json_object();
 
-	for (int i = SEAM_OUTERMOST; i <= SEAM_UNPROVEN; i++)
+	for (int i = SEAM_OUTERMOST; i <= SEAM_END_LAST; i++)
 		json_object_set_new(ends, seam_err_name(i),
 				    json_integer((json_int_t)sum->end[i]));
 	return ends;

@@ -22,6 +22,9 @@ SAME(LOST);
 SAME(NO_USER);
 SAME(GUESSED);
 SAME(UNPROVEN);
+SAME(IRREVERSIBLE);
+SAME(BELOW_SP);
+SAME(SKID_MOMENT);
 
 const char *seam_err_name(int code)
 {

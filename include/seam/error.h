@@ -35,6 +35,10 @@ enum seam_end {
 	SEAM_END_NO_USER = 14,
 	SEAM_END_GUESSED = 15,
 	SEAM_END_UNPROVEN = 16, /* to the outermost, not by tables alone */
+	/* Of precise events alone: */
+	SEAM_END_IRREVERSIBLE = 17,
+	SEAM_END_BELOW_SP = 18,
+	SEAM_END_SKID_MOMENT = 19,
 };
 
 struct seam_errinfo {

@@ -18,7 +18,7 @@ void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 			   "\"samples\":%llu,\"wanted\":%llu,"
 			   "\"not_said\":%llu,\"end\":{",
 			   (ull)st->samples, (ull)st->wanted, (ull)st->end[0]);
-	for (int i = SEAM_OUTERMOST; i <= SEAM_UNPROVEN; i++)
+	for (int i = SEAM_OUTERMOST; i <= SEAM_END_LAST; i++)
 		seam_strbuf_printf(
 			b, "%s\"%s\":%llu", i > 1 ? "," : "", seam_err_name(i),
 			(ull)(i == SEAM_NO_USER ? st->half[SEAM_HALF_NONE]

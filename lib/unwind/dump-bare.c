@@ -188,7 +188,9 @@ int seam_dump_bare(struct seam_dump_reader *r, struct seam_dump_frame *f)
 	struct seam_way way;
 	int err;
 
-	if (!seam_dump_is_code(r, seam_cursor_pc(&c)))
+	/* It is not known behind some instructions of precise events. */
+	if (!(f->regs.valid >> SEAM_AMD64_REG_SP & 1) ||
+	    !seam_dump_is_code(r, seam_cursor_pc(&c)))
 		return SEAM_NO_TABLE;
 	if (!is_32 && seam_dump_code(r, c.ip, SEAM_DUMP_THEN, &code) &&
 	    seam_is_sigreturn(code.lo))

@@ -24,8 +24,21 @@ int seam_dump_read(void *ctx, uint64_t avma, size_t size, uint64_t *ret_value)
 	uint64_t off = avma - d->stack_avma, v = 0;
 
 	r->beyond = false;
-	if (avma < d->stack_avma)
+	if (avma < d->stack_avma) {
+		if (d->has_below && avma == d->below_avma && size == 8) {
+			*ret_value = d->below;
+			return 0;
+		}
+		if (d->is_below)
+			*d->is_below = true;
 		return -EFAULT;
+	}
+	if (d->over_size && (avma - d->over_avma < d->over_size ||
+			     d->over_avma - avma < size)) {
+		if (d->is_over)
+			*d->is_over = true;
+		return -EFAULT;
+	}
 	if (off > d->stack_size || size > d->stack_size - off) {
 		r->beyond = d->cut;
 		return -EFAULT;
@@ -118,9 +131,31 @@ static int find_row(const struct seam_dump *d, uint64_t pc,
 			  : file_row(&map, pc - map.bias, regs, exact, row);
 }
 
+/* See is_popped. regs: the caller's. */
+static void keep_popped(const struct seam_cfi_row *row,
+			const struct seam_regs *leaf, struct seam_regs *regs)
+{
+	uint64_t sp = leaf->r[SEAM_AMD64_REG_SP];
+
+	if (!(leaf->valid >> SEAM_AMD64_REG_SP & 1) ||
+	    row->regs[SEAM_AMD64_REG_SP].how != SEAM_CFI_SAME)
+		return;
+	for (unsigned int i = 0; i < REG_IP; i++) {
+		uint64_t at =
+			regs->r[SEAM_AMD64_REG_SP] + (uint64_t)row->regs[i].off;
+
+		if (row->regs[i].how != SEAM_CFI_OFFSET || at >= sp ||
+		    regs->valid >> i & 1 || !(leaf->valid >> i & 1))
+			continue;
+		regs->r[i] = leaf->r[i];
+		regs->valid |= 1u << i;
+	}
+}
+
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */
 static int step(struct seam_dump_reader *r, struct seam_regs *regs, bool *exact)
 {
+	const struct seam_regs from = *regs;
 	struct seam_cfi_row row;
 	uint64_t bias;
 	int rc, end;
@@ -135,6 +170,8 @@ static int step(struct seam_dump_reader *r, struct seam_regs *regs, bool *exact)
 	if (rc != 1)
 		return end == SEAM_UNREADABLE && r->beyond ? SEAM_COPY_SHORT
 							   : end;
+	if (r->dump->is_popped && *exact)
+		keep_popped(&row, &from, regs);
 	*exact = row.signal;
 	return SEAM_OK;
 }

@@ -54,6 +54,16 @@ struct seam_dump {
 		       void *to, size_t size);
 	uint8_t *methods; /* enum seam_method of each ip; may be NULL */
 	struct seam_dump_counts *counts; /* may be NULL */
+	/* A word below the copy, if it is known (skid.h). */
+	bool has_below;
+	uint64_t below_avma, below;
+	bool *is_below; /* set if another one was wanted there; may be NULL */
+	/* Words that have been written over since; their old ones are gone. */
+	uint64_t over_avma, over_size;
+	bool *is_over; /* set if one was wanted; may be NULL */
+	/* What the leaf's rule has below rsp is in its register still: GCC's
+	 * rules go on to say that it was saved when it has been popped. */
+	bool is_popped;
 };
 
 /*
