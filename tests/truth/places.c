@@ -21,8 +21,8 @@ static void name_place(struct seam_check *c, struct seam_truth_place *p,
 	p->no_fde = !seam_confirm_has_fde(&c->confirm, c->stepper->pid, pc);
 }
 
-static const struct seam_known_bad *known_at(const struct seam_check *c,
-					     uint64_t pc)
+const struct seam_known_bad *seam_check_known_at(const struct seam_check *c,
+						 uint64_t pc)
 {
 	const struct seam_truth_mapping *map = seam_space_find(&c->space, pc);
 	uint64_t svma;
@@ -60,9 +60,9 @@ static struct seam_truth_place *find_place(struct seam_check *c,
 	p->said_sp = o->said_sp;
 	p->said_fp = o->said_fp;
 	name_place(c, p, pc);
-	p->known = known_at(c, pc);
+	p->known = seam_check_known_at(c, pc);
 	if (!p->known && callee_pc)
-		p->known = known_at(c, callee_pc);
+		p->known = seam_check_known_at(c, callee_pc);
 	p->next = c->places;
 	c->places = p;
 	return p;

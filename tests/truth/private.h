@@ -42,6 +42,13 @@ void seam_check_by_table(struct seam_check *c, bool exact,
 void seam_check_by_library(struct seam_check *c, bool exact,
 			   struct seam_outcome *ret);
 
+/* What perf would store of where it is: its registers, and the stack from rsp
+ * on, as long as c is as it is. */
+void seam_check_copy(struct seam_check *c, struct seam_dump *ret);
+
+/* What known-bad.def says of an instruction. Return: NULL: nothing. */
+const struct seam_known_bad *seam_check_known_at(const struct seam_check *c,
+						 uint64_t pc);
 /* Notes what is wrong with it, if anything is. Return: 0 or -ENOMEM. */
 int seam_check_note(struct seam_check *c, struct seam_outcome *o);
 void seam_check_free_places(struct seam_check *c);

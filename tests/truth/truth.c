@@ -5,11 +5,12 @@
  * made. Where that differs, lib/sframe/known-bad.def has to know the
  * instruction, and elfutils to go wrong at it as well.
  *
- *	truth [-e] [-n MOST] [-l LEAST] PROGRAM [ARGUMENT]...
+ *	truth [-e] [-p [-w WHOLE]] [-n MOST] [-l LEAST] PROGRAM [ARGUMENT]...
  *
- * -e: begins at the program's entry point, not at the dynamic linker's; it
- * stops after MOST instructions; if the program has ended before LEAST, that
- * is a failure.
+ * -p: compares what precise events would give instead: skid.h; of 1,000 pairs
+ * at least WHOLE must give a whole stack. -e: begins at
+ *the program's entry point, not at the dynamic linker's; it stops after MOST
+ *instructions; if the program has ended before LEAST, that is a failure.
  */
 #include <elf.h>
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "truth/check.h"
+#include "truth/skid.h"
 
 #define SKIP 77
 
@@ -154,17 +155,36 @@ static int start(struct seam_stepper *stepper, char **argv, bool from_entry)
 	return r;
 }
 
+/* As run and report, of pairs. */
+static int run_pairs(struct seam_check *c, const char *name, uint64_t most,
+		     uint64_t least, uint64_t whole)
+{
+	struct seam_pairs p;
+	int r = seam_pairs_init(&p, c);
+
+	name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	while (r >= 0 && r != SEAM_STEP_END && c->insns < most)
+		r = seam_pairs_step(&p);
+	r = seam_pairs_report(&p, name, least, whole, r < 0 ? r : 0);
+	seam_pairs_fini(&p);
+	return r;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t most = UINT64_MAX, least = 0;
+	uint64_t most = UINT64_MAX, least = 0, whole = 0;
 	struct seam_stepper stepper;
-	bool from_entry = false;
+	bool from_entry = false, pairs = false;
 	struct seam_check c;
 	int opt, r;
 
-	while ((opt = getopt(argc, argv, "+en:l:")) != -1) {
+	while ((opt = getopt(argc, argv, "+epn:l:w:")) != -1) {
 		if (opt == 'e')
 			from_entry = true;
+		else if (opt == 'p')
+			pairs = true;
+		else if (opt == 'w')
+			whole = strtoull(optarg, NULL, 0);
 		else if (opt == 'n')
 			most = strtoull(optarg, NULL, 0);
 		else if (opt == 'l')
@@ -181,8 +201,12 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	r = seam_check_init(&c, &stepper);
-	r = r ? r : run(&c, most);
-	r = report(&c, argv[optind], least, r);
+	if (!r && pairs) {
+		r = run_pairs(&c, argv[optind], most, least, whole);
+	} else {
+		r = r ? r : run(&c, most);
+		r = report(&c, argv[optind], least, r);
+	}
 	seam_stepper_end(&stepper);
 	seam_check_fini(&c);
 	return r;

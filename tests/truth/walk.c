@@ -191,6 +191,26 @@ void seam_check_by_table(struct seam_check *c, bool exact,
 
 /* --- by full CFI --- */
 
+void seam_check_copy(struct seam_check *c, struct seam_dump *ret)
+{
+	uint64_t below;
+
+	env_begin(&c->env, c);
+	env_fill(&c->env);
+	below = c->stepper->regs.rsp - c->env.base;
+	*ret = (struct seam_dump){
+		.stack_avma = c->stepper->regs.rsp,
+		.find = seam_space_dump_find,
+		.ctx = &c->space,
+		.cut = true,
+	};
+	if (c->env.size > below) {
+		ret->stack = c->env.stack + below;
+		ret->stack_size = c->env.size - below;
+	}
+	regs_of(&c->stepper->regs, &ret->regs);
+}
+
 void seam_check_by_library(struct seam_check *c, bool exact,
 			   struct seam_outcome *ret)
 {
