@@ -61,6 +61,9 @@ enum seam_stack_flags {
 	SEAM_STACK_SYSCALL = 64, /* the ip is behind a system call */
 	SEAM_STACK_EXIT = 32, /* the task's last */
 	SEAM_STACK_32BIT = 128, /* of 32-bit code */
+	/* Not of BPF's: the ip is a precise event's, and the rest is of behind
+	 * its instruction. */
+	SEAM_STACK_PRECISE = 256,
 };
 
 /* How frames are found, beside by tables; what a client chose. */

@@ -115,6 +115,14 @@ static size_t kernel_half(struct taken *t)
 	return n;
 }
 
+/* perf puts the precise ip in the place of that of the user's registers. Where
+ * it has not, these are as they were interrupted. */
+static bool is_precise(const struct taken *t)
+{
+	return t->event->opened.precise_ip && !t->in_kernel &&
+	       t->user_ip == t->rec.sample.ip;
+}
+
 /* Hands the stack copy to the worker, which unwinds those of one reading
  * together with what was mapped. */
 static void keep_copy(struct seam_session *s, const struct taken *t,
@@ -127,7 +135,8 @@ static void keep_copy(struct seam_session *s, const struct taken *t,
 		.head = {SEAM_WIRE_COPY, sample->pid, sample->tid, sample->cpu,
 			 sample->time_ns, sample->cookie},
 		.flags = (t->dump.syscall ? SEAM_STACK_SYSCALL : 0) |
-			 (t->dump.is_32 ? SEAM_STACK_32BIT : 0),
+			 (t->dump.is_32 ? SEAM_STACK_32BIT : 0) |
+			 (is_precise(t) ? SEAM_STACK_PRECISE : 0),
 		.stack = t->dump.stack_avma,
 		.size = (uint32_t)size,
 		.cut = t->dump.cut,

@@ -103,6 +103,12 @@ static void set_direct(const struct seam_event *ev,
 		attr->sample_type |= PERF_SAMPLE_STACK_USER;
 		attr->sample_stack_user = direct->stack_copy;
 	}
+	/* Without, the registers are those interrupted, which may be of
+	 * later than behind the precise ip's instruction. */
+	if (attr->precise_ip && !direct->defers) {
+		attr->sample_type |= PERF_SAMPLE_REGS_INTR;
+		attr->sample_regs_intr = SEAM_PERF_REGS_MASK;
+	}
 	if (attr->freq)
 		attr->sample_type |= PERF_SAMPLE_PERIOD;
 	attr->read_format |= SEAM_READ_LOST;

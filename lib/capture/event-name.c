@@ -9,6 +9,8 @@
 #include "capture/fail.h"
 #include "seam/tracer.h"
 
+#define PRECISE_MAX 3 /* of precise_ip: two bits */
+
 /* A part of the text, as printf takes it. */
 #define PART(part) (int)((part).len > 40 ? 40 : (part).len), (part).at
 
@@ -62,10 +64,15 @@ static int parse_modifiers(struct part mods, struct seam_event_name *name,
 			   : mods.at[i] == 'k' ? &name->kernel
 					       : NULL;
 
+		if (mods.at[i] == 'p' && name->precise < PRECISE_MAX) {
+			name->precise++;
+			continue;
+		}
 		if (!to || *to)
 			return seam_fail(reterr, -EINVAL,
 					 "':%.*s' is no modifier that seam "
-					 "knows; there are :u, :k and :uk",
+					 "knows; there are u, k, p, pp and "
+					 "ppp",
 					 PART(mods));
 		*to = true;
 	}

@@ -7,7 +7,7 @@
  * NAME is one of perf's events, SUBSYSTEM:NAME of a tracepoint, or a probe as
  * bpftrace has it: uprobe:FILE:SYMBOL[+OFFSET] or uretprobe:FILE:SYMBOL. Terms:
  * max-stack, freq, period, name, call-graph, kernel-callchains,
- * user-callchains and no-payload; modifiers: u and k.
+ * user-callchains and no-payload; modifiers: u and k, and p, up to three times.
  */
 #ifndef SEAM_LIB_CAPTURE_EVENT_NAME_H
 #define SEAM_LIB_CAPTURE_EVENT_NAME_H
@@ -41,6 +41,7 @@ struct seam_event_name {
 	size_t file_at, file_len; /* of a probe, in the text; at 0: none */
 	bool returns; /* uretprobe */
 	bool user, kernel; /* modifiers; neither: as both */
+	unsigned int precise; /* how many p: the attribute's precise_ip */
 	bool has_max_stack;
 	uint32_t max_stack; /* 0: no limit */
 	enum seam_event_halves halves;

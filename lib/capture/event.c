@@ -96,20 +96,23 @@ static bool has_pmu(void)
 /* The text without its terms, as perf has it, or what name= says. */
 static char *display_name(const char *text, const struct seam_event_name *n)
 {
-	char *s;
-	int len = n->user && n->kernel
-			  ? asprintf(&s, "%.*s:uk", (int)n->base_len, text)
-		  : n->user || n->kernel
-			  ? asprintf(&s, "%.*s:%c", (int)n->base_len, text,
-				     n->user ? 'u' : 'k')
-			  : -2;
+	char mods[8] = "", *s;
+	size_t i = 0;
 
 	if (n->label)
 		return strndup(n->label, n->label_len);
-	if (len == -2)
+	if (n->user)
+		mods[i++] = 'u';
+	if (n->kernel)
+		mods[i++] = 'k';
+	memset(mods + i, 'p', n->precise);
+	if (!*mods)
 		return strndup(text, n->base_len);
-	return len < 0 ? NULL : s;
+	if (asprintf(&s, "%.*s:%s", (int)n->base_len, text, mods) < 0)
+		return NULL;
+	return s;
 }
+
 /* What the modifiers and callchain terms ask for. The kernel itself is told
  * only of a hardware counter's modes: of a software event it would make
  * nothing at all when the interrupt lands where the event excludes. */
@@ -217,6 +220,31 @@ static int want_stack_only(struct seam_event_name *name,
 	return 0;
 }
 
+/*
+ * A precise event's ip is its instruction's; the registers that BPF takes in
+ * task work are those interrupted, and their stack is theirs. The kernel wants
+ * its own chain of such an event before a program may ask for one, with both
+ * halves (perf_event_set_bpf_handler: EPROTO).
+ *
+ * Records may not come in batches, of which only the last one interrupts: the
+ * others have no entry to be joined with. The kernel batches what has a fixed
+ * period and asks for nothing that the hardware does not note. A chain is such
+ * a thing, and so is the time by a clock of ours.
+ */
+static int set_precise(const struct seam_event_name *name,
+		       struct seam_event *ev, struct seam_errinfo *reterr)
+{
+	if (!name->precise)
+		return 0;
+	if (ev->attr.type == PERF_TYPE_SOFTWARE)
+		return seam_fail(reterr, -EINVAL,
+				 "%s: only events of the hardware can be "
+				 "precise (':p')",
+				 ev->base);
+	ev->attr.precise_ip = name->precise & 3;
+	return 0;
+}
+
 static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
 		    struct seam_event_name *name, struct seam_errinfo *reterr)
 {
@@ -239,7 +267,8 @@ static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
 	if (err)
 		return err;
 	set_depth(spec, name, ev);
-	return set_halves(name, ev, reterr);
+	err = set_precise(name, ev, reterr);
+	return err ? err : set_halves(name, ev, reterr);
 }
 
 static void set_period(const struct seam_event_spec *spec,
@@ -289,6 +318,8 @@ static struct perf_event_attr attr_to_open(const struct seam_event *ev)
 	attr.exclude_callchain_kernel = attr.exclude_callchain_user = 0;
 	if (attr.type == PERF_TYPE_SOFTWARE)
 		attr.exclude_kernel = attr.exclude_user = attr.exclude_hv = 0;
+	if (attr.precise_ip)
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	return attr;
 }
 
@@ -363,17 +394,39 @@ static void ask_payload(struct seam_event *ev)
 	seam_event_use_payload(ev);
 }
 
+static int plan(const struct seam_event_spec *spec, struct seam_event *ev,
+		struct seam_event_name *name, struct seam_errinfo *reterr)
+{
+	int err = set_name(spec, ev, name, reterr);
+
+	if (err)
+		return err;
+	set_period(spec, name, ev);
+	ev->opened = attr_to_open(ev);
+	return 0;
+}
+
+int seam_event_plan(const struct seam_event_spec *spec, struct seam_event *ret,
+		    struct seam_errinfo *reterr)
+{
+	struct seam_event_name name;
+	struct seam_event ev = {0};
+	int err = plan(spec, &ev, &name, reterr);
+
+	if (err)
+		seam_event_close(&ev);
+	else
+		*ret = ev;
+	return err;
+}
+
 int seam_event_open(const struct seam_event_spec *spec, struct seam_event *ret,
 		    struct seam_errinfo *reterr)
 {
 	struct seam_event_name name;
 	struct seam_event ev = {0};
-	int err = set_name(spec, &ev, &name, reterr);
+	int err = plan(spec, &ev, &name, reterr);
 
-	if (!err) {
-		set_period(spec, &name, &ev);
-		ev.opened = attr_to_open(&ev);
-	}
 	if (!err && spec->direct)
 		err = seam_event_settle(&ev, spec->direct, reterr);
 	else if (!err && ev.is_tracepoint && !name.no_payload)

@@ -61,6 +61,14 @@ struct seam_event {
 };
 
 /*
+ * What an event asks of the kernel where BPF takes the stacks, opened nowhere
+ * yet. seam_event_close frees it. -EINVAL: the name is unknown, or wants what
+ * the event cannot do; -ENOMEM.
+ */
+int seam_event_plan(const struct seam_event_spec *spec, struct seam_event *ret,
+		    struct seam_errinfo *reterr);
+
+/*
  * -EINVAL: the name is unknown; -ENOENT, -EACCES, ...: the kernel refuses it;
  * reterr says what to do. Events are opened disabled.
  */

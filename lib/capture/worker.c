@@ -10,6 +10,9 @@
 
 #include "base/clock.h"
 #include "capture/code.h"
+#include "core/arch.h"
+#include "core/err.h"
+#include "unwind/skid.h"
 
 /* More waiting bytes than this, and copies are lost, counted. */
 #define MAX_WAITING (256u << 20)
@@ -47,6 +50,7 @@ struct seam_worker {
 	uint8_t *later; /* sideband of after the copies of past rounds */
 	size_t later_size;
 	struct seam_code_pages code;
+	struct seam_decoder *decoder; /* NULL: not needed yet */
 	struct seam_worker_stats stats;
 };
 
@@ -156,6 +160,22 @@ static int keep(struct seam_worker *w, const struct seam_unwound *u)
 	return err;
 }
 
+static size_t unwind_precise(struct seam_worker *w, struct seam_dump *dump,
+			     int *ret_end)
+{
+	struct seam_skid skid = {.ip = dump->regs.r[SEAM_AMD64_REG_IP],
+				 .is_ip_lost = true};
+
+	if (!w->decoder && seam_decoder_new(&w->decoder)) {
+		w->ips[0] = skid.ip;
+		w->found[0] = SEAM_METHOD_NONE;
+		*ret_end = SEAM_IRREVERSIBLE;
+		return 1;
+	}
+	skid.decoder = w->decoder;
+	return seam_skid_unwind(&skid, dump, w->ips, w->max_frames, ret_end);
+}
+
 static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 		       size_t size)
 {
@@ -175,7 +195,9 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 	dump.methods = w->found;
 	dump.counts = &w->stats.dump;
 	seam_code_forget(&w->code);
-	n = seam_dump_unwind(&dump, w->ips, w->max_frames, &end);
+	n = copy->flags & SEAM_STACK_PRECISE
+		    ? unwind_precise(w, &dump, &end)
+		    : seam_dump_unwind(&dump, w->ips, w->max_frames, &end);
 	w->stats.frames += n;
 	w->stats.unwind_ns += seam_now_ns() - began_ns - ctx.opening_ns;
 	/* In a system call at an address that is not mapped: the program that
@@ -445,6 +467,7 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 	free(w->later);
 	free(w->ips);
 	free(w->found);
+	seam_decoder_free(w->decoder);
 	seam_code_fini(&w->code);
 	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);

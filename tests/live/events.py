@@ -252,7 +252,9 @@ def perf_reads(bench):
 
 def bad(bench):
     for event, status, reason in [
-            ("cpu-clock:p", 1, "no modifier"),
+            ("cpu-clock:x", 1, "no modifier"),
+            ("cpu-clock:pppp", 1, "no modifier"),
+            ("cpu-clock:p", 1, "events of the hardware"),
             ("cpu-clock/max-stack=5000/", 1, "up to 4096"),
             ("cpu-clock/call-graph=dwarf/", 1, "its own way"),
             ("cpu-clock/kernel-callchains/u", 1, "exclude each other"),

@@ -34,6 +34,9 @@ static void modifiers(void **state)
 	assert_true(name.user && !name.kernel);
 	name = parse("page-faults:ku");
 	assert_true(name.user && name.kernel);
+	name = parse("cycles:ppu");
+	assert_true(name.user && !name.kernel);
+	assert_int_equal(name.precise, 2);
 	/* A tracepoint has a colon of its own, and may be called "u". */
 	name = parse("a:u");
 	assert_null(name.known);
@@ -96,7 +99,7 @@ static void bad(void **state)
 		{"cs:", "modifiers are missing"},
 		{"cs:h", "':h' is no modifier"},
 		{"cs:uu", "no modifier"},
-		{"cs//upp", "':upp'"},
+		{"cs//upppp", "':upppp'"},
 		{"cs/max-stack=3", "its terms end with a '/'"},
 		{"cs/max-stack=4097/", "up to 4096"},
 		{"cs/max-stack=-1/", "up to 4096"},

@@ -23,6 +23,7 @@ struct world {
 	struct seam_processes ps;
 	struct seam_worker *worker;
 	uint32_t pid;
+	bool is_precise; /* the copies' ip is a precise event's */
 };
 
 static int set_up(void **state)
@@ -57,7 +58,8 @@ static void add_copy(const struct world *w, struct seam_batch *copies,
 			 .pid = w->pid,
 			 .tid = w->pid,
 			 .cookie = time_ns},
-		.flags = SEAM_STACK_EXEC | SEAM_STACK_SYSCALL,
+		.flags = w->is_precise ? SEAM_STACK_PRECISE
+				       : SEAM_STACK_EXEC | SEAM_STACK_SYSCALL,
 	};
 
 	copy.regs[SEAM_AMD64_REG_IP] = CODE;
@@ -134,6 +136,19 @@ static void mapping_in_reading(void **state)
 	assert_int_not_equal(end_of(w), SEAM_EXEC);
 }
 
+/* There is no file to read its instruction in. */
+static void precise(void **state)
+{
+	struct world *w = *state;
+	union record map;
+
+	round_of(w, 0, 100, map_record(&map, w->pid, CODE, "/no such file"),
+		 150);
+	w->is_precise = true;
+	round_of(w, 250, 0, NULL, 400);
+	assert_int_equal(end_of(w), SEAM_IRREVERSIBLE);
+}
+
 /* At the end nothing waits. */
 static void last_round(void **state)
 {
@@ -150,9 +165,8 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		CASE(exec_comes_first),
-		CASE(exec_waits),
-		CASE(mapping_in_reading),
+		CASE(exec_comes_first),	  CASE(exec_waits),
+		CASE(mapping_in_reading), CASE(precise),
 		CASE(last_round),
 	};
 
