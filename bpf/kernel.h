@@ -129,11 +129,16 @@ struct uprobe_task {
 	unsigned long xol_vaddr; /* of its copy, which runs */
 };
 
+struct thread_info {
+	uint32_t status; /* TS_ */
+};
+
 struct thread_struct {
 	unsigned long trap_nr; /* of the last trap */
 };
 
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags;
 	unsigned int ptrace;
 	int exit_state;

@@ -8,6 +8,7 @@
 #include "bpf/sleep.h"
 #include "bpf/tell.h"
 #include "bpf/tick.h"
+#include "bpf/unmap.h"
 
 #include <bpf/bpf_tracing.h>
 #include <linux/bpf_perf_event.h>
@@ -319,6 +320,7 @@ int BPF_PROG(seam_fork, struct task_struct *parent, struct task_struct *child)
 	uint64_t start = child->start_boottime;
 	uint32_t id;
 
+	spans_inherit(parent, child);
 	if (seam_watch_mode == SEAM_WATCH_ALL || !is_watched(parent))
 		return 0;
 	/* A thread of a watched process needs no entry of its own. */
@@ -362,8 +364,10 @@ int BPF_PROG(seam_free, struct task_struct *task)
 
 	sleep_forget(task);
 	bpf_map_delete_elem(&elements, &self);
-	if (task->pid == task->tgid)
+	if (task->pid == task->tgid) {
 		bpf_map_delete_elem(&makers, &tid);
+		spans_forget(task);
+	}
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return 0;
 	start = bpf_map_lookup_elem(&watched, &tid);
@@ -383,14 +387,33 @@ int BPF_PROG(seam_prctl, int option, unsigned long arg2, unsigned long arg3,
 	struct task_struct *task = bpf_get_current_task_btf();
 	const uint64_t args[4] = {arg2, arg3, arg4, arg5};
 	uint32_t what = made_what(option, arg2, arg3, arg4, arg5);
+	bool is_listed;
 
 	if (!what || !is_watched(task))
 		return 0;
+	is_listed = what == SEAM_WIRE_JIT_LISTED && args[0] == SEAM_JIT_ADDED;
+	if (is_listed)
+		seam_spans_add(task, args[1], args[2]);
+	if (what == SEAM_WIRE_JIT_ADD)
+		seam_spans_add(task, args[2], args[3]);
 	/* First the record: who asks by a new key comes after it. */
 	tell(task, what, args);
-	made_note(task,
-		  what == SEAM_WIRE_JIT_ADD || (what == SEAM_WIRE_JIT_LISTED &&
-						args[0] == SEAM_JIT_ADDED));
+	made_note(task, what == SEAM_WIRE_JIT_ADD || is_listed);
+	return 0;
+}
+
+/*
+ * Attached when there is made code, and no sooner: while it is, every system
+ * call of every task takes its kernel's longer way.
+ */
+SEC("tp_btf/sys_enter")
+int BPF_PROG(seam_unmap_enter, struct pt_regs___kernel *regs, long nr)
+{
+	/* By all numbers first: that takes nothing but the number. */
+	if (seam_unmap_call(nr, false) == SEAM_UNMAP_NONE &&
+	    seam_unmap_call(nr, true) == SEAM_UNMAP_NONE)
+		return 0;
+	unmap_enter(bpf_get_current_task_btf(), regs, nr);
 	return 0;
 }
 
@@ -411,6 +434,20 @@ int seam_watch(struct seam_watch_args *args)
 	start = task->start_boottime;
 	bpf_task_release(task);
 	args->err = bpf_map_update_elem(&watched, &id, &start, BPF_ANY);
+	return 0;
+}
+
+/* Code that was there before we were. */
+SEC("syscall")
+int seam_span(struct seam_span_args *args)
+{
+	struct task_struct *task = bpf_task_from_pid(args->tgid);
+
+	args->err = -ESRCH;
+	if (!task)
+		return 0;
+	args->err = seam_spans_add(task, args->start, args->size);
+	bpf_task_release(task);
 	return 0;
 }
 

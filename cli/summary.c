@@ -118,6 +118,14 @@ static void print_made(FILE *to, const struct seam_counts *c)
 			refused[i].why);
 		sep = ", ";
 	}
+	if (c->made_unmapped)
+		fprintf(to, "; %" PRIu64 " ended with their code unmapped",
+			c->made_unmapped);
+	if (c->made_unseen)
+		fprintf(to,
+			"; %" PRIu64 " perhaps of other code by then, "
+			"unmapped unseen",
+			c->made_unseen);
 	fputc('\n', to);
 }
 
@@ -280,6 +288,8 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(made_unreadable),
 		COUNT(made_too_much),
 		COUNT(made_unknown),
+		COUNT(made_unmapped),
+		COUNT(made_unseen),
 		COUNT(images),
 		COUNT(image_bytes),
 		COUNT(image_bytes_max),

@@ -133,6 +133,7 @@ enum seam_wire_jit_what {
 	SEAM_WIRE_JIT_LISTED = 1, /* its list of sections has changed */
 	SEAM_WIRE_JIT_ADD = 2, /* a section, its size, the code and its size */
 	SEAM_WIRE_JIT_REMOVE = 3, /* a section */
+	SEAM_WIRE_JIT_UNMAPPED = 4, /* what lay there, and its size: any code */
 };
 
 /* A program that makes code at run time says so. */
@@ -255,6 +256,14 @@ enum seam_watch { SEAM_WATCH_ALL, SEAM_WATCH_TGID, SEAM_WATCH_TID };
 /* Argument and answer of the program that watches a task. */
 struct seam_watch_args {
 	uint32_t id; /* tgid or tid, by seam_watch_mode */
+	int32_t err;
+};
+
+/* Argument and answer of the program that is told of code that was there
+ * already, in the process that has this number now. */
+struct seam_span_args {
+	uint64_t start, size;
+	uint32_t tgid;
 	int32_t err;
 };
 

@@ -206,6 +206,9 @@ struct seam_counts {
 	uint64_t made, made_bytes;
 	uint64_t made_bad_range, made_overlap, made_malformed, made_unreadable;
 	uint64_t made_too_much, made_unknown;
+	/* Of made: ended since their code was unmapped; perhaps of other code,
+	 * since that could not be seen yet, or not at all. */
+	uint64_t made_unmapped, made_unseen;
 	/* Files open for the library's unwinding; taken out of memory, and of
 	 * these, changed or gone when they were needed again. */
 	uint64_t images, image_bytes, image_bytes_max;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* What jit.c and jit-list.c share. */
+/* What jit.c, jit-list.c and jit-unmap.c share. */
 #ifndef SEAM_LIB_CAPTURE_JIT_PRIV_H
 #define SEAM_LIB_CAPTURE_JIT_PRIV_H
 
@@ -9,6 +9,10 @@
 /* Reads a section, or counts why not. id 0: it is in no list. */
 int seam_jit_read(struct seam_jit *j, uint32_t pid,
 		  const struct seam_jit_section *s, uint64_t id);
+void seam_jit_table_put(struct seam_jit *j, struct seam_jit_table *t);
+/* Whether code that a list has only told of now may be unmapped already. */
+bool seam_jit_is_over(const struct seam_jit *j,
+		      const struct seam_jit_section *s);
 void seam_jit_keep(struct seam_jit *j,
 		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
 		   void *ctx);

@@ -12,7 +12,7 @@
 #include "sframe/encode.h"
 #include "sframe/verify.h"
 
-static void table_put(struct seam_jit *j, struct seam_jit_table *t)
+void seam_jit_table_put(struct seam_jit *j, struct seam_jit_table *t)
 {
 	j->bytes -= t->size;
 	if (--t->refs)
@@ -137,13 +137,11 @@ static void insert(struct seam_jit *j, struct seam_jit_table *t)
 	j->bytes += t->size;
 }
 
-/* What a list names stays refused until the list says something else. */
-static int refuse(struct seam_jit *j, struct seam_jit_table *t,
-		  enum seam_jit_refusal why)
+/* What a list names stays so until the list says something else. */
+static int leave_out(struct seam_jit *j, struct seam_jit_table *t)
 {
 	struct seam_jit_table *small = NULL;
 
-	j->reader->stats.refused[why]++;
 	if (t->is_listed) {
 		t->size = 0;
 		t->sf = (struct seam_sframe){0};
@@ -153,6 +151,13 @@ static int refuse(struct seam_jit *j, struct seam_jit_table *t,
 		free(t);
 	}
 	return 0;
+}
+
+static int refuse(struct seam_jit *j, struct seam_jit_table *t,
+		  enum seam_jit_refusal why)
+{
+	j->reader->stats.refused[why]++;
+	return leave_out(j, t);
 }
 
 static int fetch(struct seam_jit *j, uint32_t pid,
@@ -181,6 +186,10 @@ int seam_jit_read(struct seam_jit *j, uint32_t pid,
 		return -ENOMEM;
 	t->is_listed = id;
 	t->id = id;
+	if (id && seam_jit_is_over(j, s)) {
+		j->reader->stats.unmapped++;
+		return leave_out(j, t);
+	}
 	err = fetch(j, pid, s, t);
 	if (err == -ENOMEM) {
 		free(t);
@@ -215,7 +224,7 @@ void seam_jit_keep(struct seam_jit *j,
 			j->v[n++] = t;
 			continue;
 		}
-		table_put(j, t);
+		seam_jit_table_put(j, t);
 		j->edits++;
 		j->reader->stats.removed++;
 	}
@@ -234,7 +243,11 @@ void seam_jit_take(struct seam_jit *j, uint64_t sframe)
 	uint64_t before = j->reader->stats.removed;
 
 	seam_jit_keep(j, is_other, &sframe);
-	if (j->reader->stats.removed == before)
+	if (j->reader->stats.removed != before)
+		return;
+	if (j->untaken)
+		j->untaken--;
+	else
 		j->reader->stats.refused[SEAM_JIT_UNKNOWN]++;
 }
 
@@ -275,13 +288,17 @@ int seam_jit_copy(struct seam_jit *to, const struct seam_jit *from)
 	to->list = from->list;
 	to->changes = from->changes;
 	to->was_scanned = from->was_scanned;
+	to->untaken = from->untaken;
+	to->unmapped_start = from->unmapped_start;
+	to->unmapped_end = from->unmapped_end;
+	to->unmapped_ns = from->unmapped_ns;
 	return 0;
 }
 
 void seam_jit_fini(struct seam_jit *j)
 {
 	for (size_t i = 0; i < j->n; i++)
-		table_put(j, j->v[i]);
+		seam_jit_table_put(j, j->v[i]);
 	free(j->v);
 	*j = (struct seam_jit){.reader = j->reader, .edits = j->edits + 1};
 }

@@ -32,6 +32,9 @@ enum seam_jit_refusal {
 
 struct seam_jit_stats {
 	uint64_t added, removed;
+	uint64_t unmapped; /* with their code, and nothing was said of it */
+	uint64_t unseen; /* something was mapped there, and they may be other
+			  * code's: unmapping was not seen then */
 	uint64_t bytes; /* of sections that are kept */
 	uint64_t refused[SEAM_JIT_REFUSALS];
 };
@@ -48,7 +51,8 @@ struct seam_jit_table {
 	uint64_t id; /* in that list */
 	uint64_t code, end, sframe, sframe_size;
 	uint64_t since_ns; /* what was there before is not known */
-	size_t size; /* of bytes; 0: refused, and not read again */
+	size_t size; /* of bytes; 0: refused or ended, and not read again */
+	bool is_doubtful; /* counted as unseen */
 	struct seam_sframe sf;
 	uint8_t bytes[];
 };
@@ -64,6 +68,11 @@ struct seam_jit {
 	uint64_t list; /* its address; 0: none was found */
 	uint64_t changes; /* that its list was last read at */
 	bool is_slow; /* a read took too long: none any more */
+	bool is_told; /* the kernel side knows what was there before */
+	uint64_t untaken; /* ended by unmapping, and not yet taken away */
+	/* What is yet to be read of the list, of before then and in there, may
+	 * be of code that is unmapped. All 0: nothing was. */
+	uint64_t unmapped_start, unmapped_end, unmapped_ns;
 	uint64_t spent, since_ns; /* bytes read since then */
 };
 
@@ -77,6 +86,13 @@ int seam_jit_rescan(struct seam_jit *j, uint32_t pid, bool *ret);
 /* What its list had for that code before a time is there no more. */
 void seam_jit_end(struct seam_jit *j, uint64_t code, uint64_t size,
 		  uint64_t time_ns);
+
+/* What lies there is unmapped: whatever was said of it is over. */
+int seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
+		   uint64_t time_ns);
+/* Code was mapped there, at a time when unmapping was not seen. */
+void seam_jit_doubt(struct seam_jit *j, uint64_t start, uint64_t end,
+		    uint64_t time_ns);
 
 /* A section that a program named itself. */
 struct seam_jit_section {

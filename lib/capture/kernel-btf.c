@@ -48,3 +48,9 @@ int64_t seam_kernel_irq_regs(const struct btf *btf)
 	regs = variable_offset(btf, section, "__irq_regs");
 	return timers < 0 || regs < 0 ? 0 : regs - timers;
 }
+
+bool seam_kernel_has_sys_enter(const struct btf *btf)
+{
+	return btf__find_by_name_kind(btf, "btf_trace_sys_enter",
+				      BTF_KIND_TYPEDEF) >= 0;
+}

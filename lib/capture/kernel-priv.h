@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* What the files of the kernel side's door share: kernel.c sets it up and
- * attaches, kernel-tables.c has its tables, kernel-read.c what it says. */
+ * attaches, kernel-tables.c has its tables, kernel-read.c what it says,
+ * kernel-unmap.c sees code go. */
 #ifndef SEAM_LIB_CAPTURE_KERNEL_PRIV_H
 #define SEAM_LIB_CAPTURE_KERNEL_PRIV_H
 
@@ -17,6 +18,7 @@ struct seam_kernel {
 	struct ring_buffer *samples, *copies;
 	struct bpf_link *links[TASK_PROGRAMS];
 	size_t n_links;
+	struct bpf_link *unmaps; /* NULL: nobody needs it yet */
 	uint8_t *arena;
 	size_t arena_size;
 	int poll_fd;
@@ -30,5 +32,8 @@ struct seam_kernel {
 /* From a CPU's timers to its pointer to the interrupted registers, in bytes;
  * 0: this BTF does not say. */
 int64_t seam_kernel_irq_regs(const struct btf *btf);
+
+/* Whether programs can be run at each system call. */
+bool seam_kernel_has_sys_enter(const struct btf *btf);
 
 #endif

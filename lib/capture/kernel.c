@@ -29,8 +29,14 @@
 #define ARENA_ADDR (1ULL << 45)
 #endif
 
-static int read_btf(bool *ret_impl, int64_t *ret_irq_regs,
-		    struct seam_errinfo *reterr)
+/* What depends on the running kernel. */
+struct running {
+	bool impl; /* of the kfunc's two names */
+	bool sys_enter;
+	int64_t irq_regs;
+};
+
+static int read_btf(struct running *ret, struct seam_errinfo *reterr)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const char *name;
@@ -40,14 +46,15 @@ static int read_btf(bool *ret_impl, int64_t *ret_irq_regs,
 			reterr, -ENOTSUP,
 			"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
 	name = seam_kernel_task_work(btf);
-	*ret_irq_regs = seam_kernel_irq_regs(btf);
+	ret->irq_regs = seam_kernel_irq_regs(btf);
+	ret->sys_enter = seam_kernel_has_sys_enter(btf);
 	btf__free(btf);
 	if (!name)
 		return seam_fail(
 			reterr, -ENOTSUP,
 			"this kernel has no BPF task work: boot Linux 6.18 or "
 			"later");
-	*ret_impl = !strcmp(name, TASK_WORK_IMPL);
+	ret->impl = !strcmp(name, TASK_WORK_IMPL);
 	return 0;
 }
 
@@ -217,8 +224,7 @@ static bool is_pid_namespace_first(void)
 static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		struct seam_errinfo *reterr)
 {
-	int64_t irq_regs = 0;
-	bool impl = false;
+	struct running running = {0};
 	int err;
 
 	if (!is_pid_namespace_first())
@@ -227,15 +233,17 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 				 "whose numbers of tasks the kernel side does "
 				 "not know: run seam outside, or with the "
 				 "host's (docker run --pid=host)");
-	err = read_btf(&impl, &irq_regs, reterr);
+	err = read_btf(&running, reterr);
 	if (err)
 		return err;
-	err = open_object(k, impl);
+	err = open_object(k, running.impl);
 	if (err)
 		return seam_fail(reterr, err,
 				 "the BPF object cannot be opened (%s)",
 				 strerror(-err));
-	k->skel->rodata->seam_irq_regs = irq_regs;
+	k->skel->rodata->seam_irq_regs = running.irq_regs;
+	bpf_program__set_autoload(k->skel->progs.seam_unmap_enter,
+				  running.sys_enter);
 	err = configure(k, opts);
 	if (!err)
 		err = seam_bpf__load(k->skel);
@@ -290,6 +298,7 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 		return NULL;
 	for (size_t i = 0; i < k->n_links; i++)
 		bpf_link__destroy(k->links[i]);
+	bpf_link__destroy(k->unmaps);
 	seam_kernel_detach(k);
 	ring_buffer__free(k->samples);
 	ring_buffer__free(k->copies);

@@ -82,6 +82,13 @@ int seam_kernel_table_drop(struct seam_kernel *k,
 /* After any of these: cached mappings of every task are looked up anew. */
 void seam_kernel_tables_changed(struct seam_kernel *k);
 
+/* From here on tables of made code end when it is unmapped. Once is enough. */
+int seam_kernel_see_unmaps(struct seam_kernel *k);
+/* So that this process's unmappings there are looked at: it made the code
+ * before it was watched. -ESRCH: it is gone. */
+int seam_kernel_span(struct seam_kernel *k, uint32_t tgid, uint64_t start,
+		     uint64_t size);
+
 /* Hands every record that waits to fn, which must not keep it. */
 typedef void seam_record_fn(void *ctx, const struct seam_wire *rec,
 			    size_t size);

@@ -146,6 +146,17 @@ static struct seam_map *map_of(uint64_t time_ns, const struct mmap2 *rec)
 	return map;
 }
 
+/* Code that takes the place of other code, unless its protection alone is
+ * another now: that cannot be told apart. */
+static void doubt(struct seam_processes *ps, struct seam_process *p,
+		  const struct seam_range *range, uint64_t time_ns)
+{
+	uint64_t seen_ns = __atomic_load_n(&ps->unmaps_ns, __ATOMIC_RELAXED);
+
+	if (p->jit.n && (!seen_ns || time_ns < seen_ns))
+		seam_jit_doubt(&p->jit, range->start, range->end, time_ns);
+}
+
 static int on_mmap2(struct seam_processes *ps, uint64_t time_ns,
 		    const struct mmap2 *rec)
 {
@@ -164,6 +175,7 @@ static int on_mmap2(struct seam_processes *ps, uint64_t time_ns,
 	map = p ? map_of(time_ns, rec) : NULL;
 	if (!map)
 		return -ENOMEM;
+	doubt(ps, p, &range, time_ns);
 	range.value = map;
 	err = seam_ranges_put(&p->maps, &range, &map_ops);
 	if (err)
@@ -251,6 +263,9 @@ int seam_processes_made(struct seam_processes *ps,
 	case SEAM_WIRE_JIT_REMOVE:
 		seam_jit_take(&p->jit, section.sframe);
 		return 0;
+	case SEAM_WIRE_JIT_UNMAPPED:
+		return seam_jit_unmap(&p->jit, rec->args[0], rec->args[1],
+				      rec->head.time_ns);
 	}
 	return 0;
 }

@@ -40,6 +40,10 @@ struct seam_processes {
 	struct seam_idmap by_pid;
 	struct seam_images *images; /* the caller's */
 	struct seam_jit_reader jit;
+	/* Since when unmapping of made code is seen; 0: it is not. Another
+	 * thread sets it, and asks has_made whether it is to. */
+	uint64_t unmaps_ns;
+	bool has_made;
 };
 
 struct seam_process *seam_process_get(struct seam_processes *ps, uint32_t pid);

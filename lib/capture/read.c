@@ -55,6 +55,8 @@ static void lose_copies(struct seam_session *s)
 	while ((rec = seam_batch_next(&s->copies, &at, &size))) {
 		if (rec->type == SEAM_WIRE_COPY)
 			s->lost_waiting++;
+		if (rec->type == SEAM_WIRE_JIT)
+			s->lost_made++;
 		if (rec->type != SEAM_WIRE_MISS)
 			continue;
 		/* So that the next stack asks again. */
@@ -90,6 +92,28 @@ static void hold_files(struct seam_session *s)
 	}
 }
 
+/* Code is made, which may be unmapped without a word. */
+static bool is_made(struct seam_session *s)
+{
+	const struct seam_wire *rec;
+	size_t at = 0, size;
+
+	while ((rec = seam_batch_next(&s->copies, &at, &size)))
+		if (rec->type == SEAM_WIRE_JIT)
+			return true;
+	return __atomic_load_n(&s->processes.has_made, __ATOMIC_RELAXED);
+}
+
+static void see_unmaps(struct seam_session *s)
+{
+	if (s->looked_for_unmaps || !s->running || !is_made(s))
+		return;
+	s->looked_for_unmaps = true;
+	if (!seam_kernel_see_unmaps(s->kernel))
+		__atomic_store_n(&s->processes.unmaps_ns, seam_now_ns(),
+				 __ATOMIC_RELAXED);
+}
+
 int seam_session_give_worker(struct seam_session *s,
 			     const struct seam_side_record *side, size_t n,
 			     uint64_t until_ns)
@@ -113,6 +137,7 @@ static int read_copies(struct seam_session *s)
 		seam_kernel_drain_copies(s->kernel, seam_batch_add, &s->copies);
 	long n;
 
+	see_unmaps(s);
 	hold_files(s);
 	n = seam_sideband_read(s->sideband, 0, &side, &s->lost_sideband);
 	if (n < 0)
@@ -340,7 +365,7 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->no_element = k->count[SEAM_COUNT_NO_ELEMENT];
 	ret->no_scratch = k->count[SEAM_COUNT_NO_SCRATCH];
 	ret->lost_requests = k->count[SEAM_COUNT_LOST_MISS] + s->lost_requests;
-	ret->lost_made = k->count[SEAM_COUNT_LOST_MADE];
+	ret->lost_made = k->count[SEAM_COUNT_LOST_MADE] + s->lost_made;
 	ret->refused = k->count[SEAM_COUNT_REFUSED];
 	ret->closed = k->count[SEAM_COUNT_CLOSED];
 	ret->stale = k->count[SEAM_COUNT_STALE];
@@ -375,6 +400,8 @@ static void set_made(const struct seam_jit_stats *st, struct seam_counts *ret)
 	ret->made_unreadable = st->refused[SEAM_JIT_UNREADABLE];
 	ret->made_too_much = st->refused[SEAM_JIT_TOO_MUCH];
 	ret->made_unknown = st->refused[SEAM_JIT_UNKNOWN];
+	ret->made_unmapped = st->unmapped;
+	ret->made_unseen = st->unseen;
 }
 
 static void set_tables(struct seam_session *s, struct seam_counts *ret)
@@ -393,7 +420,6 @@ static void set_tables(struct seam_session *s, struct seam_counts *ret)
 	ret->tables_left_out = t.left_out;
 	ret->tables_forgotten = t.forgotten;
 	set_images(&t.images, ret);
-	set_made(&t.made, ret);
 }
 
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
@@ -415,5 +441,6 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	ret->fp_frames += worker.dump.by_fp;
 	ret->guessed_frames = worker.dump.guessed;
 	ret->code_gone = worker.dump.code_gone;
+	set_made(&worker.made, ret);
 	return 0;
 }

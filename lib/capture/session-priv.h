@@ -45,6 +45,8 @@ struct seam_session {
 	struct seam_worker *worker; /* has images, processes, tables */
 	uint64_t lost_sideband, lost_waiting;
 	uint64_t lost_requests; /* for tables, likewise */
+	uint64_t lost_made; /* and what programs said of their code */
+	bool looked_for_unmaps; /* whether or not it could be had */
 	uint8_t *found; /* methods of one stack: SEAM_MAX_FRAMES */
 };
 

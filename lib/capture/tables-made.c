@@ -100,12 +100,42 @@ static int note_adds(struct seam_tables *t, const struct seam_wire_miss *miss,
 	return seam_kernel_table_put(t->kernel, &miss->key, &ref);
 }
 
+#define SPANS_NEAR 65536
+#define SPANS_MAX 64 /* to be told one by one */
+
+/* Code that the process had made before it was watched: as few spans. */
+static void tell_spans(struct seam_tables *t, struct seam_process *p)
+{
+	struct seam_jit *j = &p->jit;
+	uint64_t start = 0, end = 0;
+	size_t told = 0;
+
+	for (size_t i = 0; i < j->n; i++) {
+		const struct seam_jit_table *made = j->v[i];
+
+		if (end && made->code - end > SPANS_NEAR && told < SPANS_MAX) {
+			seam_kernel_span(t->kernel, p->pid, start, end - start);
+			told++;
+			end = 0;
+		}
+		if (!end)
+			start = made->code;
+		end = made->end;
+	}
+	if (end)
+		seam_kernel_span(t->kernel, p->pid, start, end - start);
+	j->is_told = j->was_scanned;
+	__atomic_store_n(&t->processes->has_made, true, __ATOMIC_RELAXED);
+}
+
 int seam_tables_answer_made(struct seam_tables *t,
 			    const struct seam_wire_miss *miss)
 {
 	struct seam_process *p = seam_process_get(t->processes, miss->head.pid);
 	int err = p ? seam_jit_scan(&p->jit, p->pid) : -ENOMEM;
 
+	if (!err && p->jit.n && !p->jit.is_told)
+		tell_spans(t, p);
 	if (!err && !is_loaded(t, &miss->key, p->jit.edits))
 		err = load_made(t, &p->jit, miss);
 	return err ? err : note_adds(t, miss, &p->jit);

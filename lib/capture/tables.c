@@ -445,7 +445,6 @@ int seam_tables_load_vdso(struct seam_tables *t)
 static void publish(struct seam_tables *t)
 {
 	t->stats.images = t->processes->images->stats;
-	t->stats.made = t->processes->jit.stats;
 	pthread_mutex_lock(&t->lock);
 	t->published = t->stats;
 	pthread_mutex_unlock(&t->lock);

@@ -25,7 +25,6 @@ struct seam_tables_stats {
 	uint64_t too_big; /* larger than the whole budget */
 	uint64_t left_out; /* rows that no table has a place for */
 	struct seam_images_stats images;
-	struct seam_jit_stats made;
 };
 
 /* cache_dir: see seam_table_cache_open. */

@@ -398,6 +398,7 @@ static void *run(void *arg)
 		pthread_mutex_lock(&w->lock);
 		w->held -= held;
 		w->stats.images = w->processes->images->stats;
+		w->stats.made = w->processes->jit.stats;
 		w->published = w->stats;
 		if (err && !w->err)
 			w->err = err;

@@ -41,6 +41,7 @@ struct seam_worker_stats {
 	uint64_t frames, unwind_ns; /* of copies */
 	struct seam_dump_counts dump;
 	struct seam_images_stats images;
+	struct seam_jit_stats made;
 };
 
 /* All stays the caller's and must outlive the worker. methods: enum

@@ -14,6 +14,7 @@ harms nobody.
 import os
 import subprocess
 import sys
+import time
 
 import livetest
 from livetest import user_frames, user_path
@@ -300,6 +301,133 @@ __attribute__((noipa)) static int run(int argc, char **argv)
 	return 0;
 }
 """
+# Code goes without a word, in each way there is, and other code comes, with a
+# frame of another size and no section. The first code stays until the recorder
+# has begun to look.
+UNMAPPED = r"""
+#include <poll.h>
+#define PLACES 40
+#define PAGES 4096UL
+static void *page(int flags)
+{
+	return mmap(code, PAGES, 7, flags, -1, 0);
+}
+
+static void must(int is_true)
+{
+	if (!is_true)
+		abort();
+}
+
+static void unmap(int how)
+{
+	uint8_t *away = code + (1 << 19);
+
+	switch (how % 5) {
+	case 0:
+		must(!munmap(code, PAGES));
+		must(page(0x100022) == code);
+		break;
+	case 1: /* MAP_FIXED */
+		must(page(0x32) == code);
+		break;
+	case 2: /* moved away, and to nowhere in particular */
+		must(mremap(code, PAGES, PAGES, 3, away) == away);
+		must(page(0x100022) == code);
+		break;
+	case 3: /* another is moved there */
+		must(mmap(away, PAGES, 7, 0x32, -1, 0) == away);
+		must(mremap(away, PAGES, PAGES, 3, code) == code);
+		break;
+	case 4: /* by a call of 32-bit code */
+		__asm__ volatile("int $0x80" : : "a"(91), "b"(code), "c"(PAGES)
+				 : "memory", "r8", "r9", "r10", "r11");
+		must(page(0x100022) == code);
+		break;
+	}
+}
+
+static inline __attribute__((always_inline)) void until_told(int at)
+{
+	struct pollfd in = {0, POLLIN, 0};
+
+	puts("");
+	fflush(stdout);
+	while (!poll(&in, 1, 0))
+		enter(at, 5);
+	getchar();
+	enter(at, 200);
+}
+
+/* More places than are told apart, all at once. */
+static void scatter(void)
+{
+	uint8_t *was = code;
+
+	for (int i = 0; i < PLACES; i++) {
+		code = mmap(was + (i + 1) * (2 << 20), PAGES, 7, 0x100022, -1,
+			    0);
+		must(code != MAP_FAILED);
+		add_by_prctl(0, make(0, 1), sizeof(bytes));
+	}
+	for (int i = 0; i < PLACES; i++)
+		must(!munmap(was + (i * 7 % PLACES + 1) * (2 << 20), PAGES));
+	code = was;
+}
+
+/* A child's code is its parent's until it goes. */
+static inline __attribute__((always_inline)) void in_child(void)
+{
+	struct section elsewhere, *s = make_at(1, 6, &elsewhere);
+
+	add_by_prctl(1, s, sizeof(bytes));
+	if (!fork()) {
+		unmap(0);
+		make_at(1, 2, &elsewhere);
+		enter(1, 60);
+		_exit(0);
+	}
+	wait(0);
+	enter(1, 60);
+	prctl(80, (long)s, 0L, 0L, 0L);
+}
+
+__attribute__((noipa)) static int run(int argc, char **argv)
+{
+	struct section elsewhere, *s;
+
+	code = mmap((void *)0x20000000, PAGES, 7, 0x100022, -1, 0);
+	must(code != MAP_FAILED);
+	if (argc > 1)
+		add(3, 5);
+	wait_for_it();
+	if (argc > 1) {
+		until_told(3);
+	} else {
+		s = make_at(2, 3, &elsewhere);
+		add_by_prctl(2, s, sizeof(bytes));
+		until_told(2);
+		prctl(80, (long)s, 0L, 0L, 0L);
+		scatter();
+		in_child();
+	}
+	for (int i = 0; i < 20; i++) {
+		if (argc > 1) {
+			unmap(i);
+			make_at(3, i % 5, &elsewhere);
+			enter(3, 20);
+			continue;
+		}
+		s = make_at(1, 6, &elsewhere);
+		add_by_prctl(1, s, sizeof(bytes));
+		enter(1, 15);
+		unmap(i);
+		make_at(1, i % 6, &elsewhere);
+		enter(1, 15);
+	}
+	return 0;
+}
+"""
 
 
 def build(bench, name, body):
@@ -443,6 +571,63 @@ def executed(bench):
         "\n".join(map(livetest.show, made)))
 
 
+def sees_unmaps(pid):
+    """Whether a program of that process is attached to system calls."""
+    folder = "/proc/%d/fdinfo/" % pid
+    for fd in os.listdir(folder):
+        try:
+            with open(folder + fd) as f:
+                if "sys_enter" in f.read():
+                    return True
+        except OSError:
+            pass
+    return False
+
+
+def attach_unmapped(bench, *argv):
+    name = "unmapped" + "".join(argv)
+    program = bench.start([build(bench, name, UNMAPPED), *argv],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          bufsize=0)
+    program.stdout.readline()
+    recorder = bench.recorder("-p", str(program.pid), "-e", "cpu-clock", "-F",
+                              "4999", *NO_FALLBACK, name=name + ".data").ready()
+    program.stdin.write(b"\n")
+    program.stdout.readline()
+    # Without end only where it is broken, and even then not for ever.
+    for _ in range(3000):
+        if recorder.process.poll() is not None or \
+                sees_unmaps(recorder.process.pid):
+            break
+        time.sleep(0.01)
+    program.stdin.write(b"\n")
+    program.wait()
+    return recorder.wait()
+
+
+def unmapped(bench):
+    """What was said of code ends with it, and is not said of other code."""
+    for what, argv in (("by prctl", ()), ("in a list", ("list",))):
+        recording = attach_unmapped(bench, *argv)
+        made = through(recording.samples())
+        outer = [s for s in made if s.get("end") == "outermost"]
+        wrong = [s for s in outer if not is_right(s)]
+        ended = [s for s in made if s.get("end") == "no-table"]
+        count = recording.summary
+        bench.test("%s: code is unmapped without a word" % what,
+                   count["made_unmapped"] == (1 if argv else 20 + 40 + 1),
+                   recording.log)
+        bench.test("%s: which is seen" % what, count["made_unseen"] == 0 and
+                   "ended with their code unmapped" in recording.log,
+                   recording.log)
+        bench.test("%s: no wrong path" % what, not wrong,
+                   "%d of %d\n" % (len(wrong), len(outer)) +
+                   "\n".join(map(livetest.show, wrong)))
+        bench.test("%s: there are stacks with tables, and without" % what,
+                   len(outer) > 100 and len(ended) > 100,
+                   "%d of %d\n" % (len(outer), len(made)) + recording.log)
+
+
 if __name__ == "__main__":
     sys.exit(livetest.main(early, grow, reuse, protect, memfd, fork, by_prctl,
-                           wrong, late, executed))
+                           wrong, late, executed, unmapped))

@@ -228,6 +228,101 @@ static void test_refused(void **state)
 	assert_int_equal(w->jit.n, 0);
 }
 
+/* Code that is unmapped without a word: its entry is still in the list, and
+ * says nothing any more. */
+static void test_unmap(void **state)
+{
+	struct world *w = *state;
+	const struct seam_jit_stats *st = &w->reader.stats;
+	struct seam_jit child = {.reader = &w->reader};
+	uint64_t before = seam_now_ns();
+	bool changed;
+
+	for (int i = 30; i < 33; i++)
+		add(i, 32);
+	scan(w);
+	assert_int_equal(seam_jit_copy(&child, &w->jit), 0);
+	assert_int_equal(seam_jit_unmap(&w->jit, code_of(31), 1, before), 0);
+	assert_int_equal(seam_jit_unmap(&w->jit, code_of(31), 0, UINT64_MAX),
+			 0);
+	assert_int_equal(
+		seam_jit_unmap(&w->jit, code_of(31), UINT64_MAX, UINT64_MAX),
+		0);
+	assert_int_equal(st->unmapped, 0);
+	assert_int_equal(seam_jit_unmap(&w->jit, code_of(31) + CODE_SIZE - 1, 1,
+					seam_now_ns()),
+			 0);
+	assert_int_equal(st->unmapped, 1);
+	/* Another's change has it look at all anew. */
+	add(40, 16);
+	assert_int_equal(seam_jit_rescan(&w->jit, self(), &changed), 0);
+	assert_int_equal(st->unmapped, 1);
+	assert_int_equal(cfa(&w->jit, 30), 32);
+	assert_int_equal(cfa(&w->jit, 31), 0);
+	assert_int_equal(cfa(&w->jit, 32), 32);
+	assert_int_equal(cfa(&w->jit, 40), 16);
+	assert_int_equal(cfa(&child, 31), 32);
+	seam_jit_fini(&child);
+	/* And what comes there later is believed. */
+	assert_int_equal(seam_jit_remove(all[31].code), 0);
+	add(31, 48);
+	scan(w);
+	assert_int_equal(cfa(&w->jit, 31), 48);
+	for (int i = 30; i < 33; i++)
+		assert_int_equal(seam_jit_remove(all[i].code), 0);
+	assert_int_equal(seam_jit_remove(all[40].code), 0);
+}
+
+/* What the list had when code was unmapped, but is read only later. */
+static void test_unmap_unread(void **state)
+{
+	struct world *w = *state;
+
+	add(30, 32);
+	assert_int_equal(
+		seam_jit_unmap(&w->jit, code_of(30), CODE_SIZE, seam_now_ns()),
+		0);
+	add(31, 32);
+	scan(w);
+	assert_int_equal(cfa(&w->jit, 30), 0);
+	assert_int_equal(cfa(&w->jit, 31), 32);
+	assert_int_equal(w->reader.stats.unmapped, 1);
+	scan(w);
+	assert_int_equal(w->reader.stats.unmapped, 1);
+	assert_int_equal(seam_jit_remove(all[30].code), 0);
+	assert_int_equal(seam_jit_remove(all[31].code), 0);
+}
+
+/* Sections of prctl: whether or not they are taken away afterwards. */
+static void test_unmap_told(void **state)
+{
+	struct world *w = *state;
+	const size_t size = sizeof(struct made_section);
+	const struct seam_jit_stats *st = &w->reader.stats;
+
+	for (int i = 0; i < 2; i++) {
+		make(i, 16);
+		put(w, section_of(i), size, code_of(i), CODE_SIZE);
+	}
+	seam_jit_doubt(&w->jit, code_of(0), code_of(0) + 1, 0);
+	assert_int_equal(st->unseen, 0);
+	seam_jit_doubt(&w->jit, code_of(0), code_of(0) + 1, 1);
+	seam_jit_doubt(&w->jit, code_of(0), code_of(0) + 1, 2);
+	assert_int_equal(st->unseen, 1);
+	assert_int_equal(
+		seam_jit_unmap(&w->jit, code_of(0), CODE_SIZE, seam_now_ns()),
+		0);
+	assert_int_equal(st->unmapped, 1);
+	assert_int_equal(w->jit.n, 1);
+	seam_jit_take(&w->jit, section_of(0));
+	assert_int_equal(st->refused[SEAM_JIT_UNKNOWN], 0);
+	seam_jit_take(&w->jit, section_of(0));
+	assert_int_equal(st->refused[SEAM_JIT_UNKNOWN], 1);
+	make(0, 48);
+	put(w, section_of(0), size, code_of(0), CODE_SIZE);
+	assert_int_equal(cfa(&w->jit, 0), 48);
+}
+
 /* However often it is told to, it reads only so much. */
 static void test_too_much(void **state)
 {
@@ -376,6 +471,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_join, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_unmap, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_unmap_unread, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_unmap_told, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_too_much, set_up,
 						tear_down),

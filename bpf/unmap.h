@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Ends tables of made code when the code is unmapped: before it is, since
+ * other code may be there a moment later.
+ */
+#ifndef SEAM_BPF_UNMAP_H
+#define SEAM_BPF_UNMAP_H
+
+#include "bpf/spans.h"
+#include "bpf/tell.h"
+#include "core/unmap.h"
+
+#define TS_COMPAT 2
+
+static __always_inline bool is_32bit_call(struct task_struct *task)
+{
+	return task->thread_info.status & TS_COMPAT;
+}
+
+static __always_inline void unmap_args(const struct pt_regs___kernel *regs,
+				       bool is_32, uint64_t *ret)
+{
+	if (is_32) {
+		ret[0] = (uint32_t)regs->bx;
+		ret[1] = (uint32_t)regs->cx;
+		ret[2] = (uint32_t)regs->dx;
+		ret[3] = (uint32_t)regs->si;
+		ret[4] = (uint32_t)regs->di;
+		return;
+	}
+	ret[0] = regs->di;
+	ret[1] = regs->si;
+	ret[2] = regs->dx;
+	ret[3] = regs->r10;
+	ret[4] = regs->r8;
+}
+
+/* Return: false: the kernel will not have them either. */
+static __always_inline bool unmap_old_args(uint64_t *args)
+{
+	uint32_t v[4], i;
+
+	if (bpf_probe_read_user(v, sizeof(v), (void *)args[0]))
+		return false;
+#pragma unroll
+	for (i = 0; i < 4; i++)
+		args[i] = v[i];
+	return true;
+}
+
+/* Global, for the verifier. */
+__noinline int seam_unmapped(struct task_struct *task ARG_TRUSTED,
+			     uint64_t start, uint64_t end)
+{
+	const uint64_t args[4] = {start, end - start, 0, 0};
+	struct spans *s = spans_of(task);
+
+	if (start >= end || !s || !spans_meet(s, start, end))
+		return 0;
+	/* First the record: who asks by a new key comes after it. */
+	tell(task, SEAM_WIRE_JIT_UNMAPPED, args);
+	made_note(task, false);
+	spans_cut(s, start, end);
+	return 0;
+}
+
+static __always_inline void unmap_enter(struct task_struct *task,
+					const struct pt_regs___kernel *regs,
+					uint64_t nr)
+{
+	bool is_32 = is_32bit_call(task);
+	enum seam_unmap_call call = seam_unmap_call(nr, is_32);
+	struct seam_unmapped gone;
+	uint64_t args[5];
+
+	if (call == SEAM_UNMAP_NONE || !spans_of(task))
+		return;
+	unmap_args(regs, is_32, args);
+	if (call == SEAM_UNMAP_OLD_MMAP) {
+		if (!unmap_old_args(args))
+			return;
+		call = SEAM_UNMAP_MMAP;
+	}
+	gone = seam_unmap(call, args);
+	seam_unmapped(task, gone.start, gone.end);
+	seam_unmapped(task, gone.start2, gone.end2);
+}
+
+#endif
