@@ -27,7 +27,11 @@ struct seam_kernel {
 	size_t n_attached;
 	seam_record_fn *fn;
 	void *fn_ctx;
+	uint64_t left; /* bytes of a ring that this drain may yet take */
 };
+
+/* A ring's callback. Return: 0; -ENOBUFS: no more now. */
+int seam_kernel_on_record(void *kernel, void *data, size_t size);
 
 /* From a CPU's timers to its pointer to the interrupted registers, in bytes;
  * 0: this BTF does not say. */

@@ -8,27 +8,45 @@
 
 #include "capture/kernel-priv.h"
 
+int seam_kernel_on_record(void *kernel, void *data, size_t size)
+{
+	struct seam_kernel *k = kernel;
+	/* As in the ring: behind a header, in 8-byte steps. */
+	uint64_t room = BPF_RINGBUF_HDR_SZ + (((uint64_t)size + 7) & ~7ULL);
+
+	if (size >= sizeof(struct seam_wire))
+		k->fn(k->fn_ctx, data, size);
+	k->left -= room < k->left ? room : k->left;
+	return k->left ? 0 : -ENOBUFS;
+}
+
+/*
+ * Takes all that is there now, but no more than a ring has room for: where
+ * records come faster than they are taken, the end is never reached, and what
+ * is taken has to be kept. Those that come meanwhile are for the next time.
+ */
 static int drain(struct seam_kernel *k, struct ring_buffer *ring,
-		 seam_record_fn *fn, void *ctx)
+		 const struct bpf_map *map, seam_record_fn *fn, void *ctx)
 {
 	int n;
 
 	k->fn = fn;
 	k->fn_ctx = ctx;
+	k->left = bpf_map__max_entries(map);
 	n = ring_buffer__consume(ring);
-	return n < 0 ? n : 0;
+	return n < 0 && k->left ? n : 0;
 }
 
 int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
 			      void *ctx)
 {
-	return drain(k, k->samples, fn, ctx);
+	return drain(k, k->samples, k->skel->maps.ring, fn, ctx);
 }
 
 int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx)
 {
-	return drain(k, k->copies, fn, ctx);
+	return drain(k, k->copies, k->skel->maps.copies, fn, ctx);
 }
 
 int seam_kernel_poll_fd(const struct seam_kernel *k)

@@ -140,25 +140,16 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	return bpf_map__set_map_extra(skel->maps.arena, ARENA_ADDR);
 }
 
-static int on_record(void *ctx, void *data, size_t size)
-{
-	struct seam_kernel *k = ctx;
-
-	if (size >= sizeof(struct seam_wire))
-		k->fn(k->fn_ctx, data, size);
-	return 0;
-}
-
 static int open_rings(struct seam_kernel *k)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	k->samples = ring_buffer__new(bpf_map__fd(k->skel->maps.ring),
-				      on_record, k, NULL);
+				      seam_kernel_on_record, k, NULL);
 	if (!k->samples)
 		return -errno;
 	k->copies = ring_buffer__new(bpf_map__fd(k->skel->maps.copies),
-				     on_record, k, NULL);
+				     seam_kernel_on_record, k, NULL);
 	if (!k->copies)
 		return -errno;
 	k->poll_fd = epoll_create1(EPOLL_CLOEXEC);
