@@ -121,6 +121,22 @@ class Recording:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+    def kept(self, samples):
+        """Those whose stack was not lost. A machine that is busy loses some,
+        and says so: without a count for each entry all are given back."""
+        counts = self.summary["lost"]
+        cookies = {s.get("cookie") for s in samples if s["end"] == "lost"}
+        if len(cookies) > sum(counts[place] for place in (
+                "stacks", "copies", "elements", "scratch")):
+            return samples
+        kept = [s for s in samples if s["end"] != "lost"]
+        if cookies:
+            self.bench.note("lost and counted: %d samples, %s" % (
+                len(samples) - len(kept),
+                {place: n for place, n in counts.items() if n}))
+        return kept
+
+
 class Recorder:
     """A `seam record` that runs, and has begun to record."""
 
@@ -163,6 +179,22 @@ class Recorder:
             with open(self.json) as f:
                 summary = json.load(f)
         return Recording(self.bench, self.data, status, text, summary)
+
+
+def cpu_ticks(pid, tid=None):
+    """The CPU time that a process, or a thread of it, has used."""
+    path = "/proc/%d/" % pid + ("task/%d/" % tid if tid else "") + "stat"
+    with open(path) as f:
+        words = f.read().rpartition(")")[2].split()
+    return int(words[11]) + int(words[12])
+
+
+def burn(seconds, pid, tid=None):
+    """Waits until a target has used so much more CPU time: a machine that is
+    busy gives it that later."""
+    end = cpu_ticks(pid, tid) + seconds * os.sysconf("SC_CLK_TCK")
+    while cpu_ticks(pid, tid) < end:
+        time.sleep(0.02)
 
 
 def polls(pid):
