@@ -11,10 +11,10 @@
 #include "cli/exported.h"
 
 static const char help[] =
-	"usage: seam export --format FORMAT [OPTIONS]\n\n"
+	"usage: seam export --to FORMAT [OPTIONS]\n\n"
 	"Writes a recording, the kernel and the user half of its stacks\n"
 	"joined, in a format of other tools.\n\n"
-	"      --format FORMAT folded: a line a stack and how often it was\n"
+	"      --to FORMAT     folded: a line a stack and how often it was\n"
 	"                      seen, for flame graphs\n"
 	"                      speedscope: JSON for www.speedscope.app\n"
 	"                      pprof: for go tool pprof and the like\n"
@@ -39,10 +39,10 @@ static const char help[] =
 	"  -h, --help          this text\n\n"
 	"What each format cannot hold is in seam-export(1).\n";
 
-enum { OPT_FORMAT = 256 };
+enum { OPT_TO = 256 };
 
 static const struct option options[] = {
-	{"format", required_argument, NULL, OPT_FORMAT},
+	{"to", required_argument, NULL, OPT_TO},
 	{"output", required_argument, NULL, 'o'},
 	INPUT_OPTIONS,
 };
@@ -100,7 +100,7 @@ static int take_option(void *ctx, int option)
 static int check_usage(struct export *e)
 {
 	if (!e->format) {
-		fputs("seam export: --format is needed: ", stderr);
+		fputs("seam export: --to is needed: ", stderr);
 		list_formats();
 		fputs(" are formats\n", stderr);
 		return -1;

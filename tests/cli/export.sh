@@ -13,10 +13,10 @@ seam=$(realpath "$seam")
 bad_usage() {
 	fails 2 'folded.* are formats' "$seam" export &&
 		fails 2 "'x' is not a format; folded" \
-			"$seam" export --format x &&
+			"$seam" export --to x &&
 		fails 2 'cookie or order' \
-			"$seam" export --format folded --join tid &&
-		fails 2 'named with -i' "$seam" export --format folded x &&
+			"$seam" export --to folded --join tid &&
+		fails 2 'named with -i' "$seam" export --to folded x &&
 		"$seam" export --help | grep -q '^usage: seam export'
 }
 
@@ -24,9 +24,9 @@ bad_files() {
 	: >"$dir/empty"
 	cp "$golden/groups/single.data" "$dir/rec"
 	ln -s rec "$dir/link"
-	fails 1 'No such file' "$seam" export --format folded \
+	fails 1 'No such file' "$seam" export --to folded \
 		-i "$dir/none" -o "$dir/out.folded" &&
-		fails 1 'the file is empty' "$seam" export --format folded \
+		fails 1 'the file is empty' "$seam" export --to folded \
 			-i "$dir/empty" -o "$dir/out.folded" &&
 		! [ -e "$dir/out.folded" ]
 }
@@ -60,7 +60,7 @@ bad_outputs() {
 	mkdir -p "$dir/folder"
 	cp "$golden/groups/single.data" "$dir/rec"
 	ln -sf rec "$dir/link"
-	set -- "$seam" export --format folded -i "$dir/rec"
+	set -- "$seam" export --to folded -i "$dir/rec"
 	told 'the recording itself' "$@" -o "$dir/rec" &&
 		told 'the recording itself' "$@" -o "$dir/link" &&
 		told 'no regular file; .-o -. writes' "$@" -o /dev/null &&
@@ -75,7 +75,7 @@ bad_outputs() {
 
 # What reads the old file meanwhile keeps it, and no half of a new one stays.
 replaced() {
-	set -- "$seam" export --format folded -i "$golden/groups/group.data"
+	set -- "$seam" export --to folded -i "$golden/groups/group.data"
 	mkdir "$dir/r"
 	echo old >"$dir/r/x"
 	exec 7<"$dir/r/x"
@@ -91,7 +91,7 @@ replaced() {
 }
 
 counts_told() {
-	"$seam" export --format folded -o "$dir/out" \
+	"$seam" export --to folded -o "$dir/out" \
 		-i "$golden/deferred/lost-m1-pf.data" 2>"$dir/err" || return
 	tail -n 1 "$dir/err" | grep -q "$dir/out: 196 samples, 0 whole, \
 195 not said, 1 not whole (lost 1), 848 samples and 848 records lost$" || {
@@ -108,7 +108,7 @@ same_stacks() {
 			-i "$2" >"$3.$format" 2>/dev/null || return
 	done
 	mv "$3.json" "$3.folded.json" 2>/dev/null
-	"$seam" export --format "$1" -i "$2" -o "$3.$1.out" 2>/dev/null ||
+	"$seam" export --to "$1" -i "$2" -o "$3.$1.out" 2>/dev/null ||
 		return
 	if [ "$1" = folded ]; then
 		cmp "$3.folded" "$3.$1.out"
@@ -121,7 +121,7 @@ terminal() {
 	python3 - "$seam" "$golden/groups/single.data" <<'END'
 import os, subprocess, sys
 ours, theirs = os.openpty()
-done = subprocess.run([sys.argv[1], "export", "--format", "pprof", "-i",
+done = subprocess.run([sys.argv[1], "export", "--to", "pprof", "-i",
                        sys.argv[2], "-o", "-"], stdout=theirs,
                       stderr=subprocess.PIPE, text=True)
 assert done.returncode == 2, done
