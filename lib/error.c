@@ -25,6 +25,7 @@ SAME(UNPROVEN);
 SAME(IRREVERSIBLE);
 SAME(BELOW_SP);
 SAME(SKID_MOMENT);
+SAME(UNSURE);
 
 const char *seam_err_name(int code)
 {

@@ -39,6 +39,7 @@ enum seam_end {
 	SEAM_END_IRREVERSIBLE = 17,
 	SEAM_END_BELOW_SP = 18,
 	SEAM_END_SKID_MOMENT = 19,
+	SEAM_END_UNSURE = 20, /* which stack it is: there is no frame */
 };
 
 struct seam_errinfo {

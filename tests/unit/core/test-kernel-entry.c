@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: of an event in the kernel it is told whether the registers that
+ * the task entered with are there: not before they are saved, not while they
+ * are replaced, and not where the stack does not show it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/kernel-entry.h"
+
+#define DOOR 0xffffffff81000010ULL
+#define DOOR_2 0xffffffff81009000ULL
+#define WRITER 0xffffffff81200000ULL
+#define LAST_WRITER 0xffffffff81300000ULL
+#define PROBER 0xffffffff81180000ULL
+#define CODE 0xffffffff81100000ULL
+#define REGS 0xffffc90000003f58ULL /* where the last is saved */
+#define MAX 127
+
+static const struct seam_kernel_entry entry = {
+	.doors = {{DOOR, DOOR + 0x100},
+		  [SEAM_KERNEL_DOORS - 1] = {DOOR_2, DOOR_2 + 1}},
+	.writers = {{WRITER, WRITER + 0x40},
+		    [SEAM_KERNEL_WRITERS - 1] = {LAST_WRITER, LAST_WRITER + 8}},
+	.probers = {{PROBER, PROBER + 8}},
+};
+
+static bool is_sure(const uint64_t *ips, uint32_t nr, uint64_t sp)
+{
+	return seam_kernel_is_sure(&entry, ips, nr, MAX, sp, REGS);
+}
+
+static void saved(void **state)
+{
+	const uint64_t call[] = {CODE, CODE + 0x20, DOOR + 0x76};
+	const uint64_t door[] = {DOOR + 0x60};
+
+	(void)state;
+	assert_true(is_sure(call, 3, REGS - 0x100));
+	/* Interrupts may run on another stack, also at a lower address. */
+	assert_true(is_sure(call, 3, 0xfffffe0000001000ULL));
+	assert_true(is_sure(call, 3, 0));
+	assert_true(is_sure(door, 1, REGS));
+	assert_true(is_sure(door, 1, REGS - 8));
+	assert_true(is_sure((uint64_t[]){DOOR_2}, 1, REGS - 8));
+}
+
+static void not_saved(void **state)
+{
+	const uint64_t door[] = {DOOR + 0x30}, last[] = {DOOR_2};
+
+	(void)state;
+	assert_false(is_sure(door, 1, REGS + 8)); /* one is missing */
+	assert_false(is_sure(door, 1, 0x7ffc00001000ULL)); /* the user's sp */
+	assert_false(is_sure(door, 1, REGS - SEAM_KERNEL_STACK));
+	assert_true(is_sure(door, 1, REGS - SEAM_KERNEL_STACK + 8));
+	assert_false(is_sure(door, 1, UINT64_MAX));
+	assert_false(is_sure(last, 1, REGS + 8));
+}
+
+static void replaced(void **state)
+{
+	const uint64_t leaf[] = {WRITER, CODE, DOOR};
+	const uint64_t behind[] = {WRITER + 0x40, CODE, DOOR};
+	const uint64_t before[] = {WRITER - 1, CODE, DOOR};
+	const uint64_t last[] = {LAST_WRITER + 7, CODE, DOOR};
+	const uint64_t calls[] = {CODE, WRITER + 0x3f, DOOR};
+	/* Interrupted, and not by the event. */
+	const uint64_t under[] = {CODE, DOOR_2, WRITER + 0x3f, DOOR};
+	const uint64_t probe[] = {CODE, CODE, PROBER, DOOR};
+
+	(void)state;
+	assert_false(is_sure(leaf, 3, REGS - 64));
+	assert_false(is_sure(leaf, 3, 0));
+	assert_true(is_sure(behind, 3, REGS - 64));
+	assert_true(is_sure(before, 3, REGS - 64));
+	assert_false(is_sure(last, 3, REGS - 64));
+	assert_true(is_sure(calls, 3, REGS - 64));
+	assert_false(is_sure(under, 4, REGS - 64));
+	assert_false(is_sure(under, 4, 0));
+	assert_false(is_sure(probe, 4, REGS - 64));
+}
+
+/* What is not seen of the stack may be a writer. */
+static void cut(void **state)
+{
+	const uint64_t call[] = {CODE, CODE + 0x20, DOOR + 0x76};
+	uint64_t deep[MAX + 1];
+
+	(void)state;
+	assert_false(is_sure(call, 2, REGS - 64));
+	assert_false(is_sure(call, 0, REGS - 64));
+	for (int i = 0; i <= MAX; i++)
+		deep[i] = CODE;
+	assert_false(is_sure(deep, MAX, REGS - 64));
+	deep[MAX - 1] = DOOR;
+	assert_true(is_sure(deep, MAX, REGS - 64));
+	/* More frames than there is room for are not read. */
+	deep[MAX - 1] = CODE;
+	deep[MAX] = DOOR;
+	assert_false(is_sure(deep, MAX + 1, REGS - 64));
+}
+
+/* No range at all, as in memory that nobody filled. */
+static void unknown(void **state)
+{
+	static const struct seam_kernel_entry none;
+	const uint64_t ips[] = {0, CODE, UINT64_MAX};
+
+	(void)state;
+	for (uint32_t nr = 0; nr <= 3; nr++)
+		assert_false(seam_kernel_is_sure(&none, ips, nr, MAX, 0, REGS));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(saved),    cmocka_unit_test(not_saved),
+		cmocka_unit_test(replaced), cmocka_unit_test(cut),
+		cmocka_unit_test(unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
