@@ -39,6 +39,7 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 				       struct task_struct *task)
 {
 	env->task = task;
+	t->at_once = false;
 	t->start = task->start_boottime;
 	t->self = bpf_get_current_task();
 	t->image = (uint64_t)task->mm;

@@ -10,6 +10,7 @@
 #include "core/wire.h"
 
 #define SEAM_ENTRY_EBUSY 16
+#define SEAM_ENTRY_NEVER 95 /* EOPNOTSUPP: there is no task work */
 
 enum seam_entry_flags {
 	SEAM_ENTRY_RUNNING = 1, /* the unwind is under way */
@@ -40,6 +41,8 @@ struct seam_entry_task {
 	bool exiting; /* PF_EXITING */
 	bool gone; /* and its memory is */
 	bool dead; /* exit_state: no task work is done any more */
+	bool at_once; /* no task work at all: each stack is taken at its event
+		       */
 	struct seam_entry_env *env;
 };
 

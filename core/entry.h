@@ -7,6 +7,7 @@
  *   cookie 0 --request--> cookie c, work scheduled --callback--> closed c, 0
  *   exec, exit: the stack is taken at once (TAKEN); every later request of
  *   that exec or exit joins its cookie. The callback after an exec closes it.
+ *   at_once: cookie 0 --request--> cookie c, the stack is taken --> 0
  *
  * Only the task itself changes its state, in its own context, interrupted at
  * worst by events on its own CPU, which run to their end. So a step here is
@@ -288,10 +289,12 @@ SEAM_INLINE uint64_t seam_entry_arm(struct seam_entry_task *t,
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 	/* User code that spins leaves its registers as they were. */
-	bool again = !in_user && seam_entry_env_is_as_left(t, el);
+	bool again =
+		!t->at_once && !in_user && seam_entry_env_is_as_left(t, el);
+	bool later = !t->at_once && !t->exiting;
 	uint64_t served = 0;
 
-	if (!t->exiting && seam_entry_schedule(t, el, cookie, &served)) {
+	if (later && seam_entry_schedule(t, el, cookie, &served)) {
 		if (again && !served)
 			seam_entry_env_count(t, SEAM_COUNT_AGAIN);
 		return served ? served : cookie;
@@ -405,7 +408,7 @@ SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 		return NULL;
 	e = seam_entry_env_entry(el);
 	cookie = seam_entry_open(t, el, false, &first);
-	if (first && seam_entry_env_is_as_left(t, el))
+	if (first && !t->at_once && seam_entry_env_is_as_left(t, el))
 		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
 	/* Asked behind it: an event in between may have taken it. */
 	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
@@ -426,7 +429,7 @@ SEAM_INLINE void seam_entry_exec(struct seam_entry_task *t)
 	if (!el)
 		return;
 	/* So that the exec's end is seen. Already pending is as good. */
-	err = seam_entry_env_schedule(t, el);
+	err = t->at_once ? -SEAM_ENTRY_NEVER : seam_entry_env_schedule(t, el);
 	if (err && err != -SEAM_ENTRY_EBUSY)
 		seam_entry_set_flag(seam_entry_env_entry(el),
 				    SEAM_ENTRY_UNSEEN);

@@ -92,6 +92,48 @@ static void exec_by_thread(void **state)
 	AT_LEAST(30000, world_search("exec by a thread", PLAN_MOVE, &limits));
 }
 
+static void at_once(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 2,
+					     .entries = 2,
+					     .full = 1,
+					     .moves = 1,
+					     .may_exec = true,
+					     .may_exit = true,
+					     .at_once = true};
+
+	(void)state;
+	AT_LEAST(10000, world_search("at once", PLAN_ONE, &limits));
+}
+
+static void reuse_at_once(void **state)
+{
+	static const struct limits limits = {.samples = 3,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .switches = 2,
+					     .may_exit = true,
+					     .at_once = true};
+
+	(void)state;
+	AT_LEAST(5000, world_search("reuse, at once", PLAN_REUSE, &limits));
+}
+
+static void exec_by_thread_at_once(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .switches = 1,
+					     .may_exit = true,
+					     .at_once = true};
+
+	(void)state;
+	AT_LEAST(5000,
+		 world_search("exec by a thread, at once", PLAN_MOVE, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +144,9 @@ int main(void)
 		cmocka_unit_test(depths),
 		cmocka_unit_test(exec_by_thread),
 		cmocka_unit_test(interrupts),
+		cmocka_unit_test(at_once),
+		cmocka_unit_test(reuse_at_once),
+		cmocka_unit_test(exec_by_thread_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,7 @@ static int seam_entry_env_schedule(struct seam_entry_task *t,
 {
 	struct task *task = t->env->task;
 
+	HOLDS(!t->at_once, "task work where there is none");
 	step();
 	if (el->work != WORK_STANDBY) {
 		TRACE("schedule: busy");
@@ -181,6 +182,7 @@ static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env)
 		.exiting = task->exiting,
 		.gone = task->no_mm,
 		.dead = task->dead,
+		.at_once = limits->at_once,
 		.env = env,
 	};
 }

@@ -463,6 +463,11 @@ static void check_again(void)
 {
 	int n = 0;
 
+	/* Where each event has its own, none is another's. */
+	if (limits->at_once) {
+		HOLDS(!w.n_again, "again %d times, at once", w.n_again);
+		return;
+	}
 	for (int i = 0; i < w.n_stacks; i++)
 		for (int k = 0; k < i; k++)
 			if (is_same(w.stacks[i].at, w.stacks[k].at)) {

@@ -32,6 +32,7 @@ struct limits {
 	uint8_t moves; /* to the other CPU */
 	bool depths; /* interrupts of interrupts want deeper stacks */
 	bool may_exec, may_exit;
+	bool at_once; /* each stack is taken at its event */
 };
 
 /* What the tasks do. */
