@@ -300,7 +300,8 @@ take_stack(struct task_struct *task, struct task_state *state, uint64_t cookie,
 	}
 	if (why_not) {
 		env.scratch->ips[0] = state->regs[SEAM_AMD64_REG_IP];
-		env.scratch->nr = 1; /* the event's own ip is sure */
+		/* The event's own ip is sure, or nothing is. */
+		env.scratch->nr = why_not != SEAM_UNSURE;
 		env.scratch->last_hits = env.scratch->windows = 0;
 	}
 	emit_end(&env, cookie, flags, end, began);

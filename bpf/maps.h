@@ -16,6 +16,7 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
 #include "core/entry-env.h"
 #include "core/fallback.h"
+#include "core/kernel-entry.h"
 #include "core/last-stack.h"
 #include "core/lookup.h"
 #include "core/step.h"
@@ -46,6 +47,9 @@ const volatile uint32_t seam_sleep_event;
  * known. Both are per CPU, of which BPF gets addresses only where the kernel
  * lists its data in kallsyms. */
 const volatile int64_t seam_irq_regs;
+
+/* Where stacks are taken at the event. */
+const volatile struct seam_kernel_entry seam_kernel_entry;
 
 /* Moves when a table is added or taken away: cached mappings are stale. */
 uint32_t seam_tables_generation;
@@ -258,6 +262,9 @@ struct {
 } scratches SEC(".maps");
 
 struct sample_buffer {
+	/* The event's stack pointer, 0: it is of C code; and where its task's
+	 * registers are, as a number: the verifier tracks pointers. */
+	volatile uint64_t sp, regs;
 	struct seam_wire_sample sample;
 	uint64_t ips[SEAM_MAX_KERNEL];
 };

@@ -14,7 +14,9 @@ typedef int (*bpf_task_work_callback_t)(struct bpf_map *map, void *key,
 					void *value);
 
 /* An object for each spelling: lib/capture/kernel.c says why. */
-#ifdef SEAM_TASK_WORK_IMPL /* Linux 6.18 to 7.1 */
+#ifdef SEAM_AT_ONCE
+/* The engine immediate has none. */
+#elif defined(SEAM_TASK_WORK_IMPL) /* Linux 6.18 to 7.1 */
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task,
 					      struct bpf_task_work *tw,
 					      void *map__map,
@@ -29,8 +31,16 @@ bpf_task_work_schedule_resume(struct task_struct *task,
 
 #define ESRCH 3
 
+/* Whether stacks are taken at the event, and never deferred. */
+#ifdef SEAM_AT_ONCE
+#define IS_AT_ONCE true
+#else
+#define IS_AT_ONCE false
+#endif
+
 struct seam_entry_env {
 	struct task_struct *task;
+	bool unsure; /* its registers are, for all that is known */
 };
 
 /* The current task, to entry.h. */
@@ -39,7 +49,8 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 				       struct task_struct *task)
 {
 	env->task = task;
-	t->at_once = false;
+	env->unsure = false;
+	t->at_once = IS_AT_ONCE;
 	t->start = task->start_boottime;
 	t->self = bpf_get_current_task();
 	t->image = (uint64_t)task->mm;
@@ -117,13 +128,15 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value);
 static __always_inline int seam_entry_env_schedule(struct seam_entry_task *t,
 						   struct seam_element *el)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
-#ifdef SEAM_TASK_WORK_IMPL
-	return bpf_task_work_schedule_resume_impl(task, &el->work, &elements,
+#ifdef SEAM_AT_ONCE
+	return -SEAM_ENTRY_NEVER;
+#elif defined(SEAM_TASK_WORK_IMPL)
+	return bpf_task_work_schedule_resume_impl(bpf_get_current_task_btf(),
+						  &el->work, &elements,
 						  on_return_to_user, NULL);
 #else
-	return bpf_task_work_schedule_resume(task, &el->work, &elements,
+	return bpf_task_work_schedule_resume(bpf_get_current_task_btf(),
+					     &el->work, &elements,
 					     on_return_to_user);
 #endif
 }
@@ -188,6 +201,8 @@ static __always_inline void
 seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
 			  uint64_t cookie, uint32_t flags, uint32_t why_not)
 {
+	if (t->env->unsure && !why_not)
+		why_not = SEAM_UNSURE;
 	el->state.taken_ns = bpf_ktime_get_ns();
 	seam_take_now(&el->state, t->env->task, cookie, flags, why_not);
 }

@@ -39,11 +39,12 @@ static __always_inline uint64_t taken_ns(struct task_struct *task)
 	return el ? el->state.taken_ns : 0;
 }
 
-/* Asks for the user's half. Return: whether the event is a sample, and not
- * seam's own doing. */
+/* Asks for the user's half. unsure: what the task's registers are, at an event
+ * in the kernel. Return: whether the event is a sample, and not seam's own
+ * doing. */
 static __always_inline bool take_user(struct seam_wire_sample *sample,
 				      struct task_struct *task, uint32_t depth,
-				      bool in_user)
+				      bool in_user, bool unsure)
 {
 	struct seam_entry_env env;
 	struct seam_entry_task t;
@@ -59,6 +60,7 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 		return !is_own(task);
 	entry_task(&t, &env, task);
 	t.depth = depth;
+	env.unsure = unsure;
 	seam_entry_request(&t, in_user, &asked);
 	if (asked.flags & SEAM_SAMPLE_OWN)
 		return false;
@@ -72,12 +74,23 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	return true;
 }
 
-static __always_inline void take_kernel(void *ctx, struct sample_buffer *buf)
+/* Return: the number of frames. */
+static __always_inline uint32_t take_kernel(void *ctx,
+					    struct sample_buffer *buf)
 {
 	long bytes = bpf_get_stack(ctx, buf->ips, sizeof(buf->ips), 0);
 
-	if (bytes > 0 && bytes <= (long)sizeof(buf->ips))
-		buf->sample.nr = bytes / 8;
+	return bytes > 0 && bytes <= (long)sizeof(buf->ips) ? bytes / 8 : 0;
+}
+
+/* Whether an event in the kernel, of that many frames, came where the task's
+ * registers are not those that it entered with. A global function: the verifier
+ * walks it once. */
+__noinline int seam_is_unsure(struct sample_buffer *buf ARG_NONNULL,
+			      uint32_t nr)
+{
+	return !seam_kernel_is_sure(&seam_kernel_entry, buf->ips, nr,
+				    SEAM_MAX_KERNEL, buf->sp, buf->regs);
 }
 
 /* What all kinds of events have in common. Its ip, 0 for the kernel's leaf,
@@ -85,7 +98,8 @@ static __always_inline void take_kernel(void *ctx, struct sample_buffer *buf)
  * kernel's half or not. */
 static __always_inline bool ask_sample(struct seam_wire_sample *sample,
 				       struct task_struct *task, uint32_t event,
-				       uint32_t flags, bool *ret_kernel_stack)
+				       uint32_t flags, bool unsure,
+				       bool *ret_kernel_stack)
 {
 	bool in_user = flags & SEAM_SAMPLE_USER, kernel_stack = !in_user;
 	uint64_t nr = event;
@@ -111,7 +125,7 @@ static __always_inline bool ask_sample(struct seam_wire_sample *sample,
 	sample->event = event;
 	sample->flags = flags;
 	sample->nr = 0;
-	if (!take_user(sample, task, seam_asks[nr].depth, in_user)) {
+	if (!take_user(sample, task, seam_asks[nr].depth, in_user, unsure)) {
 		count(SEAM_COUNT_OWN);
 		return false;
 	}
@@ -120,17 +134,25 @@ static __always_inline bool ask_sample(struct seam_wire_sample *sample,
 	return true;
 }
 
-/* With the kernel's half. */
+/* With the kernel's half. Its sp is there, too. */
 static __always_inline bool make_sample(void *ctx, struct sample_buffer *buf,
 					struct task_struct *task,
 					uint32_t event, uint32_t flags)
 {
-	bool kernel_stack = false;
+	bool kernel_stack = false, unsure = false;
+	uint32_t nr = 0;
 
-	if (!ask_sample(&buf->sample, task, event, flags, &kernel_stack))
+	/* Taken first where it is to tell what the registers are worth. */
+	if (IS_AT_ONCE && !(flags & SEAM_SAMPLE_USER) && has_user(task)) {
+		nr = take_kernel(ctx, buf);
+		buf->regs = (uint64_t)task_regs(task);
+		unsure = seam_is_unsure(buf, nr);
+	}
+	if (!ask_sample(&buf->sample, task, event, flags, unsure,
+			&kernel_stack))
 		return false;
 	if (kernel_stack)
-		take_kernel(ctx, buf);
+		buf->sample.nr = nr ? nr : take_kernel(ctx, buf);
 	return true;
 }
 

@@ -99,6 +99,7 @@ int seam_event(struct bpf_perf_event_data *ctx)
 	buf = bpf_map_lookup_elem(&sample_buffers, &slot);
 	if (!buf)
 		return 0;
+	buf->sp = ctx->regs.rsp;
 	buf->sample.ip = ctx->regs.rip;
 	buf->sample.period = ctx->sample_period;
 	take_sample(ctx, buf, task, event, *cs & 3 ? SEAM_SAMPLE_USER : 0);
@@ -131,6 +132,7 @@ static __always_inline void take_blocked(void *ctx, struct hrtimer *timer,
 		count(SEAM_COUNT_LOST_SAMPLE);
 		return;
 	}
+	buf->sp = 0; /* no timer's interrupt comes at a door */
 	buf->sample.ip = regs->ip;
 	buf->sample.period = event->hw.last_period;
 	take_sample(ctx, buf, task, nr,
@@ -187,6 +189,7 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	buf = bpf_map_lookup_elem(&sample_buffers, &slot);
 	if (!buf)
 		return 0;
+	buf->sp = 0;
 	buf->sample.ip = 0;
 	buf->sample.period = seam_tracepoint_period[event];
 	take_sample(ctx, buf, task, event, 0);
@@ -240,7 +243,8 @@ int seam_uprobe(struct pt_regs *ctx)
 		return 0;
 	sample.ip = ctx->rip;
 	sample.period = period;
-	if (!ask_sample(&sample, task, event, SEAM_SAMPLE_USER, &kernel_stack))
+	if (!ask_sample(&sample, task, event, SEAM_SAMPLE_USER, false,
+			&kernel_stack))
 		return 0;
 	keep_probe(task, sample.head.cookie);
 	if (bpf_ringbuf_output(&ring, &sample, sizeof(sample),

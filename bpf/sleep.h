@@ -19,6 +19,7 @@ static __always_inline void sleep_begin(void *ctx, struct task_struct *task)
 
 	if (!buf)
 		return;
+	buf->sp = 0;
 	buf->sample.ip = 0;
 	buf->sample.period = 0;
 	if (make_sample(ctx, buf, task, seam_sleep_event, 0) &&

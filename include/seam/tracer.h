@@ -48,6 +48,7 @@ enum seam_tasks {
 enum seam_engine {
 	SEAM_ENGINE_AUTO, /* the best that works */
 	SEAM_ENGINE_DEFERRED, /* at the return to user space, by BPF */
+	SEAM_ENGINE_IMMEDIATE = 2, /* at the event, by BPF, what is resident */
 	SEAM_ENGINE_NATIVE = 3, /* the same by the kernel: frame pointers */
 	SEAM_ENGINE_DUMP = 4, /* from a copy of each sample's stack */
 };

@@ -14,6 +14,7 @@
 static const char *const names[] = {
 	[SEAM_ENGINE_AUTO] = "auto",
 	[SEAM_ENGINE_DEFERRED] = "deferred",
+	[SEAM_ENGINE_IMMEDIATE] = "immediate",
 	[SEAM_ENGINE_NATIVE] = "native",
 	[SEAM_ENGINE_DUMP] = "dump",
 };
@@ -72,9 +73,13 @@ static bool has_task_work(void)
 enum seam_engine seam_engine_choose(char *why, size_t size)
 {
 	why[0] = 0;
-	if (!can_use_bpf())
+	if (!can_use_bpf()) {
 		snprintf(why, size, "without CAP_BPF and CAP_PERFMON");
-	else if (!has_task_work())
+		return SEAM_ENGINE_DUMP;
+	}
+	if (!has_task_work()) {
 		snprintf(why, size, "the kernel has no BPF task work");
-	return why[0] ? SEAM_ENGINE_DUMP : SEAM_ENGINE_DEFERRED;
+		return SEAM_ENGINE_IMMEDIATE;
+	}
+	return SEAM_ENGINE_DEFERRED;
 }

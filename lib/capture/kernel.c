@@ -18,6 +18,7 @@
 
 #include "capture/fail.h"
 #include "capture/kernel-priv.h"
+#include "seam-at-once.skel.h"
 #include "seam-impl.skel.h"
 
 /* Where the arena lies in our own address space: BPF addresses are its low
@@ -29,9 +30,12 @@
 #define ARENA_ADDR (1ULL << 45)
 #endif
 
+/* What an object is made for. */
+enum object { OBJECT, OBJECT_IMPL, OBJECT_AT_ONCE };
+
 /* What depends on the running kernel. */
 struct running {
-	bool impl; /* of the kfunc's two names */
+	enum object object; /* OBJECT_AT_ONCE if wanted: any kernel will do */
 	bool sys_enter;
 	int64_t irq_regs;
 };
@@ -49,29 +53,32 @@ static int read_btf(struct running *ret, struct seam_errinfo *reterr)
 	ret->irq_regs = seam_kernel_irq_regs(btf);
 	ret->sys_enter = seam_kernel_has_sys_enter(btf);
 	btf__free(btf);
+	if (ret->object == OBJECT_AT_ONCE)
+		return 0;
 	if (!name)
 		return seam_fail(
 			reterr, -ENOTSUP,
 			"this kernel has no BPF task work: boot Linux 6.18 or "
 			"later");
-	ret->impl = !strcmp(name, TASK_WORK_IMPL);
+	ret->object = strcmp(name, TASK_WORK_IMPL) ? OBJECT : OBJECT_IMPL;
 	return 0;
 }
 
 /*
- * There is an object for each spelling of the kfunc, equal in all else, so
- * that one skeleton serves both. A single object with two weak externs would
- * not do: libbpf 1.1 looks for the absent one in every module, which takes
- * CAP_SYS_ADMIN, and refuses a present one of another type, used or not.
+ * There is an object for each spelling of the kfunc, and one without, equal in
+ * all else, so that one skeleton serves them all. A single object with two weak
+ * externs would not do: libbpf 1.1 looks for the absent one in every module,
+ * which takes CAP_SYS_ADMIN, and refuses a present one of another type, used or
+ * not.
  */
-_Static_assert(sizeof(struct seam_bpf) == sizeof(struct seam_impl_bpf) &&
-		       sizeof(struct seam_bpf__rodata) ==
-			       sizeof(struct seam_impl_bpf__rodata) &&
-		       sizeof(struct seam_bpf__bss) ==
-			       sizeof(struct seam_impl_bpf__bss),
-	       "both objects have the same maps, programs and variables");
+#define IS_AS_SEAM(name)                                                       \
+	(sizeof(struct seam_bpf) == sizeof(struct name) &&                     \
+	 sizeof(struct seam_bpf__rodata) == sizeof(struct name##__rodata) &&   \
+	 sizeof(struct seam_bpf__bss) == sizeof(struct name##__bss))
+_Static_assert(IS_AS_SEAM(seam_impl_bpf) && IS_AS_SEAM(seam_at_once_bpf),
+	       "all objects have the same maps, programs and variables");
 
-static int open_object(struct seam_kernel *k, bool impl)
+static int open_object(struct seam_kernel *k, enum object which)
 {
 	struct bpf_object_skeleton *s;
 	int err;
@@ -83,8 +90,10 @@ static int open_object(struct seam_kernel *k, bool impl)
 	if (err)
 		return err;
 	s = k->skel->skeleton;
-	if (impl)
+	if (which == OBJECT_IMPL)
 		s->data = (void *)seam_impl_bpf__elf_bytes(&s->data_sz);
+	if (which == OBJECT_AT_ONCE)
+		s->data = (void *)seam_at_once_bpf__elf_bytes(&s->data_sz);
 	return bpf_object__open_skeleton(s, NULL);
 }
 
@@ -115,6 +124,9 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	skel->rodata->seam_watch_mode = opts->watch;
 	skel->rodata->seam_stack_copy = opts->stack_copy;
 	skel->rodata->seam_methods = opts->methods;
+	if (opts->at_once)
+		memcpy((void *)&skel->rodata->seam_kernel_entry, opts->at_once,
+		       sizeof(*opts->at_once));
 	skel->rodata->seam_max_stack = 0;
 	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++) {
 		uint32_t depth = opts->asks[i].depth;
@@ -215,7 +227,8 @@ static bool is_pid_namespace_first(void)
 static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		struct seam_errinfo *reterr)
 {
-	struct running running = {0};
+	struct running running = {.object = opts->at_once ? OBJECT_AT_ONCE
+							  : OBJECT};
 	int err;
 
 	if (!is_pid_namespace_first())
@@ -227,7 +240,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	err = read_btf(&running, reterr);
 	if (err)
 		return err;
-	err = open_object(k, running.impl);
+	err = open_object(k, running.object);
 	if (err)
 		return seam_fail(reterr, err,
 				 "the BPF object cannot be opened (%s)",

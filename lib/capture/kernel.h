@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/kernel-entry.h"
 #include "core/wire.h"
 #include "seam/error.h"
 
@@ -24,6 +25,9 @@ struct seam_kernel_opts {
 	uint32_t methods; /* enum seam_unwind_how */
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS]; /* of probes too */
 	bool tracepoints, probes; /* are recorded */
+	/* Stacks are taken at the event, by a kernel that has this code; NULL:
+	 * at the return to user space. */
+	const struct seam_kernel_entry *at_once;
 	bool sleeps; /* are recorded, as */
 	uint32_t sleep_event;
 };

@@ -7,16 +7,12 @@
 
 #include "capture/probe.h"
 
-/* Which engines this version of seam has. */
 enum engine { DEFERRED, IMMEDIATE, DUMP, NATIVE };
-static const struct {
-	const char *name;
-	bool built;
-} engines[] = {
-	[DEFERRED] = {"deferred", true},
-	[IMMEDIATE] = {"immediate", false},
-	[DUMP] = {"dump", true},
-	[NATIVE] = {"native", true},
+static const char *const engines[] = {
+	[DEFERRED] = "deferred",
+	[IMMEDIATE] = "immediate",
+	[DUMP] = "dump",
+	[NATIVE] = "native",
 };
 
 #define RIGHTS "sudo seam record ..."
@@ -342,47 +338,60 @@ static void judge_files(struct judge *j)
 	}
 }
 
+/* needed: the checks that must not say no, n of them. Return: whether none
+ * does; else r has what the first of them says. */
+static bool has_needed(const struct judge *j, struct seam_probe_result *r,
+		       const char *const *needed, size_t n)
+{
+	for (size_t k = 0; k < n; k++) {
+		for (size_t i = 0; i < j->probe->n; i++) {
+			const struct seam_probe_result *c =
+				&j->probe->results[i];
+
+			if (strcmp(c->name, needed[k]) || c->state)
+				continue;
+			r->state = SEAM_PROBE_NO;
+			say(r, "%s: %.180s", c->name, c->found);
+			advise(r, "%s", c->fix);
+			return false;
+		}
+	}
+	return true;
+}
+
 static void judge_deferred(struct judge *j)
 {
 	static const char *const needed[] = {
 		"machine", "btf",      "task-work", "rights", "lockdown",
 		"arena",   "programs", "events",    "memlock"};
-	struct seam_probe_result *r =
-		add(j, engines[DEFERRED].name, SEAM_PROBE_YES);
+	struct seam_probe_result *r = add(j, engines[DEFERRED], SEAM_PROBE_YES);
 
 	r->is_engine = true;
-	say(r, "user stacks are taken at the return to user space");
-	for (size_t n = 0; n < sizeof(needed) / sizeof(*needed); n++) {
-		for (size_t i = 0; i < j->probe->n; i++) {
-			const struct seam_probe_result *c =
-				&j->probe->results[i];
-
-			if (strcmp(c->name, needed[n]) || c->state)
-				continue;
-			r->state = SEAM_PROBE_NO;
-			say(r, "%s: %.180s", c->name, c->found);
-			advise(r, "%s", c->fix);
-			return;
-		}
-	}
+	if (has_needed(j, r, needed, sizeof(needed) / sizeof(*needed)))
+		say(r, "user stacks are taken at the return to user space");
 }
 
-/* rc: what the kernel says to what the engine needs. */
-static void judge_engine(struct judge *j, enum engine engine, int rc,
-			 const char *needs)
+static void judge_immediate(struct judge *j)
 {
-	const bool built = engines[engine].built;
-	struct seam_probe_result *r;
+	static const char *const needed[] = {"machine",	 "btf",	  "rights",
+					     "lockdown", "arena", "events",
+					     "memlock"};
+	const struct seam_probe_facts *f = j->f;
+	struct seam_probe_result *r =
+		add(j, engines[IMMEDIATE], SEAM_PROBE_YES);
 
-	r = add(j, engines[engine].name,
-		built && !rc ? SEAM_PROBE_YES : SEAM_PROBE_NO);
 	r->is_engine = true;
-	if (rc)
-		say(r, "%sneeds %s (%s)", built ? "" : "not built yet; ", needs,
-		    error_text(rc));
-	else
+	if (!has_needed(j, r, needed, sizeof(needed) / sizeof(*needed)))
+		return;
+	if (f->at_once_rc) {
+		r->state = SEAM_PROBE_NO;
 		say(r, "%s",
-		    built ? "works" : "not built yet; this machine could");
+		    f->at_once_reason[0] ? f->at_once_reason
+					 : error_text(f->at_once_rc));
+	} else {
+		say(r, "user stacks are taken at the event, as far as their "
+		       "memory is resident");
+	}
 }
 
 /* Of the engines that need no rights for what is one's own. does: what the
@@ -393,7 +402,7 @@ static void judge_direct(struct judge *j, enum engine engine, int rc,
 	const struct seam_probe_facts *f = j->f;
 	bool right = !strcmp(f->machine, "x86_64");
 	struct seam_probe_result *r =
-		add(j, engines[engine].name,
+		add(j, engines[engine],
 		    right && !rc ? SEAM_PROBE_YES : SEAM_PROBE_NO);
 
 	r->is_engine = true;
@@ -415,8 +424,7 @@ static void judge_engines(struct judge *j)
 	const struct seam_probe_facts *f = j->f;
 
 	judge_deferred(j);
-	judge_engine(j, IMMEDIATE, can_use_bpf(f) ? f->find_vma_rc : -EPERM,
-		     "Linux 5.17 and the right to use BPF");
+	judge_immediate(j);
 	judge_direct(j, DUMP, f->dump_rc,
 		     "a stack copy with each sample, unwound by seam",
 		     "perf events with registers and stack copies");
@@ -433,7 +441,7 @@ static void choose(struct seam_probe *probe)
 		const struct seam_probe_result *r = &probe->results[i];
 
 		/* What few programs are built for is taken by name alone. */
-		if (!r->is_engine || !strcmp(r->name, engines[NATIVE].name))
+		if (!r->is_engine || !strcmp(r->name, engines[NATIVE]))
 			continue;
 		if (r->state == SEAM_PROBE_YES) {
 			probe->engine = r->name;

@@ -19,6 +19,7 @@
 #include "capture/kernel.h"
 #include "capture/native.h"
 #include "capture/sideband.h"
+#include "capture/unsure.h"
 #include "table/table.h"
 
 /* Newer than the headers of Debian 12. */
@@ -114,9 +115,6 @@ static void gather_bpf(struct seam_probe_facts *f)
 	f->arena_rc = rc < 0 ? rc : 0;
 	if (rc >= 0)
 		close(rc);
-	rc = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT,
-				     BPF_FUNC_find_vma, NULL);
-	f->find_vma_rc = rc == 1 ? 0 : rc ? rc : -ENOENT;
 }
 
 static int try_event(struct perf_event_attr *attr, int pid, int cpu)
@@ -190,21 +188,36 @@ static int open_map_file(void)
 	return rc;
 }
 
-/* The surest answer: load what a recording loads. */
-static void gather_load(struct seam_probe_facts *f)
+static int load(const struct seam_kernel_entry *at_once,
+		struct seam_errinfo *reterr)
 {
 	const struct seam_kernel_opts opts = {
 		.watch = SEAM_WATCH_TGID,
 		.asks = {{.depth = 512}},
 		.stack_copy = 65536,
+		.at_once = at_once,
 	};
-	struct seam_errinfo err = {0};
 	struct seam_kernel *kernel;
+	int rc = seam_kernel_open(&opts, &kernel, reterr);
 
-	f->load_rc = seam_kernel_open(&opts, &kernel, &err);
-	if (!f->load_rc)
+	if (!rc)
 		seam_kernel_close(kernel);
+	return rc;
+}
+
+/* The surest answer: load what a recording loads. */
+static void gather_load(struct seam_probe_facts *f)
+{
+	struct seam_errinfo err = {0}, at_once_err = {0};
+	struct seam_kernel_entry entry;
+
+	f->load_rc = load(NULL, &err);
 	snprintf(f->load_reason, sizeof(f->load_reason), "%s", err.reason);
+	f->at_once_rc = seam_unsure_open(&entry, &at_once_err);
+	if (!f->at_once_rc)
+		f->at_once_rc = load(&entry, &at_once_err);
+	snprintf(f->at_once_reason, sizeof(f->at_once_reason), "%s",
+		 at_once_err.reason);
 }
 
 /* The buffers that a recording opens. Without rights to its events their

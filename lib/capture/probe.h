@@ -28,10 +28,11 @@ struct seam_probe_facts {
 	uint64_t caps; /* effective; bit CAP_x */
 	int btf_rc; /* the kernel's own type information */
 	const char *task_work; /* name of the kfunc; NULL: it has none */
-	int find_vma_rc; /* bpf_find_vma, for perf_event programs */
 	int arena_rc; /* a BPF arena map can be made */
 	int load_rc; /* seam's own BPF programs load */
 	char load_reason[160]; /* why not */
+	int at_once_rc; /* those of the engine immediate do */
+	char at_once_reason[160]; /* why not */
 	int map_files_rc; /* /proc/PID/map_files can be opened */
 	int cycles_rc; /* a hardware counter can be opened */
 	int clock_rc; /* cpu-clock on every CPU can */

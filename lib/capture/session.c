@@ -16,6 +16,7 @@
 #include "capture/session-priv.h"
 #include "capture/synth.h"
 #include "capture/target.h"
+#include "capture/unsure.h"
 
 _Static_assert(SEAM_CLIENT_MAX_FRAMES == SEAM_MAX_FRAMES &&
 		       SEAM_CLIENT_MAX_EVENTS == SEAM_MAX_EVENTS,
@@ -131,6 +132,7 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 		[SEAM_TASKS_PROCESSES] = SEAM_WATCH_TGID,
 		[SEAM_TASKS_THREADS] = SEAM_WATCH_TID,
 	};
+	struct seam_kernel_entry entry;
 	struct seam_kernel_opts opts = {
 		.watch = watch[s->client.tasks],
 		.stack_copy =
@@ -138,7 +140,14 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 		.buffer_pages = s->opts.buffer_pages,
 		.methods = s->methods,
 	};
-	int err;
+	int err = 0;
+
+	if (s->engine == SEAM_ENGINE_IMMEDIATE) {
+		opts.at_once = &entry;
+		err = seam_unsure_open(&entry, reterr);
+	}
+	if (err)
+		return err;
 
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct seam_event *ev = &s->events[i];
@@ -191,6 +200,15 @@ static int open_without_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 	return seam_direct_open(s, reterr);
 }
 
+/* One that takes them, but not those of the best engine. */
+static int open_next(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	if (s->engine != SEAM_ENGINE_DEFERRED)
+		return -ENOTSUP;
+	s->engine = SEAM_ENGINE_IMMEDIATE;
+	return open_kernel(s, reterr);
+}
+
 static int open_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	struct seam_errinfo why = {0};
@@ -207,7 +225,9 @@ static int open_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 		snprintf(s->why, sizeof(s->why), "%.*s",
 			 (int)sizeof(s->why) - 1,
 			 why.reason[0] ? why.reason : strerror(-err));
-		return open_without_bpf(s, reterr);
+		err = open_next(s, &why);
+		if (err && !s->kernel)
+			return open_without_bpf(s, reterr);
 	}
 	if (err && reterr)
 		*reterr = why;

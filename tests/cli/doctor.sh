@@ -44,7 +44,9 @@ for r in answer["checks"] + answer["engines"]:
     assert line in text, line
 works = {e["name"]: e["state"] for e in answer["engines"]}
 assert (works["deferred"] == "yes") == (status == 0), works
-assert works["immediate"] == "no", works
+# What deferral does can be done at the event, where addresses are shown.
+syms = [c["state"] for c in answer["checks"] if c["name"] == "kernel-symbols"]
+assert works["immediate"] == "yes" or status or syms != ["yes"], works
 best = [e["name"] for e in answer["engines"] if e["state"] == "yes" and
         e["name"] != "native"]
 assert answer.get("engine") == (best[0] if best else None), answer

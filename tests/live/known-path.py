@@ -68,7 +68,7 @@ def record(args, folder, exe, extra, arguments):
         script = [os.path.join(HERE, "perf-json.py"), data, "--dwarf"]
     else:
         command = [args.seam, "record", "-o", data, "-F", str(args.freq),
-                   "-e", "cpu-clock"] + extra
+                   "-e", "cpu-clock", "--engine", args.engine] + extra
         script = [args.seam, "script", "-i", data, "--format", "json",
                   "--no-inline"]
     log = os.path.join(folder, "log")
@@ -112,6 +112,9 @@ def check(args, folder, exe, name, values):
     if args.recorder == "gdb":
         # It does not get everywhere: not into signal handlers, for one.
         command += ["--no-coverage", "--no-kernel", "--min", str(args.steps)]
+    if args.engine == "immediate":
+        # What it could not read, or not believe, it says.
+        command += ["--may-end", "unreadable", "--may-end", "unsure"]
     for variable, value in values.items():
         command += ["--set", "%s=%s" % (variable, value)]
     done = subprocess.run(command, stdout=subprocess.PIPE,
@@ -157,6 +160,7 @@ def main():
                         help="least part of freq * seconds to be had")
     parser.add_argument("--recorder", default="seam",
                         choices=("seam", "perf", "gdb"))
+    parser.add_argument("--engine", default="auto")
     parser.add_argument("--steps", type=int, default=1500,
                         help="instructions for --recorder gdb")
     parser.add_argument("--keep", help="folder for the stacks of failures")

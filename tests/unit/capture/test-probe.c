@@ -52,22 +52,24 @@ static void test_good(void **state)
 	for (size_t i = 0; i < p.n; i++)
 		if (!p.results[i].is_engine)
 			assert_int_equal(p.results[i].state, SEAM_PROBE_YES);
-	/* Said honestly, until they are built. */
-	assert_non_null(strstr(find(&p, "immediate")->found, "not built"));
+	assert_int_equal(find(&p, "immediate")->state, SEAM_PROBE_YES);
 	assert_int_equal(find(&p, "native")->state, SEAM_PROBE_YES);
 	assert_int_equal(find(&p, "dump")->state, SEAM_PROBE_YES);
 }
 
-/* What is left is dump, unless that is broken too. */
+/* What is left is dump, unless that is broken too, or only deferred is. */
 static void check_left(const struct seam_probe_facts *f,
 		       const struct seam_probe *p)
 {
+	const char *next = find(p, "immediate")->state == SEAM_PROBE_YES
+				   ? "immediate"
+				   : "dump";
 	bool left = !f->dump_rc && !strcmp(f->machine, "x86_64");
 
 	assert_int_equal(find(p, "dump")->state,
 			 left ? SEAM_PROBE_YES : SEAM_PROBE_NO);
 	if (left)
-		assert_string_equal(p->engine, "dump");
+		assert_string_equal(p->engine, next);
 	else
 		assert_null(p->engine);
 }
@@ -205,13 +207,43 @@ static void test_old_kernel(void **state)
 	f.minor = 4;
 	f.memlock = 65536;
 	f.task_work = NULL;
-	f.arena_rc = f.find_vma_rc = f.defer_rc = f.load_rc = -EINVAL;
+	f.arena_rc = f.at_once_rc = f.defer_rc = f.load_rc = -EINVAL;
 	seam_probe_judge(&f, &p);
 	assert_string_equal(p.engine, "dump");
 	assert_string_equal(p.next, "boot Linux 6.18 or later");
 	assert_int_equal(find(&p, "kernel")->state, SEAM_PROBE_PART);
 	assert_int_equal(find(&p, "memlock")->state, SEAM_PROBE_PART);
-	assert_non_null(strstr(find(&p, "immediate")->found, "Linux 5.17"));
+	assert_non_null(strstr(find(&p, "immediate")->found, "arena"));
+}
+
+/* It takes none of what deferral alone does, and all of its own. */
+static void test_immediate(void **state)
+{
+	struct seam_probe_facts f = good();
+	struct seam_probe p;
+
+	(void)state;
+	f.task_work = NULL;
+	f.load_rc = -EINVAL;
+	seam_probe_judge(&f, &p);
+	assert_string_equal(p.engine, "immediate");
+	assert_int_equal(find(&p, "deferred")->state, SEAM_PROBE_NO);
+	assert_string_equal(p.next, "boot Linux 6.18 or later");
+	f.at_once_rc = -EACCES;
+	strcpy(f.at_once_reason, "addresses are hidden");
+	seam_probe_judge(&f, &p);
+	assert_string_equal(p.engine, "dump");
+	assert_string_equal(find(&p, "immediate")->found,
+			    "addresses are hidden");
+	f.at_once_reason[0] = '\0';
+	seam_probe_judge(&f, &p);
+	assert_string_equal(find(&p, "immediate")->found, "Permission denied");
+	f = good();
+	f.task_work = NULL;
+	f.caps = CAP(BPF);
+	seam_probe_judge(&f, &p);
+	assert_string_equal(p.engine, "dump");
+	assert_non_null(strstr(find(&p, "immediate")->found, "CAP_PERFMON"));
 }
 
 static void test_this_machine(void **state)
@@ -262,6 +294,7 @@ static void test_native(void **state)
 
 	(void)state;
 	f.task_work = NULL;
+	f.at_once_rc = -EINVAL;
 	f.dump_rc = -EOPNOTSUPP;
 	seam_probe_judge(&f, &p);
 	assert_int_equal(find(&p, "native")->state, SEAM_PROBE_YES);
@@ -287,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_part),
 		cmocka_unit_test(test_kernel_symbols),
 		cmocka_unit_test(test_old_kernel),
+		cmocka_unit_test(test_immediate),
 		cmocka_unit_test(test_this_machine),
 		cmocka_unit_test(test_dump),
 		cmocka_unit_test(test_native),
