@@ -81,8 +81,11 @@ def adds_up(bench, what, recording, samples):
     bench.test(what + ": each end code as often in the file",
                dict(found) == ends, "%s, summary %s\n%s" % (
                    dict(found), ends, recording.log))
+    # Payloads are of every hit on the machine, so others' can push ours out;
+    # that these are counted payload.py sees to.
     bench.test(what + ": nothing is lost",
-               not any(recording.summary["lost"].values()), recording.log)
+               not any(n for place, n in recording.summary["lost"].items()
+                       if place != "payloads"), recording.log)
 
 
 def depths(bench):
