@@ -113,6 +113,15 @@ def unwanted(bench):
                "no-payload" in recording.log, recording.log)
 
 
+# Without the plugins that trace-cmd brings along, which print some events in
+# words of their own.
+PLAIN = ["unshare", "-m", "sh", "-c", """
+for plugins in /usr/lib/*/traceevent; do
+	[ ! -d "$plugins" ] || mount -t tmpfs none "$plugins"
+done
+exec "$@" """, "sh"]
+
+
 def lines(command, env=None):
     """From the thread on: perf forgets a dead one's name sooner."""
     done = subprocess.run(command, stdout=subprocess.PIPE,
@@ -134,7 +143,7 @@ def as_perf(bench):
     for engine in ("deferred", "dump"):
         recording = bench.record("--engine", engine, "-e", events, "--", "sh",
                                  "-c", script)
-        theirs, said = lines([perf, "script", "-i", recording.data])
+        theirs, said = lines(PLAIN + [perf, "script", "-i", recording.data])
         ours, _ = lines([bench.seam, "script", "-i", recording.data],
                         bench.env)
         execs = [line for line in ours if "filename=/bin/true" in line]
