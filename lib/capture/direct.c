@@ -43,25 +43,6 @@ static int fill_scopes(struct seam_session *s)
 	return err;
 }
 
-static int open_event(struct seam_session *s,
-		      const struct seam_client_event *ev,
-		      struct seam_errinfo *reterr)
-{
-	struct seam_event *to = &s->events[s->n_events];
-	struct seam_event_spec spec = {
-		.name = ev->name,
-		.freq = ev->freq,
-		.period = ev->period,
-		.max_frames = s->client.max_frames,
-		.stacks_only = s->client.stacks_only,
-		.direct = &s->direct.ask,
-	};
-	int err = seam_event_open(&spec, to, reterr);
-
-	s->n_events += !err;
-	return err;
-}
-
 /* The kernel's own deferral, or a line that says where it is. */
 static int prepare_native(struct seam_session *s, struct seam_errinfo *reterr)
 {
@@ -100,7 +81,7 @@ int seam_direct_open(struct seam_session *s, struct seam_errinfo *reterr)
 	if (!err)
 		err = fill_scopes(s);
 	for (size_t i = 0; !err && i < s->client.n_events; i++)
-		err = open_event(s, &s->client.events[i], reterr);
+		err = seam_session_open_event(s, &s->direct.ask, reterr);
 	if (!err)
 		err = seam_sideband_open(&opts, &s->sideband, reterr);
 	for (size_t i = 0; !err && i < s->n_events; i++)

@@ -50,6 +50,10 @@ struct seam_session {
 	uint8_t *found; /* methods of one stack: SEAM_MAX_FRAMES */
 };
 
+/* session.c: opens the client's next event; direct: see capture/event.h. */
+int seam_session_open_event(struct seam_session *s,
+			    struct seam_event_direct *direct,
+			    struct seam_errinfo *reterr);
 /* read.c: what engines share. Hands out the records of followed processes,
  * which stay at the front of side. Return: how many those are, or -ENOMEM. */
 long seam_session_give_records(struct seam_session *s,

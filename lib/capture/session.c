@@ -100,26 +100,34 @@ static int check_sleeps(const struct seam_session *s,
 	return 0;
 }
 
+int seam_session_open_event(struct seam_session *s,
+			    struct seam_event_direct *direct,
+			    struct seam_errinfo *reterr)
+{
+	const struct seam_client_event *ev = &s->client.events[s->n_events];
+	struct seam_event_spec spec = {
+		.name = ev->name,
+		.freq = ev->freq,
+		.period = ev->period,
+		.max_frames = s->client.max_frames,
+		.stacks_only = s->client.stacks_only,
+		.direct = direct,
+	};
+	int err = seam_event_open(&spec, &s->events[s->n_events], reterr);
+
+	s->n_events += !err;
+	return err;
+}
+
 static int open_events(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	const struct seam_sideband_opts opts = {.pages = s->opts.buffer_pages};
 	int err;
 
 	for (size_t i = 0; i < s->client.n_events; i++) {
-		const struct seam_client_event *ev = &s->client.events[i];
-		struct seam_event_spec spec = {
-			.name = ev->name,
-			.freq = ev->freq,
-			.period = ev->period,
-			.max_frames = s->client.max_frames,
-			.stacks_only = s->client.stacks_only,
-		};
-
-		err = seam_event_open(&spec, &s->events[i], reterr);
-
+		err = seam_session_open_event(s, NULL, reterr);
 		if (err)
 			return err;
-		s->n_events++;
 	}
 	err = check_sleeps(s, reterr);
 	return err ? err : seam_sideband_open(&opts, &s->sideband, reterr);

@@ -152,10 +152,23 @@ static int64_t func_of(struct seam_model *m, const struct seam_name *level,
 	return seam_intern(&m->funcs, &func, sizeof(func));
 }
 
+/* One function inside another's level. */
+static int64_t level_of(struct seam_model *m, struct seam_model_frame frame,
+			uint32_t outer)
+{
+	struct seam_model_levels level = {.outer = outer};
+	int64_t rc = seam_intern(&m->frames, &frame, sizeof(frame));
+
+	if (rc < 0)
+		return rc;
+	level.frame = (uint32_t)rc;
+	return seam_intern(&m->levels, &level, sizeof(level));
+}
+
 static int64_t levels_of(struct seam_model *m, const struct seam_name *name,
 			 uint32_t module)
 {
-	struct seam_model_levels l = {0};
+	uint32_t outer = 0;
 	int64_t rc = 0;
 
 	for (size_t i = seam_name_levels(name); i-- > 0;) {
@@ -166,14 +179,10 @@ static int64_t levels_of(struct seam_model *m, const struct seam_name *name,
 		if (rc < 0)
 			return rc;
 		frame.func = (uint32_t)rc;
-		rc = seam_intern(&m->frames, &frame, sizeof(frame));
+		rc = level_of(m, frame, outer);
 		if (rc < 0)
 			return rc;
-		l.frame = (uint32_t)rc;
-		rc = seam_intern(&m->levels, &l, sizeof(l));
-		if (rc < 0)
-			return rc;
-		l.outer = (uint32_t)rc;
+		outer = (uint32_t)rc;
 	}
 	return rc;
 }
@@ -221,7 +230,6 @@ static int64_t end_spot(struct seam_model *m, const char *missing)
 {
 	struct seam_model_func func = {.flags = SEAM_FUNC_END};
 	struct seam_model_frame frame = {0};
-	struct seam_model_levels levels = {0};
 	struct seam_model_spot spot = {0};
 	struct seam_strbuf b = {0};
 	int64_t rc;
@@ -236,11 +244,7 @@ static int64_t end_spot(struct seam_model *m, const char *missing)
 	if (rc < 0)
 		return rc;
 	frame.func = (uint32_t)rc;
-	rc = seam_intern(&m->frames, &frame, sizeof(frame));
-	if (rc < 0)
-		return rc;
-	levels.frame = (uint32_t)rc;
-	rc = seam_intern(&m->levels, &levels, sizeof(levels));
+	rc = level_of(m, frame, 0);
 	if (rc < 0)
 		return rc;
 	spot.levels = (uint32_t)rc;
