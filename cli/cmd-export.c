@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/replace.h"
@@ -165,14 +164,6 @@ static int complain(const char *path, int rc)
 	return -1;
 }
 
-static bool is_recording(const struct export *e)
-{
-	struct stat in, out;
-
-	return !stat(e->in.path, &in) && !stat(e->out, &out) &&
-	       in.st_dev == out.st_dev && in.st_ino == out.st_ino;
-}
-
 /* Return: 0 or -1, said on stderr. */
 static int to_file(struct export *e, struct seam_export_counts *counts)
 {
@@ -180,7 +171,7 @@ static int to_file(struct export *e, struct seam_export_counts *counts)
 	struct seam_replace r;
 	int rc;
 
-	if (is_recording(e)) {
+	if (input_is(&e->in, e->out)) {
 		fprintf(stderr, "seam: %s: that is the recording itself\n",
 			e->out);
 		return -1;

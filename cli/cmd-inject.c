@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/replace.h"
@@ -20,7 +19,7 @@ static const char help[] =
 	"tools that do not join user stacks to samples.\n\n"
 	"  -i, --input FILE    the recording, '-' for standard input\n"
 	"                      (default: perf.data)\n"
-	"  -o, --output FILE   what to write, an uncompressed perf.data\n"
+	"  -o, --output FILE   what to write, a perf.data\n"
 	"  -f, --force         does nothing: whose the recording is is not\n"
 	"                      asked\n"
 	"  -h, --help          this text\n\n"
@@ -47,37 +46,6 @@ static int take_option(void *ctx, int option)
 	if (option == 'o')
 		inject->output = optarg;
 	return 0;
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* The folder that path is in, where there is one. */
-static int stat_folder(const char *path, struct stat *ret)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder =
-		slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
-	int rc = folder ? stat(folder, ret) : -1;
-
-	free(folder);
-	return rc;
-}
-
-/* A file of the recording itself, under whatever name. */
-static bool is_input(const struct inject *inject)
-{
-	const char *path = inject->in.path;
-	struct stat in, out;
-
-	if (strcmp(path, "-") ? stat(path, &in) : fstat(STDIN_FILENO, &in))
-		return false;
-	if (S_ISDIR(in.st_mode))
-		return !stat_folder(inject->output, &out) &&
-		       same_file(&in, &out);
-	return !stat(inject->output, &out) && same_file(&in, &out);
 }
 
 static int fail(const char *path, int rc)
@@ -173,7 +141,7 @@ static int run(struct inject *inject)
 
 	if (input_open_reader(in))
 		return 1;
-	if (is_input(inject)) {
+	if (input_is(&inject->in, inject->output)) {
 		fprintf(stderr,
 			"seam: %s: it is the recording that is read; give "
 			"another name with -o\n",

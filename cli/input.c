@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/grow.h"
 
@@ -346,4 +348,33 @@ int input_finish(void)
 		fprintf(stderr, "seam: writing the output: %s\n",
 			strerror(errno));
 	return 1;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* The folder that path is in, where there is one. */
+static int stat_folder(const char *path, struct stat *ret)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder =
+		slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+	int rc = folder ? stat(folder, ret) : -1;
+
+	free(folder);
+	return rc;
+}
+
+bool input_is(const struct input *in, const char *path)
+{
+	struct stat from, to;
+
+	if (strcmp(in->path, "-") ? stat(in->path, &from)
+				  : fstat(STDIN_FILENO, &from))
+		return false;
+	if (S_ISDIR(from.st_mode))
+		return !stat_folder(path, &to) && same_file(&from, &to);
+	return !stat(path, &to) && same_file(&from, &to);
 }

@@ -82,6 +82,8 @@ int input_open_reader(struct input *in);
 int input_next(struct input *in, struct seam_stitched *ret_sample,
 	       struct seam_text *ret);
 void input_close(struct input *in);
+/* Whether path is a file of the recording itself, under whatever name. */
+bool input_is(const struct input *in, const char *path);
 /* A cut-off recording is used as far as it goes, and so is debugging
  * information that cannot be used whole; that is said. */
 void input_warn(const struct input *in);

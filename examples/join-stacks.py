@@ -26,7 +26,8 @@ import sys
 # How a tool prints a thread and a time, and what of these is a second.
 FORMATS = {
     # comm-123 [000] 12.000000345: event: ...
-    "trace-cmd": (r"^.*-(?P<tid>\d+)\s+\[\d+\]\D*\s(?P<time>\d+\.\d+):", 1),
+    "trace-cmd": (r"^.*?-(?P<tid>\d+)\s+\[\d+\]\s+(?:[^\s\d]\S*\s+)?"
+                  r"(?P<time>\d+\.\d+):", 1),
     # 12000000345 123 ...
     "bpftrace": (r"^(?P<time>\d+)\s+(?P<tid>\d+)\b", 10 ** 9),
 }

@@ -11,16 +11,28 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#define PROC "/proc/"
+
 static int check_path(const char *path)
 {
 	struct stat st;
 
 	if (lstat(path, &st))
 		return errno == ENOENT ? 0 : -errno;
+	/* /dev/stdout and its like lead there, and are not ours to replace. */
+	if (S_ISLNK(st.st_mode)) {
+		char to[sizeof(PROC) - 1];
+
+		if (readlink(path, to, sizeof(to)) == sizeof(to) &&
+		    !memcmp(to, PROC, sizeof(to)))
+			return -EINVAL;
+		if (stat(path, &st))
+			return errno == ENOENT ? 0 : -errno;
+	}
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
 	/* Renaming over a device or a pipe would take it away from others. */
-	return S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? 0 : -EINVAL;
+	return S_ISREG(st.st_mode) ? 0 : -EINVAL;
 }
 
 /* Where a standard stream was closed, what is meant for it would go into the

@@ -242,6 +242,27 @@ static int open_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 	return err ? err : try_tracepoints(s, reterr);
 }
 
+/* What the engine that it came to cannot do. */
+static int check_engine(const struct seam_session *s,
+			struct seam_errinfo *reterr)
+{
+	if (s->client.stacks_only && s->engine != SEAM_ENGINE_DEFERRED)
+		return seam_fail(reterr, -ENOTSUP,
+				 "stacks alone take the engine deferred, since "
+				 "others have one for each event ('seam "
+				 "doctor' says what it needs)");
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].attr.precise_ip &&
+		    s->engine == SEAM_ENGINE_IMMEDIATE)
+			return seam_fail(
+				reterr, -ENOTSUP,
+				"%s: the engine immediate takes no "
+				"precise events: what they came in the "
+				"middle of cannot be told",
+				s->events[i].name);
+	return 0;
+}
+
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		    struct seam_errinfo *reterr)
 {
@@ -270,9 +291,11 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 	if (s->engine == SEAM_ENGINE_AUTO)
 		s->engine = seam_engine_choose(s->why, sizeof(s->why));
 	err = follow_targets(s, reterr);
-	if (!err && seam_engine_is_direct(s->engine))
-		return seam_direct_open(s, reterr);
-	return err ? err : open_bpf(s, reterr);
+	if (!err)
+		err = seam_engine_is_direct(s->engine)
+			      ? seam_direct_open(s, reterr)
+			      : open_bpf(s, reterr);
+	return err ? err : check_engine(s, reterr);
 }
 
 enum seam_engine seam_session_engine(const struct seam_session *s,

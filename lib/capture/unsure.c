@@ -26,6 +26,7 @@ static const char *const writers[] = {
 	"restore_sigcontext",
 	"ia32_restore_sigcontext",
 	"__x64_sys_rt_sigreturn",
+	"__x64_compat_sys_x32_rt_sigreturn",
 	"__ia32_compat_sys_sigreturn",
 	"__ia32_compat_sys_rt_sigreturn",
 	"emulate_vsyscall",

@@ -114,7 +114,7 @@ static void frames(struct chrome *p)
 	}
 }
 
-/* A process has the name of the first of its threads. */
+/* A process has that of its main thread, if it was sampled. */
 static void thread_name(struct chrome *p, const struct seam_model_track *t,
 			const char *what)
 {
@@ -142,7 +142,7 @@ static void sample_head(struct chrome *p, const struct seam_model_sample *s)
 	struct seam_strbuf *b = &p->out->b;
 
 	seam_strbuf_puts(b, "\"name\":");
-	seam_json_string(b, seam_model_event(p->m, t->event));
+	seam_json_string(b, seam_model_track_event(p->m, s->track));
 	seam_strbuf_printf(b, ",\"pid\":%d,\"tid\":%d,\"ts\":", (int)t->pid,
 			   (int)t->tid);
 	moment(p, s->time_ns);
@@ -163,6 +163,8 @@ static void events(struct chrome *p)
 		seam_strbuf_puts(b, comma);
 		comma = ",\n";
 		thread_name(p, t, "thread_name");
+		if (t->pid != t->tid)
+			continue;
 		seam_strbuf_puts(b, comma);
 		thread_name(p, t, "process_name");
 	}

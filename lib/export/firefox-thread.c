@@ -412,7 +412,8 @@ static void head(struct seam_firefox *p, size_t track)
 	const char *comm = seam_model_string(m, t->comm);
 	struct seam_strbuf *b = &p->out->b, name = {0};
 
-	seam_strbuf_printf(&name, "%s %s", comm, seam_model_event(m, t->event));
+	seam_strbuf_printf(&name, "%s %s", comm,
+			   seam_model_track_event(m, track));
 	seam_strbuf_puts(b, "{\"name\":");
 	if (name.err)
 		b->err = name.err;
@@ -421,14 +422,16 @@ static void head(struct seam_firefox *p, size_t track)
 	seam_strbuf_fini(&name);
 	seam_strbuf_puts(b, ",\"processName\":");
 	seam_json_string(b, comm);
+	/* Of several main threads of a process, one for each name and event,
+	 * the viewer would show the last alone. */
 	seam_strbuf_printf(
 		b,
-		",\"pid\":\"%d\",\"tid\":%d,\"isMainThread\":%s,"
+		",\"pid\":\"%d\",\"tid\":%d,\"isMainThread\":false,"
 		"\"processType\":\"default\",\"processStartupTime\":0,"
 		"\"processShutdownTime\":null,\"registerTime\":0,"
 		"\"unregisterTime\":null,\"showMarkersInTimeline\":true,"
 		"\"pausedRanges\":[]",
-		(int)t->pid, (int)t->tid, t->pid == t->tid ? "true" : "false");
+		(int)t->pid, (int)t->tid);
 }
 
 void seam_firefox_thread(struct seam_firefox *p, size_t track)

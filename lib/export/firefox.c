@@ -94,6 +94,9 @@ static void meta(struct seam_firefox *p, const char *name)
 	if (seam_model_in_ns(p->m, 0) && !attr->attr.freq &&
 	    attr->attr.sample_period)
 		interval = attr->attr.sample_period;
+	if (attr->attr.freq && attr->attr.sample_freq &&
+	    attr->attr.sample_freq < 1000000000)
+		interval = 1000000000 / attr->attr.sample_freq;
 	seam_strbuf_puts(b, "{\"meta\":{\"interval\":");
 	seam_firefox_ms(b, interval);
 	seam_strbuf_puts(b, ",\"startTime\":");

@@ -60,6 +60,19 @@ void seam_model_fini(struct seam_model *m)
 	free(m->seen_spot);
 }
 
+/* Return: the track, or -errno. */
+static int64_t begin_track(struct seam_model *m, size_t track, uint32_t event)
+{
+	int64_t name =
+		seam_model_text(m, seam_pd_event(m->reader, event)->name);
+
+	if (name < 0)
+		return name;
+	m->of_track[track] =
+		(struct seam_model_of_track){.event_name = (uint32_t)name};
+	return (int64_t)track;
+}
+
 static int64_t track_of(struct seam_model *m, const struct seam_stitched *s)
 {
 	struct seam_model_track track = {.pid = s->rec->pid,
@@ -75,9 +88,7 @@ static int64_t track_of(struct seam_model *m, const struct seam_stitched *s)
 		      sizeof(*m->of_track)))
 		return -ENOMEM;
 	rc = seam_intern(&m->tracks, &track, sizeof(track));
-	if (rc == (int64_t)n)
-		m->of_track[n] = (struct seam_model_of_track){0};
-	return rc;
+	return rc == (int64_t)n ? begin_track(m, n, track.event) : rc;
 }
 
 static uint64_t hash_sum(const struct seam_model_sample *s)
@@ -166,9 +177,9 @@ int seam_model_add(struct seam_model *m, const struct seam_text *t)
 	return add_sample(m, &sample);
 }
 
-const char *seam_model_event(const struct seam_model *m, uint32_t event)
+const char *seam_model_track_event(const struct seam_model *m, uint32_t track)
 {
-	return seam_pd_event(m->reader, event)->name;
+	return seam_model_string(m, m->of_track[track].event_name);
 }
 
 bool seam_model_in_ns(const struct seam_model *m, uint32_t event)

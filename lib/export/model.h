@@ -58,6 +58,7 @@ struct seam_model_track {
 
 struct seam_model_of_track {
 	uint32_t first, last; /* samples, + 1 */
+	uint32_t event_name;
 	uint64_t n, weight; /* the latter no more than UINT64_MAX */
 };
 
@@ -121,7 +122,8 @@ static inline uint32_t seam_model_levels_at(const struct seam_model *m,
 	return SEAM_MODEL_GET(spot, m->spots, spot).levels;
 }
 
-const char *seam_model_event(const struct seam_model *m, uint32_t event);
+/* The name of a track's event. */
+const char *seam_model_track_event(const struct seam_model *m, uint32_t track);
 /* Are its weights times? Else they are numbers of events. */
 bool seam_model_in_ns(const struct seam_model *m, uint32_t event);
 

@@ -116,7 +116,7 @@ static void sample_types(struct pprof *p)
 		value_type(p, PROFILE_SAMPLE_TYPE, "weight", "count");
 	for (size_t i = 0; on && p->n_types <= MAX_TYPES && i < p->n_types; i++)
 		on = value_type(p, PROFILE_SAMPLE_TYPE,
-				seam_model_event(p->m, p->types[i]),
+				seam_pd_event(p->m->reader, p->types[i])->name,
 				seam_model_in_ns(p->m, p->types[i])
 					? "nanoseconds"
 					: "count");
@@ -144,9 +144,22 @@ static void label(struct pprof *p, struct seam_strbuf *sample, const char *key,
 	seam_proto_message(sample, 3, &p->inner);
 }
 
+static void text_label(struct pprof *p, struct seam_strbuf *sample,
+		       const char *key, uint32_t value)
+{
+	seam_proto_number(&p->inner, 1, text(p, key));
+	seam_proto_number(&p->inner, 2, value);
+	seam_proto_message(sample, 3, &p->inner);
+}
+
 static void number_label(struct pprof *p, struct seam_strbuf *sample,
 			 const char *key, uint32_t value)
 {
+	/* A 0 is not there in the bytes, and a label of nothing is dropped. */
+	if (!value) {
+		label(p, sample, key, "0");
+		return;
+	}
 	seam_proto_number(&p->inner, 1, text(p, key));
 	seam_proto_number(&p->inner, 3, (uint64_t)(int32_t)value);
 	seam_proto_message(sample, 3, &p->inner);
@@ -155,16 +168,14 @@ static void number_label(struct pprof *p, struct seam_strbuf *sample,
 static void labels(struct pprof *p, struct seam_strbuf *sample,
 		   const struct seam_model_sample *s)
 {
-	const struct seam_model_track *t =
-		&SEAM_MODEL_GET(track, p->m->tracks, s->track);
+	/* A copy: adding a text may move the others. */
+	const struct seam_model_track t =
+		SEAM_MODEL_GET(track, p->m->tracks, s->track);
 
-	/* A copy: adding a text moves the others. */
-	seam_proto_number(&p->inner, 1, text(p, "comm"));
-	seam_proto_number(&p->inner, 2, t->comm);
-	seam_proto_message(sample, 3, &p->inner);
-	number_label(p, sample, "pid", t->pid);
-	number_label(p, sample, "tid", t->tid);
-	label(p, sample, "event", seam_model_event(p->m, t->event));
+	text_label(p, sample, "comm", t.comm);
+	number_label(p, sample, "pid", t.pid);
+	number_label(p, sample, "tid", t.tid);
+	text_label(p, sample, "event", p->m->of_track[s->track].event_name);
 	if (s->end)
 		label(p, sample, "end", seam_err_name((int)s->end));
 }

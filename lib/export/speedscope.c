@@ -84,7 +84,7 @@ static void profile(struct speedscope *p, size_t i)
 
 	seam_strbuf_printf(&name, "%s %d/%d %s", seam_model_string(m, t->comm),
 			   (int)t->pid, (int)t->tid,
-			   seam_model_event(m, t->event));
+			   seam_model_track_event(m, (uint32_t)i));
 	seam_strbuf_puts(b, i ? ",\n{" : "{");
 	seam_strbuf_puts(b, "\"type\":\"sampled\",\"name\":");
 	if (name.err)

@@ -243,6 +243,9 @@ def firefox(path, stacks):
         # Numbers as they stand there: a float would lose some.
         d = json.load(f, parse_float=decimal.Decimal)
     assert d["meta"]["preprocessedProfileVersion"] == 48
+    # Of a process's main threads the viewer shows the last alone.
+    mains = [t["pid"] for t in d["threads"] if t["isMainThread"]]
+    assert len(mains) == len(set(mains)), mains
     for lib in d["libs"]:
         assert set(lib) == {"arch", "name", "path", "debugName", "debugPath",
                             "breakpadId", "codeId"}

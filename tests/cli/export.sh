@@ -60,9 +60,13 @@ bad_outputs() {
 	mkdir -p "$dir/folder"
 	cp "$golden/groups/single.data" "$dir/rec"
 	ln -sf rec "$dir/link"
+	ln -sf /proc/self/fd/1 "$dir/stdout"
 	set -- "$seam" export --to folded -i "$dir/rec"
 	told 'the recording itself' "$@" -o "$dir/rec" &&
 		told 'the recording itself' "$@" -o "$dir/link" &&
+		told 'the recording itself' "$seam" export --to folded -i - \
+			-o "$dir/rec" <"$dir/rec" &&
+		told 'no regular file' "$@" -o "$dir/stdout" &&
 		told 'no regular file; .-o -. writes' "$@" -o /dev/null &&
 		told "$dir/folder: Is a directory" "$@" -o "$dir/folder" &&
 		told "$dir/no/x: No such file" "$@" -o "$dir/no/x" &&

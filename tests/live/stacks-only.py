@@ -75,6 +75,10 @@ def refused(bench):
     bench.test("an event without user stacks is refused",
                recording.status != 0 and "user stacks" in recording.log,
                recording.log)
+    recording = bench.record("--stacks-only", "--engine", "dump", "--", "true")
+    bench.test("and an engine that has a stack for each event",
+               recording.status != 0 and "engine deferred" in recording.log,
+               recording.log)
 
 
 def joined(bench, text, recording):
