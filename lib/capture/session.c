@@ -242,6 +242,15 @@ static int open_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 	return err ? err : try_tracepoints(s, reterr);
 }
 
+/* immediate cannot tell what such an event interrupted; and of AMD's (IBS) the
+ * ip alone is the instruction's, the registers in a dump are of later. */
+static bool can_be_precise(const struct seam_session *s)
+{
+	if (s->engine == SEAM_ENGINE_DUMP)
+		return access("/sys/bus/event_source/devices/ibs_op", F_OK);
+	return s->engine != SEAM_ENGINE_IMMEDIATE;
+}
+
 /* What the engine that it came to cannot do. */
 static int check_engine(const struct seam_session *s,
 			struct seam_errinfo *reterr)
@@ -252,14 +261,13 @@ static int check_engine(const struct seam_session *s,
 				 "others have one for each event ('seam "
 				 "doctor' says what it needs)");
 	for (size_t i = 0; i < s->n_events; i++)
-		if (s->events[i].attr.precise_ip &&
-		    s->engine == SEAM_ENGINE_IMMEDIATE)
-			return seam_fail(
-				reterr, -ENOTSUP,
-				"%s: the engine immediate takes no "
-				"precise events: what they came in the "
-				"middle of cannot be told",
-				s->events[i].name);
+		if (s->events[i].attr.precise_ip && !can_be_precise(s))
+			return seam_fail(reterr, -ENOTSUP,
+					 "%s: the engine %s takes no precise "
+					 "events here: of which moment the "
+					 "registers are cannot be told",
+					 s->events[i].name,
+					 seam_engine_name(s->engine));
 	return 0;
 }
 
