@@ -13,6 +13,7 @@ checker without seam, and to see what peers make of them.
 """
 
 import argparse
+import concurrent.futures
 import fnmatch
 import itertools
 import os
@@ -57,31 +58,42 @@ def fill_in(text, values):
     return text.split()
 
 
+def logged(command, log, out=None):
+    """Returns None or why it failed, with the end of what it said."""
+    with open(log, "w") as err:
+        status = subprocess.run(command, stderr=err, stdout=out or err)
+    if status.returncode == 0:
+        return None
+    return "status %d: %s" % (status.returncode, open(log).read()[-500:])
+
+
 def record(args, folder, exe, extra, arguments):
-    """Returns None or why it failed; leaves folder/stacks.json."""
+    """Returns None or why it failed."""
     data = os.path.join(folder, "perf.data")
     if args.recorder == "gdb":
         return step(args, folder, exe, arguments)
     if args.recorder == "perf":
         command = ["perf", "record", "-q", "-F", str(args.freq), "-e",
                    "cpu-clock", "--call-graph", "dwarf,32768", "-o", data]
-        script = [os.path.join(HERE, "perf-json.py"), data, "--dwarf"]
     else:
         command = [args.seam, "record", "-o", data, "-F", str(args.freq),
                    "-e", "cpu-clock", "--engine", args.engine] + extra
-        script = [args.seam, "script", "-i", data, "--format", "json",
-                  "--no-inline"]
-    log = os.path.join(folder, "log")
-    with open(log, "w") as err:
-        status = subprocess.run(command + ["--", exe] + arguments, stderr=err,
-                                stdout=err).returncode
-        if status == 0:
-            with open(os.path.join(folder, "stacks.json"), "w") as out:
-                status = subprocess.run(script, stdout=out,
-                                        stderr=err).returncode
-    if status:
-        return "status %d: %s" % (status, open(log).read()[-500:])
-    return None
+    return logged(command + ["--", exe] + arguments,
+                  os.path.join(folder, "log"))
+
+
+def script(args, folder):
+    """Makes folder/stacks.json of what record() left; why it failed."""
+    data = os.path.join(folder, "perf.data")
+    if args.recorder == "gdb":
+        return None
+    if args.recorder == "perf":
+        command = [os.path.join(HERE, "perf-json.py"), data, "--dwarf"]
+    else:
+        command = [args.seam, "script", "-i", data, "--format", "json",
+                   "--no-inline"]
+    with open(os.path.join(folder, "stacks.json"), "w") as out:
+        return logged(command, os.path.join(folder, "log"), out)
 
 
 def step(args, folder, exe, arguments):
@@ -122,7 +134,22 @@ def check(args, folder, exe, name, values):
     return done.returncode == 0, done.stdout
 
 
-def one(args, number, variant, name, values):
+def settled(args, folder, exe, name, values, label):
+    """(good, text) of one recording, whose folder it then empties."""
+    failure = script(args, folder.name)
+    good, text = False, failure
+    if not failure:
+        good, text = check(args, folder.name, exe, name, values)
+    if args.keep and not good and not failure:
+        os.replace(os.path.join(folder.name, "stacks.json"),
+                   os.path.join(args.keep, label.replace(" ", "-") +
+                                ".json"))
+    folder.cleanup()
+    return good, text
+
+
+def begin(args, pool, variant, name, values):
+    """Records; returns (label, the future of what settled() says)."""
     exe = os.path.realpath(os.path.join(args.progs, variant))
     settings = settings_of(name)
     label = variant + "".join(" %s=%s" % item for item in values.items())
@@ -130,23 +157,47 @@ def one(args, number, variant, name, values):
                    PLUGIN=os.path.join(os.path.realpath(args.progs),
                                        variant.replace("dlopen", "plugin") +
                                        ".so"))
-    with tempfile.TemporaryDirectory(prefix="known-path-") as folder:
-        failure = record(args, folder, exe, settings["record"],
-                         fill_in(settings["args"], builtin))
-        if failure:
-            good, text = False, "# " + failure.strip().replace("\n", "\n# ")
-        else:
-            good, text = check(args, folder, exe, name, values)
-        if args.keep and not good and not failure:
-            os.replace(os.path.join(folder, "stacks.json"),
-                       os.path.join(args.keep, label.replace(" ", "-") +
-                                    ".json"))
+    folder = tempfile.TemporaryDirectory(prefix="known-path-")
+    failure = record(args, folder.name, exe, settings["record"],
+                     fill_in(settings["args"], builtin))
+    if failure:
+        folder.cleanup()
+        return label, pool.submit(lambda: (False, failure))
+    return label, pool.submit(settled, args, folder, exe, name, values, label)
+
+
+def tell(number, label, good, text):
     print("%sok %d - %s" % ("" if good else "not ", number, label))
     for line in text.splitlines():
         if not good or line.startswith(("# samples", "# excused")):
             print(line if line.startswith("#") else "# " + line)
     sys.stdout.flush()
-    return good
+
+
+def cases(args):
+    """(variant, name, values) of every recording to make."""
+    for variant, name in programs(args):
+        for vary in itertools.product(*settings_of(name)["vary"]):
+            values = dict(vary)
+            # Depth is the same to every compiler: one level shows it.
+            if "DEPTH" not in values or int(values["DEPTH"]) == 40 or \
+                    "-O2" in variant:
+                yield variant, name, values
+
+
+def run(args):
+    """One recording is looked at while the next one is made."""
+    good, number, waiting = True, 0, []
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
+        for case in itertools.chain(cases(args), [None]):
+            if case:
+                waiting.append(begin(args, pool, *case))
+            while waiting and (not case or len(waiting) > 1):
+                number += 1
+                label, future = waiting.pop(0)
+                tell(number, label, *future.result())
+                good &= future.result()[0]
+    return good, number
 
 
 def main():
@@ -168,15 +219,7 @@ def main():
     if args.recorder == "seam" and os.geteuid() != 0:
         print("1..0 # SKIP recording with BPF needs root here")
         return 0
-    good, number = True, 0
-    for variant, name in programs(args):
-        for vary in itertools.product(*settings_of(name)["vary"]):
-            # Depth is the same to every compiler: one level shows it.
-            if int(dict(vary).get("DEPTH", 0)) != 40 and \
-                    "DEPTH" in dict(vary) and "-O2" not in variant:
-                continue
-            number += 1
-            good &= one(args, number, variant, name, dict(vary))
+    good, number = run(args)
     print("1..%d" % number)
     if number == 0:
         print("# no program matches; are they built? (known-path-progs)")
