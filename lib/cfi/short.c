@@ -4,6 +4,7 @@
  * conversions spend their time on. It reports nothing: whatever is not
  * frequent, or not sound, is left to program.c, which begins anew.
  */
+#include <endian.h>
 #include <string.h>
 
 #include "cfi/run.h"
@@ -23,8 +24,7 @@ enum op {
 	CFA_OFFSET_SF,
 	CFA_REGISTER,
 	CFA,
-	SAVE_FP,
-	SAVE_RA,
+	SAVE,
 	RESTORE_FP,
 	RESTORE_RA,
 	SAVE_EXTENDED,
@@ -40,13 +40,14 @@ static void init_register(struct seam_cfi_take *t, uint8_t reg)
 	uint8_t *save = &t->ops[OP_OFFSET | reg];
 	uint8_t *restore = &t->ops[OP_RESTORE | reg];
 
-	*save = IGNORED_1;
+	*save = SAVE;
 	*restore = IGNORED;
+	t->saves[reg] = 0;
 	if (reg == arch->fp) {
-		*save = SAVE_FP;
+		t->saves[reg] = UINT32_MAX;
 		*restore = RESTORE_FP;
 	} else if (reg == arch->ra) {
-		*save = SAVE_RA;
+		t->saves[reg] = (uint64_t)UINT32_MAX << 32;
 		*restore = RESTORE_RA;
 	} else if (reg == arch->sp || (arch->machine == EM_AARCH64 &&
 				       reg == SEAM_CFI_REG_RA_STATE)) {
@@ -80,23 +81,25 @@ void seam_cfi_short_init(struct seam_cfi_take *t)
 
 /* What does not change during a run. */
 struct setting {
-	const uint8_t *end;
+	const uint8_t *begin, *end;
 	bool be;
 	uint64_t code_align;
 	int64_t data_align;
 	uint64_t initially_saved;
 	const uint8_t *ops;
+	const uint64_t *saves;
 	struct seam_cfi_states *states;
 };
 
 /*
  * What does. It is to be kept in registers: a state of which half was just
- * stored is slow to load. So it never has an address, and all that works on
- * it is inlined.
+ * stored is slow to load. So it never has an address, all that works on it is
+ * inlined, and states are two words each, which compilers would copy as one.
  */
 struct at {
 	const uint8_t *p;
-	struct seam_cfi_state now, last; /* last: of the last row */
+	uint64_t cfa, saved; /* the state now */
+	uint64_t last_cfa, last_saved; /* of the last row */
 	uint64_t loc;
 	struct seam_span *row; /* the next one */
 };
@@ -105,33 +108,29 @@ struct at {
  * end of the run. */
 SEAM_INLINE void push(const struct setting *s, struct at *at)
 {
-	if (seam_cfi_state_equal(at->now, at->last))
+	if (at->cfa == at->last_cfa && at->saved == at->last_saved)
 		return;
 	at->row->start = at->loc;
-	at->row->what = seam_cfi_state_number(s->states, at->now);
+	at->row->what = seam_cfi_state_number(
+		s->states, (struct seam_cfi_state){at->cfa, at->saved});
 	at->row++;
-	at->last = at->now;
+	at->last_cfa = at->cfa;
+	at->last_saved = at->saved;
 }
 
 SEAM_INLINE void set_cfa_offset(struct at *at, uint32_t off)
 {
-	at->now.cfa = (at->now.cfa & ~(uint64_t)UINT32_MAX) | off;
+	at->cfa = (at->cfa & ~(uint64_t)UINT32_MAX) | off;
 }
 
 /* Less than 2^40 an advance, so that there are too few for an overflow of
- * more than once. What follows most of them is looked for at once: one byte
- * of the CFA's new offset. */
+ * more than once. */
 SEAM_INLINE void advance(const struct setting *s, struct at *at, uint64_t delta)
 {
 	delta *= s->code_align;
 	if (delta)
 		push(s, at);
 	at->loc += delta;
-	if (s->end - at->p < 2 || at->p[0] != OP_DEF_CFA_OFFSET ||
-	    at->p[1] >= 0x80)
-		return;
-	set_cfa_offset(at, at->p[1]);
-	at->p += 2;
 }
 
 SEAM_INLINE bool advance_sized(const struct setting *s, struct at *at,
@@ -198,37 +197,41 @@ SEAM_INLINE bool cfa_register(const struct setting *s, struct at *at)
 
 	if (!number(s, at, &reg) || reg >= s->states->arch->regs)
 		return false;
-	at->now.cfa &= ~((uint64_t)0xff << 32);
-	at->now.cfa |= (uint64_t)reg << 32;
+	at->cfa &= ~((uint64_t)0xff << 32);
+	at->cfa |= (uint64_t)reg << 32;
 	return true;
 }
 
-/* shift: FP is in the lower half of the word, RA in the upper one. */
-SEAM_INLINE void set_saved(struct at *at, unsigned int shift, uint64_t saved)
+/* mask: the half of the word that changes. */
+SEAM_INLINE void set_saved(struct at *at, uint64_t mask, uint64_t saved)
 {
-	at->now.saved &= ~((uint64_t)UINT32_MAX << shift);
-	at->now.saved |= (saved & UINT32_MAX) << shift;
+	at->saved = (at->saved & ~mask) | (saved & mask);
 }
 
-SEAM_INLINE bool save(const struct setting *s, struct at *at,
-		      unsigned int shift)
+/* Whether the register is one that matters is no branch: there would be no
+ * telling where it goes. */
+SEAM_INLINE bool save_at(const struct setting *s, struct at *at, uint8_t reg,
+			 uint32_t factored)
+{
+	uint64_t mask = s->saves[reg];
+	int64_t off = factored * s->data_align;
+
+	if (mask && (off <= INT32_MIN || off > INT32_MAX))
+		return false;
+	set_saved(at, mask, (uint64_t)off << 32 | (uint32_t)off);
+	return true;
+}
+
+SEAM_INLINE bool save(const struct setting *s, struct at *at, uint8_t reg)
 {
 	uint32_t factored;
-	int64_t off;
 
-	if (!number(s, at, &factored))
-		return false;
-	off = factored * s->data_align;
-	if (off <= INT32_MIN || off > INT32_MAX)
-		return false;
-	set_saved(at, shift, (uint64_t)off);
-	return true;
+	return number(s, at, &factored) && save_at(s, at, reg, factored);
 }
 
-SEAM_INLINE void restore(const struct setting *s, struct at *at,
-			 unsigned int shift)
+SEAM_INLINE void restore(const struct setting *s, struct at *at, uint64_t mask)
 {
-	set_saved(at, shift, s->initially_saved >> shift);
+	set_saved(at, mask, s->initially_saved);
 }
 
 /* Vector registers and their like; others have a shorter form. */
@@ -244,8 +247,6 @@ SEAM_INLINE bool save_extended(const struct setting *s, struct at *at)
 SEAM_INLINE bool run_other(const struct setting *s, struct at *at, enum op op)
 {
 	switch (op) {
-	case ADVANCE_1:
-		return advance_sized(s, at, 1);
 	case ADVANCE_2:
 		return advance_sized(s, at, 2);
 	case ADVANCE_4:
@@ -256,73 +257,132 @@ SEAM_INLINE bool run_other(const struct setting *s, struct at *at, enum op op)
 		return cfa_register(s, at);
 	case CFA:
 		return cfa_register(s, at) && cfa_offset(s, at);
-	case SAVE_FP:
-		return save(s, at, 0);
-	case SAVE_RA:
-		return save(s, at, 32);
 	case RESTORE_FP:
-		restore(s, at, 0);
+		restore(s, at, UINT32_MAX);
 		return true;
 	case RESTORE_RA:
-		restore(s, at, 32);
+		restore(s, at, (uint64_t)UINT32_MAX << 32);
 		return true;
 	case SAVE_EXTENDED:
 		return save_extended(s, at);
 	case NEGATE_RA_STATE:
-		at->now.cfa ^= (uint64_t)SEAM_CFI_RA_SIGNED << 40;
+		at->cfa ^= (uint64_t)SEAM_CFI_RA_SIGNED << 40;
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* Return: false: something else is left. */
-static bool run(const struct setting *setting, struct at *ret)
+SEAM_INLINE uint64_t load8(const uint8_t *p)
 {
-	const struct setting copy = *setting, *s = &copy;
-	struct seam_cfi_state saved[SEAM_CFI_MAX_REMEMBER];
-	struct at at = *ret;
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+	return le64toh(v);
+}
+
+/* Programs are padded with up to seven. How many there are nobody can know,
+ * so that they are not counted where that can be helped. */
+SEAM_INLINE void skip_nops(const struct setting *s, struct at *at)
+{
+	size_t left = (size_t)(s->end - at->p);
+
+	if (left < 8 && s->end - s->begin >= 8 &&
+	    (!left || !(load8(s->end - 8) >> (64 - 8 * left)))) {
+		at->p = s->end;
+		return;
+	}
+	while (at->p < s->end && *at->p == OP_NOP)
+		at->p++;
+}
+
+/*
+ * The most frequent of all, in whatever order: advances, offsets of the CFA in
+ * one byte or two, which follow most of them, and registers that are saved at
+ * one. Up to four bytes, so not at the very end.
+ */
+SEAM_INLINE void run_frequent(const struct setting *s, struct at *at)
+{
+	uint32_t v;
+
+	while (s->end - at->p >= 4) {
+		memcpy(&v, at->p, 4);
+		v = le32toh(v);
+		if ((v & 0xc0) == OP_ADVANCE_LOC) {
+			at->p++;
+			advance(s, at, v & 0x3f);
+			v >>= 8;
+		}
+		if ((v & 0x80ff) == OP_DEF_CFA_OFFSET) {
+			at->p += 2;
+			set_cfa_offset(at, v >> 8 & 0xff);
+		} else if ((v & 0x80c0) == OP_OFFSET) {
+			if (s->ops[v & 0xff] != SAVE ||
+			    !save_at(s, at, v & 0x3f, v >> 8 & 0xff))
+				return;
+			at->p += 2;
+		} else if ((v & 0x8080ff) == (OP_DEF_CFA_OFFSET | 0x8000)) {
+			at->p += 3;
+			set_cfa_offset(at, (v >> 8 & 0x7f) | (v >> 9 & 0x3f80));
+		} else if ((v & 0xc0) != OP_ADVANCE_LOC) {
+			return;
+		}
+	}
+}
+
+/* Return: false: something else is left. */
+SEAM_INLINE bool run(const struct setting *s, struct at *at)
+{
+	uint64_t saved[SEAM_CFI_MAX_REMEMBER][2];
 	unsigned int depth = 0;
 	bool ok = true;
 	uint8_t op;
 
-	while (ok && at.p < s->end) {
-		op = *at.p++;
+	while (ok) {
+		run_frequent(s, at);
+		if (at->p == s->end)
+			break;
+		op = *at->p++;
 		switch ((enum op)s->ops[op]) {
 		case ADVANCE:
-			advance(s, &at, op & 0x3f);
-			while (at.p < s->end &&
-			       (*at.p & 0xc0) == OP_ADVANCE_LOC)
-				advance(s, &at, *at.p++ & 0x3f);
+			advance(s, at, op & 0x3f);
+			break;
+		case ADVANCE_1:
+			ok = advance_sized(s, at, 1);
 			break;
 		case NOP:
-			while (at.p < s->end && *at.p == OP_NOP)
-				at.p++;
+			skip_nops(s, at);
+			break;
+		case SAVE:
+			ok = save(s, at, op & 0x3f);
 			break;
 		case IGNORED:
 			break;
 		case IGNORED_1:
-			ok = ignore(s, &at);
+			ok = ignore(s, at);
 			break;
 		case CFA_OFFSET:
-			ok = cfa_offset(s, &at);
+			ok = cfa_offset(s, at);
 			break;
 		case REMEMBER:
 			ok = depth < SEAM_CFI_MAX_REMEMBER;
-			if (ok)
-				saved[depth++] = at.now;
+			if (!ok)
+				break;
+			saved[depth][0] = at->cfa;
+			saved[depth++][1] = at->saved;
 			break;
 		case RESTORE_STATE:
 			ok = depth > 0;
-			if (ok)
-				at.now = saved[--depth];
+			if (!ok)
+				break;
+			at->cfa = saved[--depth][0];
+			at->saved = saved[depth][1];
 			break;
 		default:
-			ok = run_other(s, &at, s->ops[op]);
+			ok = run_other(s, at, s->ops[op]);
 		}
 	}
-	push(s, &at);
-	*ret = at;
+	push(s, at);
 	return ok;
 }
 
@@ -330,17 +390,20 @@ bool seam_cfi_short_run(struct seam_cfi_take *t, const struct seam_fde *fde,
 			struct seam_cfi_state initial)
 {
 	const struct setting s = {
+		.begin = fde->program.p,
 		.end = fde->program.end,
 		.be = fde->program.be,
 		.code_align = fde->cie->code_align,
 		.data_align = fde->cie->data_align,
 		.initially_saved = initial.saved,
 		.ops = t->ops,
+		.saves = t->saves,
 		.states = t->states,
 	};
 	struct at at = {
 		.p = fde->program.p,
-		.now = initial,
+		.cfa = initial.cfa,
+		.saved = initial.saved,
 		.loc = fde->start,
 		.row = t->rows,
 	};

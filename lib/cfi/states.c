@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file that has more is one that nobody compiled. */
-#define STATES_MAX 16384
-
 struct seam_cfi_states *seam_cfi_states_new(const struct seam_cfi_arch *arch,
 					    const struct seam_cfi_taker *taker)
 {
@@ -19,10 +16,8 @@ struct seam_cfi_states *seam_cfi_states_new(const struct seam_cfi_arch *arch,
 	return s;
 }
 
-void seam_cfi_states_bound(struct seam_cfi_states *s)
+void seam_cfi_states_forget(struct seam_cfi_states *s)
 {
-	if (s->n <= STATES_MAX)
-		return;
 	s->taker->forget(s->taker->ctx);
 	s->n = 0;
 	s->has_odd = false;

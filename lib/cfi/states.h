@@ -44,8 +44,18 @@ struct seam_cfi_states {
 
 struct seam_cfi_states *seam_cfi_states_new(const struct seam_cfi_arch *arch,
 					    const struct seam_cfi_taker *taker);
-/* Between functions: forgets them all, should they have become too many. */
-void seam_cfi_states_bound(struct seam_cfi_states *s);
+/* Between functions: forgets them all. */
+void seam_cfi_states_forget(struct seam_cfi_states *s);
+
+/* A file that has more is one that nobody compiled. */
+#define SEAM_CFI_STATES_MAX 16384
+
+/* Likewise, should they have become too many. */
+static inline void seam_cfi_states_bound(struct seam_cfi_states *s)
+{
+	if (s->n > SEAM_CFI_STATES_MAX)
+		seam_cfi_states_forget(s);
+}
 
 /* Return: false: the row is none, or there are too many kinds. */
 bool seam_cfi_state_pack(struct seam_cfi_states *s,
@@ -60,10 +70,10 @@ uint32_t seam_cfi_state_miss(struct seam_cfi_states *s,
 
 static inline size_t seam_cfi_state_place(struct seam_cfi_state state)
 {
-	uint64_t h = state.cfa * 0x9e3779b97f4a7c15 ^
-		     state.saved * 0xc2b2ae3d27d4eb4f;
+	/* An offset of the CFA has few bits, and so has one of RA. */
+	uint64_t h = state.cfa ^ (state.saved << 13 | state.saved >> 51);
 
-	return h >> (64 - SEAM_CFI_STATE_BITS);
+	return h * 0x9e3779b97f4a7c15 >> (64 - SEAM_CFI_STATE_BITS);
 }
 
 static inline bool seam_cfi_state_equal(struct seam_cfi_state a,

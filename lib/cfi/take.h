@@ -18,6 +18,7 @@ struct seam_cfi_take {
 	struct seam_span *rows;
 	size_t num_rows, max_rows; /* max: at least SEAM_CFI_SHORT_ROWS */
 	uint8_t ops[256]; /* enum op of short.c by the byte */
+	uint64_t saves[64]; /* what of state.saved is the register's */
 	/* What each CIE of cfi->work->cies leaves. */
 	struct seam_cfi_initial {
 		const struct seam_cfi_section *sec; /* NULL: not known yet */
