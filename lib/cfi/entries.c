@@ -3,7 +3,6 @@
  * CIEs and FDEs. Sources: DWARF 5, section 6.4.1; the Linux Standard Base
  * 5.0, chapter 10.6 (.eh_frame, augmentations, pointer encodings).
  */
-#include <endian.h>
 #include <string.h>
 
 #include "base/search.h"
@@ -295,16 +294,11 @@ cut:
 	return bad_cie(fault, b.p, "a CIE is too short");
 }
 
-static struct seam_cie *cie_slot(const struct seam_cfi_work *work, uint64_t off)
-{
-	return &work->cies[(off >> 3) % work->num_cies];
-}
-
 const struct seam_cie *seam_cie_get(struct seam_cfi *cfi,
 				    const struct seam_cfi_section *sec,
 				    uint64_t off, struct seam_cfi_fault *fault)
 {
-	struct seam_cie *cie = cie_slot(cfi->work, off);
+	struct seam_cie *cie = seam_cie_slot(cfi->work, off);
 	struct seam_cfi_entry entry;
 
 	if (cie->used && cie->off == off && cie->sec == sec)
@@ -390,52 +384,4 @@ bool seam_fde_parse(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 cut:
 	return seam_cfi_fault_at(fault, SEAM_CFI_SHORT, b.p,
 				 "an FDE is too short");
-}
-
-static inline uint32_t load4(const struct seam_cfi_section *sec,
-			     const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return sec->be ? be32toh(v) : le32toh(v);
-}
-
-/* Length, distance to the CIE, start, size, length of the augmentation. */
-#define PLAIN_MIN (4 + 4 + 4 + 4 + 1)
-
-bool seam_fde_parse_plain(const struct seam_cfi *cfi,
-			  const struct seam_cfi_section *sec, uint64_t off,
-			  struct seam_fde *ret, uint64_t *ret_next)
-{
-	const uint8_t *p = sec->data + off, *end;
-	const struct seam_cie *cie;
-	uint64_t start, size, len, cie_off;
-
-	if (sec->size - off < PLAIN_MIN || sec->num_unresolved)
-		return false;
-	len = load4(sec, p);
-	if (len > sec->size - off - 4 || len < PLAIN_MIN - 4)
-		return false;
-	end = p + 4 + len;
-	cie_off = off + 4 - load4(sec, p + 4);
-	cie = cie_slot(cfi->work, cie_off);
-	if (!cie->used || !cie->is_plain || cie->off != cie_off ||
-	    cie->sec != sec || cie_off == off + 4)
-		return false;
-	start = sec->svma + off + 8 + (uint64_t)(int32_t)load4(sec, p + 8);
-	size = load4(sec, p + 12);
-	/* Nothing, a function that was discarded, a lie: look closer. */
-	if (!start || !size || size > INT32_MAX || size > UINT64_MAX - start)
-		return false;
-	p += 16;
-	if (cie->has_aug_data) {
-		if (*p >= 0x80 || *p >= end - p)
-			return false;
-		p += 1 + *p;
-	}
-	*ret = (struct seam_fde){
-		off, start, start + size, {p, end, sec->be}, cie};
-	*ret_next = (uint64_t)(end - sec->data);
-	return true;
 }

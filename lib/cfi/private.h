@@ -19,7 +19,9 @@
 #define SEAM_CFI_MAX_REMEMBER 64 /* compilers nest them once or twice */
 #define SEAM_CFI_SMALL_REMEMBER 8
 #define SEAM_CFI_REG_RA_STATE 34 /* aarch64's pseudo register */
-#define SEAM_CFI_CIE_SLOTS 16 /* files have one to five in use */
+/* A power of two; files have one to five in use. */
+#define SEAM_CFI_CIE_SLOTS 16
+_Static_assert(!(SEAM_CFI_CIE_SLOTS & (SEAM_CFI_CIE_SLOTS - 1)), "masked");
 /* Real CIEs are under 100 bytes. Without a limit a file of FDEs that take
  * turns in naming large CIEs would cost the square of its size. */
 #define SEAM_CFI_CIE_MAX 4096
@@ -56,7 +58,7 @@ struct seam_cie {
 	bool signal, key_b, odd_column;
 	uint64_t code_align;
 	int64_t data_align;
-	bool is_plain; /* its FDEs are what seam_fde_parse_plain reads */
+	bool is_plain; /* its FDEs are what walk.c reads at once */
 	struct seam_bytes program;
 	struct seam_cfi_fault program_fault;
 	struct seam_cfi_row initial;
@@ -81,7 +83,7 @@ struct seam_cfi_machine {
 /* What running FDEs writes to. */
 struct seam_cfi_work {
 	struct seam_cfi_machine machine;
-	unsigned int num_cies;
+	unsigned int num_cies; /* a power of two */
 	struct seam_cie *cies; /* by their offset */
 };
 
@@ -141,6 +143,13 @@ struct seam_cfi_entry {
 bool seam_cfi_entry_read(const struct seam_cfi_section *sec, uint64_t off,
 			 struct seam_cfi_entry *ret,
 			 struct seam_cfi_fault *fault);
+/* Where the CIE at an offset would be in the cache. */
+static inline struct seam_cie *seam_cie_slot(const struct seam_cfi_work *work,
+					     uint64_t off)
+{
+	return &work->cies[off >> 3 & (work->num_cies - 1)];
+}
+
 /* The CIE at an offset, from the cache or parsed and run into it. */
 const struct seam_cie *seam_cie_get(struct seam_cfi *cfi,
 				    const struct seam_cfi_section *sec,
@@ -148,11 +157,6 @@ const struct seam_cie *seam_cie_get(struct seam_cfi *cfi,
 bool seam_fde_parse(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 		    const struct seam_cfi_entry *entry, struct seam_fde *ret,
 		    struct seam_cfi_fault *fault);
-/* What nearly all FDEs of .eh_frame are, in few instructions. Return: false:
- * it is something else, or not sound; seam_cfi_entry_read says what. */
-bool seam_fde_parse_plain(const struct seam_cfi *cfi,
-			  const struct seam_cfi_section *sec, uint64_t off,
-			  struct seam_fde *ret, uint64_t *ret_next);
 /* A number in one of the formats of DW_EH_PE. */
 bool seam_cfi_sized(struct seam_bytes *b, uint8_t format, uint8_t address_size,
 		    uint64_t *ret);

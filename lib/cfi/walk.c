@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Goes through sections of CFI, FDE after FDE. */
+#include <endian.h>
 #include <string.h>
 
 #include "cfi/private.h"
@@ -20,6 +21,56 @@ static bool is_tombstone(const struct seam_cfi *cfi, const struct seam_fde *fde)
 	return true;
 }
 
+static inline uint32_t load4(const struct seam_cfi_section *sec,
+			     const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return sec->be ? be32toh(v) : le32toh(v);
+}
+
+/* Length, distance to the CIE, start, size, length of the augmentation. */
+#define PLAIN_MIN (4 + 4 + 4 + 4 + 1)
+
+/* What nearly all FDEs of .eh_frame are, in few instructions. Return: false:
+ * it is something else, or not sound; seam_cfi_entry_read says what. */
+static bool parse_plain(const struct seam_cfi *cfi,
+			const struct seam_cfi_section *sec, uint64_t off,
+			struct seam_fde *ret, uint64_t *ret_next)
+{
+	const uint8_t *p = sec->data + off, *end;
+	const struct seam_cie *cie;
+	uint64_t start, size, len, cie_off;
+
+	if (sec->size - off < PLAIN_MIN || sec->num_unresolved)
+		return false;
+	len = load4(sec, p);
+	if (len > sec->size - off - 4 || len < PLAIN_MIN - 4)
+		return false;
+	end = p + 4 + len;
+	cie_off = off + 4 - load4(sec, p + 4);
+	cie = seam_cie_slot(cfi->work, cie_off);
+	if (!cie->used || !cie->is_plain || cie->off != cie_off ||
+	    cie->sec != sec || cie_off == off + 4)
+		return false;
+	start = sec->svma + off + 8 + (uint64_t)(int32_t)load4(sec, p + 8);
+	size = load4(sec, p + 12);
+	/* Nothing, a function that was discarded, a lie: look closer. */
+	if (!start || !size || size > INT32_MAX || size > UINT64_MAX - start)
+		return false;
+	p += 16;
+	if (cie->has_aug_data) {
+		if (*p >= 0x80 || *p >= end - p)
+			return false;
+		p += 1 + *p;
+	}
+	*ret = (struct seam_fde){
+		off, start, start + size, {p, end, sec->be}, cie};
+	*ret_next = (uint64_t)(end - sec->data);
+	return true;
+}
+
 int seam_cfi_walk(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 		  const struct seam_cfi_visitor *v)
 {
@@ -31,7 +82,7 @@ int seam_cfi_walk(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 	int rc;
 
 	for (uint64_t off = 0; off < sec->size; off = next) {
-		if (seam_fde_parse_plain(cfi, sec, off, &fde, &next)) {
+		if (parse_plain(cfi, sec, off, &fde, &next)) {
 			rc = v->fde(v->ctx, sec, &fde);
 			if (rc)
 				return rc;
