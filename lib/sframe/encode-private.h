@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/env.h"
 #include "core/sframe-format.h"
 #include "sframe/encode-row.h"
 #include "sframe/encode.h"
@@ -58,15 +59,20 @@ static inline int seam_sframe_refuse(struct seam_sframe_builder *b,
 	return -EINVAL;
 }
 
+/* As seam_sframe_put, but that nothing behind the value is written. */
+SEAM_INLINE uint8_t *seam_sframe_put_exact(bool is_big, uint8_t *p,
+					   uint64_t value, size_t size)
+{
+	value = is_big ? htobe64(value << (64 - 8 * size)) : htole64(value);
+	memcpy(p, &value, size);
+	return p + size;
+}
+
 static inline uint8_t *
 seam_sframe_builder_put(const struct seam_sframe_builder *b, uint8_t *p,
 			uint64_t value, size_t size)
 {
-	uint8_t bytes[8];
-
-	seam_sframe_put(&b->target, bytes, value, size);
-	memcpy(p, bytes, size);
-	return p + size;
+	return seam_sframe_put_exact(b->target.is_big, p, value, size);
 }
 
 /* In V3 some of what the index has in V2 is in front of the rows. */

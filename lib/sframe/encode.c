@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "core/env.h"
 #include "core/sframe-section.h"
 #include "sframe/encode-private.h"
 
@@ -216,12 +217,15 @@ struct piece {
 	unsigned int log2; /* of the size of the rows' starts */
 };
 
-static inline uint8_t *put_default_row(struct seam_sframe_target target,
-				       uint8_t *p, uint32_t off,
-				       unsigned int log2,
-				       const struct seam_sframe_form *form)
+SEAM_INLINE uint8_t *put_default_row(bool is_big, uint8_t *p, uint32_t off,
+				     unsigned int log2,
+				     const struct seam_sframe_form *form)
 {
-	p = seam_sframe_put(&target, p, off, (size_t)1 << log2);
+	size_t size = (size_t)1 << log2;
+	uint32_t v = is_big ? htobe32(off << (32 - 8 * size)) : htole32(off);
+
+	memcpy(p, &v, sizeof(v));
+	p += size;
 	memcpy(p, form, sizeof(*form));
 	return p + form->len;
 }
@@ -234,8 +238,8 @@ static uint8_t *put_rows(const struct seam_sframe_builder *b, uint8_t *p,
 		uint32_t rule = piece->rows[i].rule;
 
 		if (type == SEAM_SFRAME_FDE_DEFAULT)
-			p = put_default_row(b->target, p, off, piece->log2,
-					    &b->forms.v[rule]);
+			p = put_default_row(b->target.is_big, p, off,
+					    piece->log2, &b->forms.v[rule]);
 		else
 			p = seam_sframe_put_row(&b->target, p, off, piece->log2,
 						&b->forms.rules[rule], type);
@@ -244,22 +248,25 @@ static uint8_t *put_rows(const struct seam_sframe_builder *b, uint8_t *p,
 }
 
 /* For a descriptor and its rows. */
-static int make_room(struct seam_sframe_builder *b, size_t rows)
+SEAM_INLINE int make_room(struct seam_sframe_builder *b, size_t rows)
 {
-	int r = seam_grow(&b->fres,
-			  b->fres_len + SEAM_SFRAME_ATTR_SIZE +
-				  rows * SEAM_SFRAME_ROW_ROOM,
-			  &b->cap_fres, 1);
+	size_t need = b->fres_len + SEAM_SFRAME_ATTR_SIZE +
+		      rows * SEAM_SFRAME_ROW_ROOM;
+	int r;
 
+	if (need <= b->cap_fres && b->num_entries < b->cap_entries)
+		return 0;
+	r = seam_grow(&b->fres, need, &b->cap_fres, 1);
 	return r ? r
 		 : seam_grow(&b->entries, b->num_entries + 1, &b->cap_entries,
 			     sizeof(*b->entries));
 }
 
 /* Its rows lie at fres_len, behind its attributes, up to end. */
-static int put_fde(struct seam_sframe_builder *b,
-		   const struct seam_sframe_builder_func *func,
-		   const struct piece *piece, uint8_t type, const uint8_t *end)
+SEAM_INLINE int put_fde(struct seam_sframe_builder *b,
+			const struct seam_sframe_builder_func *func,
+			const struct piece *piece, uint8_t type,
+			const uint8_t *end)
 {
 	struct seam_sframe_entry entry = {
 		func->start + piece->base,  piece->size,
@@ -334,14 +341,13 @@ int seam_sframe_builder_end(struct seam_sframe_builder *b, uint32_t size)
 
 /* Return: false: it needs more than DEFAULT rows in one descriptor, or it is
  * not sound. There is room. */
-static bool add_default(struct seam_sframe_builder *b,
-			const struct seam_span *rows, struct piece *piece,
-			uint8_t **ret_end)
+SEAM_INLINE bool add_default_as(struct seam_sframe_builder *b, bool is_big,
+				const struct seam_span *rows,
+				struct piece *piece, uint8_t **ret_end)
 {
 	uint8_t *p = b->fres + b->fres_len + seam_sframe_attr_size(b);
 	const struct seam_sframe_form *forms = b->forms.v;
 	/* What is written through p could be any of it, for a compiler. */
-	const struct seam_sframe_target target = b->target;
 	const struct piece to = *piece;
 	const size_t num_forms = b->forms.n;
 	uint64_t start = rows->start, next = 0;
@@ -359,13 +365,23 @@ static bool add_default(struct seam_sframe_builder *b,
 		if (rule == last)
 			continue;
 		last = rule;
-		p = put_default_row(target, p, (uint32_t)off, to.log2,
+		p = put_default_row(is_big, p, (uint32_t)off, to.log2,
 				    &forms[rule]);
 		kept++;
 	}
 	piece->num = kept;
 	*ret_end = p;
 	return kept;
+}
+
+/* The order of bytes is known where rows are written, not asked of each. */
+static bool add_default(struct seam_sframe_builder *b,
+			const struct seam_span *rows, struct piece *piece,
+			uint8_t **ret_end)
+{
+	return b->target.is_big
+		       ? add_default_as(b, true, rows, piece, ret_end)
+		       : add_default_as(b, false, rows, piece, ret_end);
 }
 
 static int add_any(struct seam_sframe_builder *b, const struct seam_span *rows,

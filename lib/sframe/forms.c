@@ -9,7 +9,7 @@
 #include "base/grow.h"
 #include "core/sframe-format.h"
 
-#define FIRST_PLACES 256
+#define FIRST_PLACES 1024
 
 _Static_assert(sizeof(struct seam_rule) == 32, "hashed as four words");
 
@@ -93,7 +93,8 @@ int seam_sframe_forms_get(struct seam_sframe_forms *forms,
 		*ret_why = seam_sframe_normalise(target, rule, &normal);
 		if (*ret_why)
 			return -EINVAL;
-		place = place_of(forms, &normal);
+		if (memcmp(&normal, rule, sizeof(normal)))
+			place = place_of(forms, &normal);
 	}
 	if (!*place) {
 		forms->rules[forms->n] = normal;
