@@ -3,17 +3,9 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/search.h"
-
-static bool holds(const struct seam_elf_segment *s, uint64_t start,
-		  uint64_t end)
-{
-	return start >= s->svma && start - s->svma < s->filesz &&
-	       end - start <= s->filesz - (start - s->svma);
-}
 
 static int by_svma(const void *va, const void *vb)
 {
@@ -55,15 +47,12 @@ void seam_segments_fini(struct seam_segments *ss)
 }
 
 /* They do not overlap: loaders have them in order. */
-const struct seam_elf_segment *seam_segments_find(struct seam_segments *ss,
-						  uint64_t start, uint64_t end)
+const struct seam_elf_segment *
+seam_segments_search(struct seam_segments *ss, uint64_t start, uint64_t end)
 {
-	size_t i;
+	size_t i = SEAM_SEARCH(k, ss->n, ss->v[k].svma <= start);
 
-	if (ss->last && holds(ss->last, start, end))
-		return ss->last;
-	i = SEAM_SEARCH(k, ss->n, ss->v[k].svma <= start);
-	if (!i || !holds(&ss->v[i - 1], start, end))
+	if (!i || !seam_segment_holds(&ss->v[i - 1], start, end))
 		return NULL;
 	ss->last = &ss->v[i - 1];
 	return ss->last;
