@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Where the code that a process made lies, or has lain: all that has to be
- * known when it unmaps something. A few spans that cover it are enough. What
- * is between is looked at in vain, and user space, who knows the code itself,
- * ends nothing for it.
+ * Where the code that a process made lies: all that has to be known when it
+ * unmaps something. Who only looks takes no lock, and looks again where
+ * somebody changed it meanwhile. Whatever cannot be told for sure is taken for
+ * code: user space, who knows the code itself, ends nothing for it, and counts
+ * that.
  */
 #ifndef SEAM_BPF_SPANS_H
 #define SEAM_BPF_SPANS_H
 
 #include "bpf/maps.h"
+#include "core/code-spans.h"
 
-#define MADE_SPANS 32 /* a power of two */
-#define SPANS_NEAR 65536 /* bytes: nearer ones become one */
-#define SPANS_TRIES 64
-
-struct span {
-	uint64_t start, end; /* both 0: none */
-};
+#define SPANS_LOCK_TRIES 4096
+#define SPANS_LOOK_TRIES 64
 
 /* By tgid, which may be another's by now. */
 struct spans {
 	uint64_t start; /* of its first thread */
 	uint32_t exec; /* which of its programs */
-	uint32_t busy; /* somebody changes them */
+	uint32_t seq; /* odd: somebody changes them */
 	uint64_t missed; /* a change could not be made: all may be code */
-	struct span v[MADE_SPANS];
+	struct seam_code_spans all;
 };
 
 struct {
@@ -59,13 +56,21 @@ static __always_inline struct spans *spans_of(struct task_struct *task)
 	return s && spans_are_of(s, task) ? s : NULL;
 }
 
+static __always_inline uint32_t spans_seq(const struct spans *s)
+{
+	return *(const volatile uint32_t *)&s->seq;
+}
+
 static __always_inline bool spans_lock(struct spans *s)
 {
 	uint32_t i;
 
-	for (i = seam_zero; i < SPANS_TRIES; i++) {
+	for (i = seam_zero; i < SPANS_LOCK_TRIES; i++) {
+		uint32_t seq = spans_seq(s);
+
 		SEAM_LOOP_GUARD;
-		if (!__sync_val_compare_and_swap(&s->busy, 0, 1))
+		if (!(seq & 1) &&
+		    __sync_val_compare_and_swap(&s->seq, seq, seq + 1) == seq)
 			return true;
 	}
 	return false;
@@ -73,82 +78,48 @@ static __always_inline bool spans_lock(struct spans *s)
 
 static __always_inline void spans_unlock(struct spans *s)
 {
-	__sync_lock_test_and_set(&s->busy, 0);
+	__sync_fetch_and_add(&s->seq, 1);
 }
 
-/* By its number, which the compiler shall not make a pointer of that runs
- * along: clang 19, "invalid access to map value". */
-static __always_inline struct span *span_at(struct spans *s, uint64_t i)
+/* The task's, whoever's they were; NULL: there is no memory. */
+static __always_inline struct spans *spans_make(struct task_struct *task)
 {
-	asm volatile("" : "+r"(i));
-	return &s->v[i & (MADE_SPANS - 1)];
-}
+	uint32_t tgid = task->tgid, zero = 0;
+	struct spans *s = bpf_map_lookup_elem(&made_spans, &tgid), *fresh;
 
-/* A range becomes part of the nearest one, or one of its own. */
-static __always_inline void spans_put(struct spans *s, uint64_t start,
-				      uint64_t end)
-{
-	uint64_t least = ~0ULL;
-	uint32_t best = 0, empty = MADE_SPANS, i;
-	struct span *v;
-
-	for (i = seam_zero; i < MADE_SPANS; i++) {
-		uint64_t away = 0;
-
-		SEAM_LOOP_GUARD;
-		v = span_at(s, i);
-		if (!v->end) {
-			empty = i;
-			continue;
-		}
-		if (start > v->end)
-			away = start - v->end;
-		else if (v->start > end)
-			away = v->start - end;
-		if (away < least) {
-			least = away;
-			best = i;
-		}
-	}
-	if (least > SPANS_NEAR && empty < MADE_SPANS) {
-		v = span_at(s, empty);
-		v->start = start;
-		v->end = end;
-		return;
-	}
-	v = span_at(s, best);
-	if (start < v->start)
-		v->start = start;
-	if (end > v->end)
-		v->end = end;
+	if (s)
+		return s;
+	fresh = bpf_map_lookup_elem(&fresh_spans, &zero);
+	if (fresh)
+		bpf_map_update_elem(&made_spans, &tgid, fresh, BPF_NOEXIST);
+	s = bpf_map_lookup_elem(&made_spans, &tgid);
+	if (!s)
+		count(SEAM_COUNT_LOST_MADE);
+	return s;
 }
 
 /* Code is there from now on, by a process's word. Global, for the verifier. */
 __noinline int seam_spans_add(struct task_struct *task ARG_TRUSTED,
 			      uint64_t start, uint64_t size)
 {
-	uint32_t tgid = task->tgid, zero = 0;
-	struct spans *s, *fresh = bpf_map_lookup_elem(&fresh_spans, &zero);
+	struct spans *s;
 
-	if (!size || start + size < start || !fresh)
+	if (!size || start + size < start)
 		return 0;
-	bpf_map_update_elem(&made_spans, &tgid, fresh, BPF_NOEXIST);
-	s = bpf_map_lookup_elem(&made_spans, &tgid);
-	if (!s) {
-		count(SEAM_COUNT_LOST_MADE);
+	s = spans_make(task);
+	if (!s)
 		return 0;
-	}
 	if (!spans_lock(s)) {
 		s->missed = 1;
 		return 0;
 	}
 	if (!spans_are_of(s, task)) {
-		__builtin_memset(s->v, 0, sizeof(s->v));
+		s->all.n = 0;
 		s->start = task->group_leader->start_boottime;
 		s->exec = task->self_exec_id;
 		s->missed = 0;
 	}
-	spans_put(s, start, start + size);
+	seam_code_spans_add(&s->all, start, start + size);
 	spans_unlock(s);
 	return 0;
 }
@@ -166,58 +137,60 @@ static __always_inline void spans_forget(struct task_struct *leader)
 static __always_inline void spans_inherit(struct task_struct *parent,
 					  struct task_struct *child)
 {
-	uint32_t tgid = child->tgid;
-	struct spans *s;
+	uint32_t tgid = child->tgid, seq;
+	struct spans *s, *own;
 
 	if (child->tgid == parent->tgid)
 		return;
 	s = spans_of(parent);
 	if (!s)
 		return;
+	seq = spans_seq(s);
 	if (bpf_map_update_elem(&made_spans, &tgid, s, BPF_ANY)) {
 		count(SEAM_COUNT_LOST_MADE);
 		return;
 	}
-	s = bpf_map_lookup_elem(&made_spans, &tgid);
-	if (!s)
+	own = bpf_map_lookup_elem(&made_spans, &tgid);
+	if (!own)
 		return;
-	s->start = child->group_leader->start_boottime;
-	s->exec = child->self_exec_id;
-	s->busy = 0;
+	own->start = child->group_leader->start_boottime;
+	own->exec = child->self_exec_id;
+	own->seq = 0;
+	/* Another thread of the parent changed them under our hands. */
+	if (seq & 1 || spans_seq(s) != seq) {
+		own->all.n = 0;
+		own->missed = 1;
+	}
 }
 
+/* Whether there may be code in [start, end). */
 static __always_inline bool spans_meet(struct spans *s, uint64_t start,
 				       uint64_t end)
 {
 	uint32_t i;
 
-	if (s->missed)
-		return true;
-	for (i = seam_zero; i < MADE_SPANS; i++) {
-		const struct span *v = span_at(s, i);
+	for (i = seam_zero; i < SPANS_LOOK_TRIES; i++) {
+		uint32_t seq = spans_seq(s);
+		bool met;
 
 		SEAM_LOOP_GUARD;
-		if (v->start < end && start < v->end)
-			return true;
+		SEAM_FORGET;
+		met = seam_code_spans_meet(&s->all, start, end);
+		SEAM_FORGET;
+		if (!(seq & 1) && spans_seq(s) == seq)
+			return met || s->missed;
 	}
-	return false;
+	return true;
 }
 
-/* Forgets spans of which all goes, since other memory may come there. */
+/* There is none any more. Where somebody else is at it, it is only looked at
+ * in vain later. */
 static __always_inline void spans_cut(struct spans *s, uint64_t start,
 				      uint64_t end)
 {
-	uint32_t i;
-
 	if (!spans_lock(s))
 		return;
-	for (i = seam_zero; i < MADE_SPANS; i++) {
-		struct span *v = span_at(s, i);
-
-		SEAM_LOOP_GUARD;
-		if (v->start >= start && v->end <= end)
-			v->start = v->end = 0;
-	}
+	seam_code_spans_cut(&s->all, start, end);
 	spans_unlock(s);
 }
 

@@ -290,6 +290,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(made_unknown),
 		COUNT(made_unmapped),
 		COUNT(made_unseen),
+		COUNT(made_vain),
 		COUNT(images),
 		COUNT(image_bytes),
 		COUNT(image_bytes_max),

@@ -210,6 +210,7 @@ struct seam_counts {
 	/* Of made: ended since their code was unmapped; perhaps of other code,
 	 * since that could not be seen yet, or not at all. */
 	uint64_t made_unmapped, made_unseen;
+	uint64_t made_vain; /* unmappings looked at that ended none of made */
 	/* Files open for the library's unwinding; taken out of memory, and of
 	 * these, changed or gone when they were needed again. */
 	uint64_t images, image_bytes, image_bytes_max;

@@ -61,23 +61,29 @@ static void note_range(struct seam_jit *j, uint64_t start, uint64_t end,
 int seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
 		   uint64_t time_ns)
 {
+	const uint64_t edits = j->edits;
 	uint64_t end = start + size;
-	size_t n = 0;
+	size_t n, i;
 	int err = 0;
 
 	if (end <= start)
 		return 0;
 	note_range(j, start, end, time_ns);
-	for (size_t i = 0; i < j->n; i++) {
+	n = i = seam_jit_search(j, start);
+	for (; i < j->n && j->v[i]->code < end; i++) {
 		struct seam_jit_table *t = j->v[i];
 
-		if (!err && is_in(t, start, end) && t->since_ns <= time_ns &&
+		if (!err && t->since_ns <= time_ns &&
 		    (t->size || !t->is_listed))
 			err = end_table(j, t, &t);
 		if (t)
 			j->v[n++] = t;
 	}
-	j->n = n;
+	if (n < i)
+		memmove(&j->v[n], &j->v[i], (j->n - i) * sizeof(j->v[0]));
+	j->n -= i - n;
+	if (j->edits == edits)
+		j->reader->stats.vain++;
 	return err;
 }
 

@@ -21,8 +21,7 @@ void seam_jit_table_put(struct seam_jit *j, struct seam_jit_table *t)
 	free(t);
 }
 
-/* The first table that ends behind an address. */
-static size_t search(const struct seam_jit *j, uint64_t addr)
+size_t seam_jit_search(const struct seam_jit *j, uint64_t addr)
 {
 	size_t lo = 0, hi = j->n;
 
@@ -40,7 +39,7 @@ static size_t search(const struct seam_jit *j, uint64_t addr)
 const struct seam_jit_table *seam_jit_find(const struct seam_jit *j,
 					   uint64_t addr)
 {
-	size_t i = search(j, addr);
+	size_t i = seam_jit_search(j, addr);
 
 	return i < j->n && j->v[i]->code <= addr ? j->v[i] : NULL;
 }
@@ -67,7 +66,7 @@ static bool may_spend(struct seam_jit *j, uint64_t size)
 
 static int judge(struct seam_jit *j, const struct seam_jit_section *s)
 {
-	size_t at = search(j, s->code);
+	size_t at = seam_jit_search(j, s->code);
 
 	if (!is_range(s->code, s->code_size) ||
 	    !is_range(s->sframe, s->sframe_size))
@@ -128,7 +127,7 @@ static struct seam_jit_table *table_new(const struct seam_jit_section *s)
 
 static void insert(struct seam_jit *j, struct seam_jit_table *t)
 {
-	size_t at = search(j, t->code);
+	size_t at = seam_jit_search(j, t->code);
 
 	memmove(&j->v[at + 1], &j->v[at], (j->n - at) * sizeof(j->v[0]));
 	j->v[at] = t;
@@ -356,7 +355,7 @@ int seam_jit_join(const struct seam_jit *j, uint64_t start, uint64_t end,
 	struct seam_sframe_builder_totals totals = {0};
 	struct seam_sframe_builder *b;
 	uint8_t *bytes = NULL;
-	size_t size = 0, i = search(j, start);
+	size_t size = 0, i = seam_jit_search(j, start);
 	int err;
 
 	if (i >= j->n || j->v[i]->code >= end)

@@ -33,6 +33,7 @@ enum seam_jit_refusal {
 struct seam_jit_stats {
 	uint64_t added, removed;
 	uint64_t unmapped; /* with their code, and nothing was said of it */
+	uint64_t vain; /* unmappings that ended none */
 	uint64_t unseen; /* something was mapped there, and they may be other
 			  * code's: unmapping was not seen then */
 	uint64_t bytes; /* of sections that are kept */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/tables-priv.h"
+#include "core/code-spans.h"
 #include "core/sframe-read.h"
 #include "table/lookup.h"
 
@@ -100,30 +101,17 @@ static int note_adds(struct seam_tables *t, const struct seam_wire_miss *miss,
 	return seam_kernel_table_put(t->kernel, &miss->key, &ref);
 }
 
-#define SPANS_NEAR 65536
-#define SPANS_MAX 64 /* to be told one by one */
-
 /* Code that the process had made before it was watched: as few spans. */
 static void tell_spans(struct seam_tables *t, struct seam_process *p)
 {
+	struct seam_code_spans spans = {0};
 	struct seam_jit *j = &p->jit;
-	uint64_t start = 0, end = 0;
-	size_t told = 0;
 
-	for (size_t i = 0; i < j->n; i++) {
-		const struct seam_jit_table *made = j->v[i];
-
-		if (end && made->code - end > SPANS_NEAR && told < SPANS_MAX) {
-			seam_kernel_span(t->kernel, p->pid, start, end - start);
-			told++;
-			end = 0;
-		}
-		if (!end)
-			start = made->code;
-		end = made->end;
-	}
-	if (end)
-		seam_kernel_span(t->kernel, p->pid, start, end - start);
+	for (size_t i = 0; i < j->n; i++)
+		seam_code_spans_add(&spans, j->v[i]->code, j->v[i]->end);
+	for (size_t i = 0; i < spans.n; i++)
+		seam_kernel_span(t->kernel, p->pid, spans.v[i].start,
+				 spans.v[i].end - spans.v[i].start);
 	j->is_told = j->was_scanned;
 	__atomic_store_n(&t->processes->has_made, true, __ATOMIC_RELAXED);
 }
