@@ -62,30 +62,15 @@ static struct pd_section section_at(const uint8_t *p, bool swap)
 	return (struct pd_section){pd_u64(p, swap), pd_u64(p + 8, swap)};
 }
 
-/* The features of the table that lie in the file; of what data has no end
- * there are none. */
 static void find_features(struct pd_copy *c, const struct pd_header *h)
 {
-	const struct seam_pd_reader *r = c->r;
-	uint64_t at = h->data.offset;
-	struct span table;
+	struct pd_features f;
+	struct pd_section old;
+	unsigned bit;
 
-	if (!h->data.size || at > r->size || h->data.size > r->size - at)
-		return;
-	at += h->data.size;
-	table = pd_span(r, r->file + at, r->size - at);
-	for (unsigned bit = 0; bit < PD_FEAT_MAX; bit++) {
-		const uint8_t *entry;
-		struct pd_section old;
-
-		if (!(h->features[0] & 1ULL << bit))
-			continue;
-		entry = span_take(&table, sizeof(old));
-		if (!entry)
-			return;
-		old = section_at(entry, r->swap);
-		if (!seam_pd_copy_keeps(bit) || old.offset > r->size ||
-		    old.size > r->size - old.offset)
+	seam_pd_features_begin(c->r, h, &f);
+	while (seam_pd_features_next(c->r, &f, &bit, &old)) {
+		if (!seam_pd_copy_keeps(bit))
 			continue;
 		c->header.features[0] |= 1ULL << bit;
 		c->kept[bit] = old;

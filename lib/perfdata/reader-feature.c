@@ -174,25 +174,51 @@ void seam_pd_read_feature(struct seam_pd_reader *r, unsigned bit,
 	}
 }
 
-void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h)
+void seam_pd_features_begin(const struct seam_pd_reader *r,
+			    const struct pd_header *h, struct pd_features *ret)
 {
 	uint64_t at = h->data.offset;
-	struct span table;
 
+	static_assert(PD_FEAT_MAX == 64, "one word has all");
+	*ret = (struct pd_features){0};
 	/* A recorder that died left none, or not at this place. */
 	if (!h->data.size || at > r->size || h->data.size > r->size - at)
 		return;
 	at += h->data.size;
-	table = pd_span(r, r->file + at, r->size - at);
-	for (unsigned bit = 0; bit < PD_FEAT_MAX; bit++) {
-		uint64_t offset, size;
+	ret->table = pd_span(r, r->file + at, r->size - at);
+	ret->bits = h->features[0];
+}
 
-		if (!(h->features[0] & (1ULL << bit)))
+bool seam_pd_features_next(const struct seam_pd_reader *r,
+			   struct pd_features *f, unsigned *ret_bit,
+			   struct pd_section *ret)
+{
+	struct pd_section s;
+
+	while (f->bits) {
+		unsigned bit = (unsigned)__builtin_ctzll(f->bits);
+
+		f->bits &= f->bits - 1;
+		if (!span_u64(&f->table, &s.offset) ||
+		    !span_u64(&f->table, &s.size))
+			return false;
+		if (s.offset > r->size || s.size > r->size - s.offset)
 			continue;
-		if (!span_u64(&table, &offset) || !span_u64(&table, &size))
-			return;
-		if (offset <= r->size && size <= r->size - offset)
-			seam_pd_read_feature(
-				r, bit, pd_span(r, r->file + offset, size));
+		*ret_bit = bit;
+		*ret = s;
+		return true;
 	}
+	return false;
+}
+
+void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h)
+{
+	struct pd_features f;
+	struct pd_section s;
+	unsigned bit;
+
+	seam_pd_features_begin(r, h, &f);
+	while (seam_pd_features_next(r, &f, &bit, &s))
+		seam_pd_read_feature(r, bit,
+				     pd_span(r, r->file + s.offset, s.size));
 }

@@ -198,6 +198,18 @@ void seam_pd_plan_ids(struct seam_pd_reader *r);
 
 /* reader-feature.c */
 void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h);
+/* Where the file has them, of the lowest bit first: those that lie in it. Of
+ * data that has no end there are none. */
+struct pd_features {
+	struct span table;
+	uint64_t bits; /* yet to come */
+};
+void seam_pd_features_begin(const struct seam_pd_reader *r,
+			    const struct pd_header *h, struct pd_features *ret);
+/* Return: false: there are no more. */
+bool seam_pd_features_next(const struct seam_pd_reader *r,
+			   struct pd_features *f, unsigned *ret_bit,
+			   struct pd_section *ret);
 void seam_pd_read_feature(struct seam_pd_reader *r, unsigned bit,
 			  struct span body);
 void seam_pd_add_build_id(struct seam_pd_reader *r, struct span record);
