@@ -13,9 +13,9 @@
 
 #include "base/idmap.h"
 #include "base/ranges.h"
-#include "capture/image.h"
 #include "capture/jit.h"
 #include "core/wire.h"
+#include "unwind/image.h"
 
 /* One executable mapping, or what others have left of it. start, end and off
  * are true of what seam_process_map returns. */

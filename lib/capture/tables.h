@@ -7,9 +7,9 @@
 #ifndef SEAM_LIB_CAPTURE_TABLES_H
 #define SEAM_LIB_CAPTURE_TABLES_H
 
-#include "capture/image.h"
 #include "capture/kernel.h"
 #include "capture/process.h"
+#include "unwind/image.h"
 
 /* Of the 65,536 that the kernel side's map holds; see SEAM_ABSENT_MAX. */
 #define SEAM_TABLES_MAX 32768

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "capture/image.h"
+#include "unwind/image.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -11,8 +11,8 @@
  * within a budget, the least recently used out first. An image that was taken
  * out is opened again when it is needed, if its file is still the same.
  */
-#ifndef SEAM_LIB_CAPTURE_IMAGE_H
-#define SEAM_LIB_CAPTURE_IMAGE_H
+#ifndef SEAM_LIB_UNWIND_IMAGE_H
+#define SEAM_LIB_UNWIND_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
