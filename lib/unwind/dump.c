@@ -41,9 +41,13 @@ int seam_dump_read(void *ctx, uint64_t avma, size_t size, uint64_t *ret_value)
 	}
 	if (off > d->stack_size || size > d->stack_size - off) {
 		r->beyond = d->cut;
+		if (d->reach)
+			d->reach->missing = off + size;
 		return -EFAULT;
 	}
 	memcpy(&v, d->stack + off, size);
+	if (d->reach && off + size > d->reach->read)
+		d->reach->read = off + size;
 	*ret_value = v;
 	return 0;
 }

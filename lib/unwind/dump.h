@@ -34,12 +34,20 @@ enum seam_dump_when {
 	SEAM_DUMP_NOW, /* to guess by */
 };
 
+/* How far unwinding came, in bytes from the copy's first on; kept at what was
+ * found last and farthest. */
+struct seam_dump_reach {
+	uint64_t read; /* the end of what was read */
+	uint64_t missing; /* the end of what was wanted behind the copy; or 0 */
+};
+
 struct seam_dump {
 	struct seam_regs regs;
 	uint64_t stack_avma; /* address of stack[0] */
 	const uint8_t *stack;
 	size_t stack_size;
 	bool cut; /* the stack goes on after the copy */
+	struct seam_dump_reach *reach; /* may be NULL */
 	/* In a system call: its instruction may be a function's last, so the
 	 * leaf's ip is looked up as a return address is. */
 	bool syscall;

@@ -7,8 +7,11 @@
 /* DWARF's numbers. */
 #define REG_AX 0
 #define REG_CX 2
+#define REG_BX 3
+#define REG_BP 6
 #define REG_SP 7
 #define REG_R11 11
+#define REG_R12 12
 #define REG_IP 16
 #define NO_DWARF 0xff
 /* Perf's. */
@@ -43,6 +46,23 @@ static bool in_syscall(const struct seam_regs *regs, uint64_t flags)
 	       regs->r[REG_R11] == flags && regs->r[REG_AX];
 }
 
+/*
+ * Of what an NMI meets in the kernel, Linux reports no registers but those
+ * that every system call saves: the others are all -1.
+ */
+static void drop_unreported(struct seam_regs *regs)
+{
+	const uint32_t saved = 1u << REG_BX | 0xfu << REG_R12;
+
+	for (unsigned i = 0; i < 16; i++)
+		if ((saved >> i & 1) &&
+		    (!(regs->valid >> i & 1) || regs->r[i] != UINT64_MAX))
+			return;
+	regs->valid &= ~saved;
+	if (regs->r[REG_BP] == UINT64_MAX)
+		regs->valid &= ~(1u << REG_BP);
+}
+
 int seam_dump_from_perf(const struct seam_perf_user *user,
 			struct seam_dump *ret)
 {
@@ -70,6 +90,8 @@ int seam_dump_from_perf(const struct seam_perf_user *user,
 	}
 	if ((dump.regs.valid & needed) != needed)
 		return -EINVAL;
+	if (user->in_kernel)
+		drop_unreported(&dump.regs);
 	dump.is_32 = user->abi == SEAM_PERF_ABI_32;
 	dump.stack_avma = dump.regs.r[REG_SP];
 	dump.stack = user->stack;

@@ -89,6 +89,29 @@ static void test_places(void **state)
 	check_all(SEAM_PERF_REGS_MASK & ~BIT(BP));
 }
 
+/* What Linux does not report of an NMI in the kernel is -1, all together. */
+static void test_unreported(void **state)
+{
+	static const int dwarf[] = {3, 6, 12, 13, 14, 15};
+	struct seam_perf_user user;
+	struct seam_dump dump;
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		values[perf_of[dwarf[i]]] = UINT64_MAX;
+	user = sample(SEAM_PERF_REGS_MASK);
+	assert_int_equal(seam_dump_from_perf(&user, &dump), 0);
+	assert_int_equal(dump.regs.valid, 0x1ffff);
+	user.in_kernel = true;
+	assert_int_equal(seam_dump_from_perf(&user, &dump), 0);
+	assert_int_equal(dump.regs.valid, 0x1ffff & ~0xf048);
+	values[PERF_REG_X86_R13] = 7;
+	user = sample(SEAM_PERF_REGS_MASK);
+	user.in_kernel = true;
+	assert_int_equal(seam_dump_from_perf(&user, &dump), 0);
+	assert_int_equal(dump.regs.valid, 0x1ffff);
+}
+
 static void test_refused(void **state)
 {
 	struct seam_perf_user user = sample(SEAM_PERF_REGS_MASK & ~BIT(SP));
@@ -169,6 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_places, fill),
+		cmocka_unit_test_setup(test_unreported, fill),
 		cmocka_unit_test_setup(test_refused, fill),
 		cmocka_unit_test_setup(test_32_bit, fill),
 		cmocka_unit_test_setup(test_cut, fill),
