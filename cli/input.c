@@ -196,6 +196,61 @@ void input_warn_joins(const struct input *in,
 				(unsigned long long)v[i].n, v[i].what);
 }
 
+/* The most that the kernel copies for perf. */
+#define COPY_MAX 65528
+
+void input_warn_copies(const struct input *in,
+		       const struct seam_stitch_stats *st)
+{
+	unsigned long long size = st->copy_size;
+
+	if (st->copies_foreign)
+		fprintf(stderr,
+			"seam: %s: %llu stack copies are of another machine "
+			"than x86-64 and were not unwound\n",
+			in->path, (unsigned long long)st->copies_foreign);
+	if (!st->copies_cut)
+		return;
+	fprintf(stderr, "seam: %s: %llu of %llu stack copies were too small: ",
+		in->path, (unsigned long long)st->copies_cut,
+		(unsigned long long)st->copies);
+	if (size > COPY_MAX)
+		fprintf(stderr,
+			"these stacks take %llu bytes%s, and perf copies %u "
+			"at most; 'seam record' needs no copies\n",
+			size, st->copy_size_is_least ? " or more" : "",
+			COPY_MAX);
+	else if (st->copy_size_is_least)
+		fprintf(stderr, "record with --call-graph dwarf,%llu or more\n",
+			size);
+	else
+		fprintf(stderr, "--call-graph dwarf,%llu would have sufficed\n",
+			size);
+}
+
+/* Not every file of a large recording is worth a line. */
+#define LACKING_MAX 8
+
+static void warn_of_files(const struct input *in)
+{
+	unsigned long long files = 0, more = 0;
+	const char *why, *path;
+	uint64_t stacks;
+
+	for (size_t at = 0; (why = seam_stitch_lacking(in->stitch, &at, &path,
+						       &stacks)) != NULL;)
+		if (files++ < LACKING_MAX)
+			fprintf(stderr, "seam: %s: %llu stacks end in %s: %s\n",
+				in->path, (unsigned long long)stacks, path,
+				why);
+		else
+			more += stacks;
+	if (more)
+		fprintf(stderr,
+			"seam: %s: %llu stacks end in %llu more files\n",
+			in->path, more, files - LACKING_MAX);
+}
+
 void input_warn_reader(const struct input *in)
 {
 	const struct seam_pd_damage *d = seam_pd_damage(in->reader);
@@ -216,6 +271,8 @@ void input_warn(const struct input *in)
 {
 	input_warn_reader(in);
 	input_warn_joins(in, seam_stitch_stats(in->stitch));
+	input_warn_copies(in, seam_stitch_stats(in->stitch));
+	warn_of_files(in);
 	warn_of_sources(in);
 }
 

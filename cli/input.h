@@ -91,6 +91,10 @@ void input_warn(const struct input *in);
 void input_warn_reader(const struct input *in);
 void input_warn_joins(const struct input *in,
 		      const struct seam_stitch_stats *stats);
+/* Of copies of stacks: those that were too small, and with what size they would
+ * not have been. */
+void input_warn_copies(const struct input *in,
+		       const struct seam_stitch_stats *stats);
 /* Writes and empties b. Return: 0 or -1. */
 int input_emit(struct seam_strbuf *b);
 /* Flushes stdout. Return: the exit status. */

@@ -46,6 +46,14 @@ void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 			   (ull)st->other_task, (ull)st->unused_repeated,
 			   (ull)st->unused_lost, (ull)st->unused_foreign,
 			   (ull)st->unknown_members, (ull)st->unmoved);
+	seam_strbuf_printf(b,
+			   ",\"copies\":{\"unwound\":%llu,\"by_cfi\":%llu,"
+			   "\"foreign\":%llu,\"too_small\":%llu,"
+			   "\"size\":%llu,\"size_is_least\":%s}",
+			   (ull)(st->copies - st->copies_foreign),
+			   (ull)st->copies_by_cfi, (ull)st->copies_foreign,
+			   (ull)st->copies_cut, (ull)st->copy_size,
+			   st->copy_size_is_least ? "true" : "false");
 }
 
 static void row_names(struct seam_strbuf *b, const struct seam_symbol_row *row)

@@ -107,6 +107,17 @@ static void perf_single(struct seam_strbuf *b, const struct seam_text *t)
 	perf_level(b, t, t->sample->frames[0].ip, &one);
 }
 
+/* Readers of such text want no blank in the brackets. */
+static void perf_missing(struct seam_strbuf *b, const struct seam_text *t,
+			 const char *missing)
+{
+	seam_strbuf_printf(b, "\t%16x [%s] ([seam]", 0, missing);
+	if (t->sample->from_copy && t->sample->end == SEAM_UNREADABLE)
+		seam_strbuf_printf(b, ":%llu",
+				   (unsigned long long)t->sample->depth);
+	seam_strbuf_puts(b, ")\n");
+}
+
 void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t)
 {
 	const char *missing = seam_text_missing(t->sample);
@@ -122,7 +133,7 @@ void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t)
 	for (size_t i = 0; i < n; i++)
 		perf_frame(b, t, i);
 	if (missing)
-		seam_strbuf_printf(b, "\t%16x [%s] ([seam])\n", 0, missing);
+		perf_missing(b, t, missing);
 	seam_strbuf_puts(b, "\n");
 }
 
@@ -226,6 +237,9 @@ static void json_head(struct seam_strbuf *b, const struct seam_text *t)
 	if (t->sample->end)
 		seam_strbuf_printf(b, ",\"end\":\"%s\"",
 				   seam_err_name(t->sample->end));
+	if (t->sample->from_copy)
+		seam_strbuf_printf(b, ",\"copy_depth\":%llu",
+				   (unsigned long long)t->sample->depth);
 }
 
 static void json_payload(struct seam_strbuf *b, const struct seam_text *t)

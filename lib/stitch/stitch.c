@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 #include "core/uapi.h"
 #include "perfdata/writer.h"
 #include "seam/tracer.h"
 #include "stitch/cookie.h"
+#include "stitch/copies.h"
 #include "stitch/members.h"
 
 #define MISC_CPUMODE 0x7
@@ -21,6 +23,7 @@ struct seam_stitch {
 	struct world world; /* at the time of the next record */
 	struct world ahead; /* the index's, at the end */
 	struct cookie_index cookies;
+	struct copies *copies; /* NULL: none has come yet */
 	enum seam_join rule;
 	struct seam_stitch_stats stats;
 	struct seam_pd_rec rec;
@@ -66,6 +69,7 @@ struct seam_stitch *seam_stitch_free(struct seam_stitch *s)
 		return NULL;
 	seam_world_fini(&s->world);
 	seam_cookie_fini(&s->cookies);
+	seam_copies_free(s->copies);
 	seam_members_fini(&s->members);
 	seam_world_fini(&s->ahead);
 	free(s->frames);
@@ -268,6 +272,62 @@ static void merged_half(const struct seam_stitch *s, struct seam_stitched *out)
 		out->half = SEAM_HALF_MISSING;
 }
 
+/* A task of the kernel's that has a program's mappings. */
+static bool is_worker(const char *comm)
+{
+	return comm &&
+	       (!strncmp(comm, "iou-", 4) || !strncmp(comm, "vhost-", 6));
+}
+
+/*
+ * Of a task that has a user half there are registers, unless the kernel was
+ * about to save them when the event came.
+ */
+static int no_registers(const struct seam_stitch *s, const struct walk *w,
+			const struct process *p)
+{
+	const struct thread *t = seam_idmap_get(&s->world.threads, s->rec.tid);
+
+	return s->rec.pid && (w->space || p->before) &&
+			       !is_worker(t ? t->comm : NULL)
+		       ? SEAM_UNSURE
+		       : SEAM_NO_USER;
+}
+
+/* The stack that was unwound from the sample's copy. */
+static int copied_half(struct seam_stitch *s, struct walk *w,
+		       const struct process *p)
+{
+	struct seam_stitched *out = w->out;
+	const struct seam_offline_stack *copy;
+	int rc = s->copies ? 0 : seam_copies_new(s->r, &s->copies);
+
+	if (!rc)
+		rc = seam_copies_get(s->copies, s->at - 1, &copy);
+	if (!rc)
+		rc = reserve(s, copy->n + 1);
+	if (rc)
+		return rc;
+	out->end = copy->end;
+	if (out->end == SEAM_NO_USER)
+		out->end = no_registers(s, w, p);
+	out->half = out->end == SEAM_NO_USER ? SEAM_HALF_NONE : SEAM_HALF_WITH;
+	for (size_t i = 0; i < copy->n; i++) {
+		add_frame(s, copy->ips[i], false, w->space);
+		s->frames[s->n - 1].method = copy->methods[i];
+		if (w->before && !s->frames[s->n - 1].map)
+			s->frames[s->n - 1].map =
+				seam_space_find(w->before, copy->ips[i]);
+	}
+	out->n_stack = copy->n;
+	out->from_copy = out->half == SEAM_HALF_WITH;
+	out->depth = copy->reach.read;
+	if (!copy->n)
+		rc = leaf_only(s, w);
+	return rc ? rc
+		  : seam_copies_count(s->copies, s->rec.tid, copy, &s->stats);
+}
+
 static int user_half(struct seam_stitch *s, struct walk *w,
 		     const struct process *p)
 {
@@ -280,6 +340,9 @@ static int user_half(struct seam_stitch *s, struct walk *w,
 	e = deferred ? find(s, out->cookie) : NULL;
 	if (e)
 		return join(s, w, p, e);
+	if (!deferred && !s->rec.sample.end && !w->user &&
+	    seam_copies_has(event_of(s)))
+		return copied_half(s, w, p);
 	rc = leaf_only(s, w);
 	if (deferred) {
 		out->half = SEAM_HALF_MISSING;
@@ -380,10 +443,20 @@ int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret)
 	if (rc)
 		return rc;
 	seam_cookie_unused(&s->cookies, samples_were_lost(s), &s->stats);
+	if (s->copies)
+		seam_copies_total(s->copies, &s->stats);
 	return 0;
 }
 
 const struct seam_stitch_stats *seam_stitch_stats(const struct seam_stitch *s)
 {
 	return &s->stats;
+}
+
+const char *seam_stitch_lacking(const struct seam_stitch *s, size_t *at,
+				const char **ret_path, uint64_t *ret_stacks)
+{
+	return s->copies ? seam_copies_lacking(s->copies, at, ret_path,
+					       ret_stacks)
+			 : NULL;
 }

@@ -21,6 +21,9 @@
  * perf record -e '{a,b}:S' takes them, is delivered once for each event that
  * has counted since: with that event and, for its period, by how much.
  *
+ * A sample that holds a copy of its stack, as perf record --call-graph dwarf
+ * takes it, is unwound by tables and CFI.
+ *
  * The reader must outlive it, and is nobody else's meanwhile. What next()
  *delivers is valid until the next call, mappings and strings until the stitcher
  *is freed.
@@ -87,6 +90,10 @@ struct seam_stitched {
 	/* If joined: the record's place, and how many of its frames, the last
 	 * of frames, the sample shows. */
 	size_t stack, n_stack;
+	/* If its stack was unwound from a copy that the sample holds: how many
+	 * bytes of it that took; its frames are n_stack, the last ones. */
+	bool from_copy;
+	uint64_t depth;
 };
 
 struct seam_stitch_stats {
@@ -112,6 +119,13 @@ struct seam_stitch_stats {
 	uint64_t unmoved; /* records of which no event had counted: no sample */
 	uint64_t shared; /* samples beyond the first of their record */
 	uint64_t lost_records, lost_samples; /* as LOST and LOST_SAMPLES say */
+	/* Copies of stacks in samples: all; those that full CFI was needed for;
+	 * those of a machine that is not unwound for; those that were too
+	 * small. Of these the size, in bytes, that would have held each; or, if
+	 * that is not known of all, that they lacked at least. */
+	uint64_t copies, copies_by_cfi, copies_foreign, copies_cut;
+	uint64_t copy_size;
+	bool copy_size_is_least;
 	uint64_t first_ns, last_ns; /* of samples */
 };
 
@@ -126,5 +140,9 @@ struct seam_stitch *seam_stitch_free(struct seam_stitch *s);
 int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret);
 /* Whole once next() has returned 0. */
 const struct seam_stitch_stats *seam_stitch_stats(const struct seam_stitch *s);
+/* Files that copies could not be unwound for lack of. The next one from *at
+ * on, which begins as 0. Return: why it is not had; NULL: no more. */
+const char *seam_stitch_lacking(const struct seam_stitch *s, size_t *at,
+				const char **ret_path, uint64_t *ret_stacks);
 
 #endif

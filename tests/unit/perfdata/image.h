@@ -6,14 +6,18 @@
 #include "perfdata/format.h"
 #include "recording.h"
 
+#ifndef IMAGE_WORDS
+#define IMAGE_WORDS 4096
+#endif
+
 struct image {
-	uint64_t w[4096];
+	uint64_t w[IMAGE_WORDS];
 	size_t n; /* words */
 };
 
 static inline void add(struct image *m, uint64_t word)
 {
-	assert_true(m->n < 4096);
+	assert_true(m->n < IMAGE_WORDS);
 	m->w[m->n++] = word;
 }
 

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "offline/file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "core/sframe-read.h"
+#include "elf/elf.h"
+#include "table/lookup.h"
+
+int seam_offline_files_init(struct seam_offline_files *files)
+{
+	*files = (struct seam_offline_files){0};
+	/* Without a cache tables are made anew. */
+	if (seam_table_cache_open(NULL, &files->cache))
+		files->cache = NULL;
+	return -pthread_mutex_init(&files->lock, NULL);
+}
+
+void seam_offline_files_fini(struct seam_offline_files *files)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		free(files->v[i]->path);
+		free(files->v[i]->found);
+		free(files->v[i]->table);
+		free(files->v[i]);
+	}
+	free(files->v);
+	seam_index_fini(&files->index);
+	seam_images_fini(&files->images);
+	seam_table_cache_close(files->cache);
+	if (files->code_of)
+		close(files->code_fd);
+	pthread_mutex_destroy(&files->lock);
+}
+
+static bool is_it(const struct seam_offline_file *f, const char *path,
+		  const uint8_t *id, size_t id_len)
+{
+	return f->build_id_len == id_len && !strcmp(f->path, path) &&
+	       (!id_len || !memcmp(f->build_id, id, id_len));
+}
+
+static struct seam_offline_file *add(struct seam_offline_files *files,
+				     const char *path, const uint8_t *id,
+				     size_t id_len, uint64_t hash)
+{
+	struct seam_offline_file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->path = strdup(path);
+	if (id_len)
+		memcpy(f->build_id, id, id_len);
+	f->build_id_len = id_len;
+	if (!f->path ||
+	    seam_grow(&files->v, files->n + 1, &files->cap,
+		      sizeof(struct seam_offline_file *)) ||
+	    seam_index_add(&files->index, hash, files->n)) {
+		free(f->path);
+		free(f);
+		return NULL;
+	}
+	files->v[files->n++] = f;
+	return f;
+}
+
+struct seam_offline_file *seam_offline_file(struct seam_offline_files *files,
+					    const char *path, const uint8_t *id,
+					    size_t id_len)
+{
+	uint64_t hash = seam_hash(SEAM_HASH_START, path, strlen(path));
+	uint32_t i;
+
+	if (!id || id_len > SEAM_BUILD_ID_MAX)
+		id_len = 0;
+	if (id_len)
+		hash = seam_hash(hash, id, id_len);
+	for (size_t at = 0; seam_index_next(&files->index, hash, &at, &i);)
+		if (is_it(files->v[i], path, id, id_len))
+			return files->v[i];
+	return add(files, path, id, id_len, hash);
+}
+
+static bool has_id(const struct seam_offline_file *f,
+		   const struct seam_elf *elf)
+{
+	uint8_t id[SEAM_BUILD_ID_MAX];
+
+	return !f->build_id_len ||
+	       (seam_elf_build_id(elf, id) == f->build_id_len &&
+		!memcmp(id, f->build_id, f->build_id_len));
+}
+
+/* A file without a table is none the worse, but slower. */
+static void make_table(struct seam_offline_files *files,
+		       struct seam_offline_file *f, const struct seam_elf *elf)
+{
+	struct seam_sframe sf;
+	uint8_t *bytes;
+	size_t size;
+
+	if (files->table_bytes >= SEAM_OFFLINE_TABLES_MAX ||
+	    seam_table_load_kernel(files->cache, elf, &bytes, &size, NULL,
+				   NULL))
+		return;
+	if (seam_sframe_open(&sf, bytes, size) ||
+	    sf.abi != SEAM_SFRAME_ABI_AMD64 || !sf.num_fdes ||
+	    seam_lookup_build(&sf, SEAM_OFFLINE_TABLES_MAX - files->table_bytes,
+			      &f->lookup, &f->table, NULL))
+		f->table = NULL;
+	else
+		files->table_bytes += f->lookup.size;
+	free(bytes);
+}
+
+static enum seam_offline_problem problem_of(int err)
+{
+	if (err == -EACCES || err == -EPERM)
+		return SEAM_OFFLINE_CLOSED;
+	return err == -ENOENT || err == -ENOTDIR ? SEAM_OFFLINE_GONE
+						 : SEAM_OFFLINE_NO_ELF;
+}
+
+/* Takes fd. */
+static enum seam_offline_problem try_fd(struct seam_offline_files *files,
+					struct seam_offline_file *f, int fd)
+{
+	enum seam_offline_problem problem = SEAM_OFFLINE_FINE;
+	struct seam_elf *elf = NULL;
+	int err;
+
+	if (fstat(fd, &f->st))
+		err = -errno;
+	else if (!S_ISREG(f->st.st_mode))
+		err = -EINVAL;
+	else
+		err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, NULL);
+	if (err)
+		problem = problem_of(err);
+	else if (!has_id(f, elf))
+		problem = SEAM_OFFLINE_OTHER;
+	else if (seam_elf_machine(elf) != EM_X86_64)
+		problem = SEAM_OFFLINE_NO_ELF;
+	else
+		make_table(files, f, elf);
+	seam_elf_close(elf);
+	close(fd);
+	return problem;
+}
+
+static enum seam_offline_problem open_vdso(struct seam_offline_files *files,
+					   struct seam_offline_file *f)
+{
+	struct seam_elf *elf;
+	bool is_it;
+
+	if (files->is_other_kernel || seam_vdso_open(&elf))
+		return SEAM_OFFLINE_VDSO;
+	is_it = has_id(f, elf);
+	if (is_it)
+		make_table(files, f, elf);
+	seam_elf_close(elf);
+	return is_it ? SEAM_OFFLINE_FINE : SEAM_OFFLINE_VDSO;
+}
+
+/* The first place's problem is what is told, unless another has the file. */
+static enum seam_offline_problem open_any(struct seam_offline_files *files,
+					  struct seam_offline_file *f)
+{
+	enum seam_offline_problem first = SEAM_OFFLINE_GONE, now;
+	char *path;
+	int fd;
+
+	if (!strcmp(f->path, "[vdso]"))
+		return open_vdso(files, f);
+	for (unsigned int i = 0;; i++) {
+		fd = seam_offline_find(f, i, &path, &f->has_code);
+		if (fd == -ERANGE)
+			return first;
+		now = fd < 0 ? problem_of(fd) : try_fd(files, f, fd);
+		if (fd >= 0 && now == SEAM_OFFLINE_FINE) {
+			f->found = path;
+			return now;
+		}
+		if (fd >= 0)
+			free(path);
+		if (!i)
+			first = now;
+	}
+}
+
+bool seam_offline_have_locked(struct seam_offline_files *files,
+			      struct seam_offline_file *f)
+{
+	if (!f->was_opened) {
+		f->problem = open_any(files, f);
+		__atomic_store_n(&f->was_opened, 1, __ATOMIC_RELEASE);
+	}
+	return f->problem == SEAM_OFFLINE_FINE;
+}
+
+bool seam_offline_have(struct seam_offline_files *files,
+		       struct seam_offline_file *f)
+{
+	bool have;
+
+	if (__atomic_load_n(&f->was_opened, __ATOMIC_ACQUIRE))
+		return f->problem == SEAM_OFFLINE_FINE;
+	pthread_mutex_lock(&files->lock);
+	have = seam_offline_have_locked(files, f);
+	pthread_mutex_unlock(&files->lock);
+	return have;
+}
+
+/* The file again, if nothing has changed it. */
+static int reopen(const struct seam_offline_file *f)
+{
+	struct stat st;
+	int fd = open(f->found, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && st.st_ino == f->st.st_ino &&
+	    st.st_dev == f->st.st_dev && st.st_size == f->st.st_size &&
+	    seam_image_ctime_ns(&st) == seam_image_ctime_ns(&f->st))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+struct seam_image *seam_offline_image(struct seam_offline_files *files,
+				      struct seam_offline_file *f)
+{
+	struct seam_image *im;
+	int fd, err;
+
+	if (f->image && f->image->is_open) {
+		seam_image_used(&files->images, f->image);
+		return f->image;
+	}
+	if (f->found) {
+		fd = reopen(f);
+		if (fd < 0)
+			return NULL;
+		err = seam_image_of_fd(&files->images, fd, &im);
+		close(fd);
+	} else {
+		err = seam_image_vdso(&files->images, &im);
+	}
+	f->image = err ? NULL : im;
+	return f->image;
+}
+
+size_t seam_offline_code(struct seam_offline_files *files,
+			 struct seam_offline_file *f, uint64_t off, void *to,
+			 size_t size)
+{
+	ssize_t n;
+
+	if (!f->found || !f->has_code)
+		return 0;
+	if (files->code_of != f) {
+		int fd = reopen(f);
+
+		if (fd < 0)
+			return 0;
+		if (files->code_of)
+			close(files->code_fd);
+		files->code_of = f;
+		files->code_fd = fd;
+	}
+	n = pread(files->code_fd, to, size, (off_t)off);
+	return n > 0 ? (size_t)n : 0;
+}
+
+const char *seam_offline_problem_text(enum seam_offline_problem problem)
+{
+	switch (problem) {
+	case SEAM_OFFLINE_FINE:
+		break;
+	case SEAM_OFFLINE_GONE:
+		return "there is no such file any more";
+	case SEAM_OFFLINE_OTHER:
+		return "the file there now has another build-id";
+	case SEAM_OFFLINE_CLOSED:
+		return "the file may not be read";
+	case SEAM_OFFLINE_NO_ELF:
+		return "the file is no ELF file of x86-64";
+	case SEAM_OFFLINE_VDSO:
+		return "it is another kernel's";
+	}
+	return "";
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * The files that a recording names, for unwinding the stack copies in it: one
+ * for each path and build-id. A file is looked for when the first frame lies
+ * in it, and believed if its build-id is the recorded one.
+ *
+ * Of each there is a table, which any thread reads without asking; CFI and
+ * code, for what tables cannot say, only with the lock held. A table is kept
+ * on disk by its build-id, as the recorder's are.
+ */
+#ifndef SEAM_LIB_OFFLINE_FILE_H
+#define SEAM_LIB_OFFLINE_FILE_H
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "base/index.h"
+#include "core/lookup.h"
+#include "table/table.h"
+#include "unwind/image.h"
+
+/* Of all tables together; beyond it files have CFI alone, which is slower. */
+#define SEAM_OFFLINE_TABLES_MAX ((size_t)512 << 20)
+
+/* Why a file is not had. */
+enum seam_offline_problem {
+	SEAM_OFFLINE_FINE,
+	SEAM_OFFLINE_GONE, /* there is no such file */
+	SEAM_OFFLINE_OTHER, /* there is one with another build-id */
+	SEAM_OFFLINE_CLOSED, /* it may not be read */
+	SEAM_OFFLINE_NO_ELF,
+	SEAM_OFFLINE_VDSO, /* of another kernel */
+};
+
+struct seam_offline_file {
+	char *path; /* as recorded */
+	uint8_t build_id[SEAM_BUILD_ID_MAX];
+	size_t build_id_len; /* 0: not recorded */
+	int was_opened; /* atomic: what follows is there, and stays */
+	enum seam_offline_problem problem;
+	struct seam_lookup lookup;
+	uint8_t *table; /* NULL: none; its pc is the offset in the file */
+	/* With the lock held. */
+	char *found; /* where it is; NULL: in no file */
+	bool has_code; /* else it is debugging information alone */
+	struct stat st; /* of found */
+	struct seam_image *image;
+	uint64_t stacks; /* atomic: that end since it is not had */
+};
+
+struct seam_offline_files {
+	pthread_mutex_t lock;
+	struct seam_offline_file **v;
+	size_t n, cap;
+	struct seam_index index; /* of v */
+	struct seam_table_cache *cache; /* NULL: none */
+	struct seam_images images;
+	size_t table_bytes;
+	bool is_other_kernel; /* its vDSO is not this one's */
+	struct seam_offline_file *code_of; /* code_fd is its; NULL: none */
+	int code_fd;
+};
+
+int seam_offline_files_init(struct seam_offline_files *files);
+void seam_offline_files_fini(struct seam_offline_files *files);
+
+/*
+ * A file as a recording names it. Not while others use files. build_id may be
+ * NULL. Return: NULL: no memory.
+ */
+struct seam_offline_file *seam_offline_file(struct seam_offline_files *files,
+					    const char *path,
+					    const uint8_t *build_id,
+					    size_t build_id_len);
+
+/* Opens it, if that has not been tried. Takes the lock. Return: whether it is
+ * had. */
+bool seam_offline_have(struct seam_offline_files *files,
+		       struct seam_offline_file *f);
+
+/* Why it is not had, if that has been tried. */
+static inline enum seam_offline_problem
+seam_offline_problem(const struct seam_offline_file *f)
+{
+	return __atomic_load_n(&f->was_opened, __ATOMIC_ACQUIRE)
+		       ? f->problem
+		       : SEAM_OFFLINE_FINE;
+}
+
+/* The rest: with the lock held; but for the first, of a file that is had. */
+bool seam_offline_have_locked(struct seam_offline_files *files,
+			      struct seam_offline_file *f);
+
+/* Its CFI. Return: NULL: it changed since, or has none. */
+struct seam_image *seam_offline_image(struct seam_offline_files *files,
+				      struct seam_offline_file *f);
+/* Its bytes at an offset. Return: how many. */
+size_t seam_offline_code(struct seam_offline_files *files,
+			 struct seam_offline_file *f, uint64_t off, void *to,
+			 size_t size);
+
+/* Where a file is looked for (file-find.c): opens the i-th place, from 0.
+ * Return: its descriptor; -errno; -ERANGE: there are no more. */
+int seam_offline_find(const struct seam_offline_file *f, unsigned int i,
+		      char **ret_path, bool *ret_has_code);
+
+/* What to say of a problem. */
+const char *seam_offline_problem_text(enum seam_offline_problem problem);
+
+#endif

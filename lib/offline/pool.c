@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "offline/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct seam_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t threads[SEAM_POOL_MAX];
+	size_t n_threads;
+	bool is_over;
+	/* The window; all but its numbers stand still meanwhile. */
+	size_t n, next, done;
+	void (*fn)(void *ctx, size_t i);
+	void *ctx;
+};
+
+/* With the lock held, but for fn. */
+static void help(struct seam_pool *p)
+{
+	while (p->next < p->n) {
+		size_t i = p->next++;
+
+		pthread_mutex_unlock(&p->lock);
+		p->fn(p->ctx, i);
+		pthread_mutex_lock(&p->lock);
+		if (++p->done == p->n)
+			pthread_cond_broadcast(&p->changed);
+	}
+}
+
+static void *run(void *arg)
+{
+	struct seam_pool *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->is_over) {
+		help(p);
+		if (!p->is_over)
+			pthread_cond_wait(&p->changed, &p->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+static size_t n_wanted(void)
+{
+	cpu_set_t set;
+	size_t n = 1;
+
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		n = (size_t)CPU_COUNT(&set);
+	return n - 1 < SEAM_POOL_MAX ? n - 1 : SEAM_POOL_MAX;
+}
+
+int seam_pool_new(struct seam_pool **ret)
+{
+	struct seam_pool *p = calloc(1, sizeof(*p));
+	size_t wanted = n_wanted();
+	sigset_t all, old;
+
+	if (!p)
+		return -ENOMEM;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->changed, NULL);
+	/* Signals are the caller's threads' business. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (p->n_threads < wanted &&
+	       !pthread_create(&p->threads[p->n_threads], NULL, run, p))
+		p->n_threads++;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	*ret = p;
+	return 0;
+}
+
+struct seam_pool *seam_pool_free(struct seam_pool *p)
+{
+	if (!p)
+		return NULL;
+	seam_pool_finish(p);
+	pthread_mutex_lock(&p->lock);
+	p->is_over = true;
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+	for (size_t i = 0; i < p->n_threads; i++)
+		pthread_join(p->threads[i], NULL);
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+	return NULL;
+}
+
+void seam_pool_begin(struct seam_pool *p, size_t n,
+		     void (*fn)(void *ctx, size_t i), void *ctx)
+{
+	pthread_mutex_lock(&p->lock);
+	p->n = n;
+	p->next = p->done = 0;
+	p->fn = fn;
+	p->ctx = ctx;
+	if (n)
+		pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void seam_pool_finish(struct seam_pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	help(p);
+	while (p->done < p->n)
+		pthread_cond_wait(&p->changed, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "offline/unwind.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/arch.h"
+#include "core/err.h"
+#include "core/wire.h"
+#include "seam/tracer.h"
+#include "unwind/skid.h"
+
+#define REG_IP 16
+#define USER_END (UINT64_C(1) << 56) /* with five levels of pages */
+/* What a word behind the copy may lie at, to be of the same stack. */
+#define STACK_MAX (UINT64_C(64) << 20)
+
+int seam_offline_init(struct seam_offline *o)
+{
+	o->decoder = NULL;
+	return seam_offline_files_init(&o->files);
+}
+
+void seam_offline_fini(struct seam_offline *o)
+{
+	seam_decoder_free(o->decoder);
+	seam_offline_files_fini(&o->files);
+}
+
+/* --- by full CFI: with the lock held --- */
+
+struct full {
+	struct seam_offline *o;
+	const struct seam_offline_copy *copy;
+};
+
+/* Return: whether code is mapped there; *ret: NULL: nothing is known of it. */
+static bool image_at(const struct full *full, uint64_t avma,
+		     struct seam_image **ret, uint64_t *ret_off)
+{
+	struct seam_offline_file *f = NULL;
+
+	*ret = NULL;
+	if (!full->copy->find(full->copy->ctx, avma, &f, ret_off))
+		return false;
+	if (f && seam_offline_have_locked(&full->o->files, f))
+		*ret = seam_offline_image(&full->o->files, f);
+	return true;
+}
+
+static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
+{
+	struct seam_image *image;
+	uint64_t off, svma;
+
+	*ret = (struct seam_mapping){0};
+	if (!image_at(ctx, avma, &image, &off))
+		return -ENOENT;
+	if (!image || !image->elf ||
+	    !seam_elf_off_to_svma(image->elf, off, &svma))
+		return 0;
+	ret->bias = avma - svma;
+	ret->elf = image->elf;
+	ret->cfi = image->cfi;
+	ret->derived = image->derived;
+	return 0;
+}
+
+/* Of files alone, which are what they were; nothing is left of other memory. */
+static size_t read_code(void *ctx, uint64_t avma, enum seam_dump_when when,
+			void *to, size_t size)
+{
+	const struct full *full = ctx;
+	struct seam_offline_file *f = NULL;
+	uint64_t off;
+
+	(void)when;
+	if (!full->copy->find(full->copy->ctx, avma, &f, &off) || !f ||
+	    !seam_offline_have_locked(&full->o->files, f))
+		return 0;
+	return seam_offline_code(&full->o->files, f, off, to, size);
+}
+
+static size_t unwind_precise(struct full *full, struct seam_dump *dump,
+			     struct seam_offline_stack *ret)
+{
+	struct seam_skid skid = {
+		.ip = full->copy->ip,
+		.is_ip_lost = full->copy->ip == dump->regs.r[REG_IP],
+	};
+
+	if (!full->o->decoder && seam_decoder_new(&full->o->decoder)) {
+		ret->ips[0] = skid.ip;
+		ret->methods[0] = SEAM_METHOD_NONE;
+		ret->end = SEAM_IRREVERSIBLE;
+		return 1;
+	}
+	skid.decoder = full->o->decoder;
+	return seam_skid_unwind(&skid, dump, ret->ips, SEAM_OFFLINE_FRAMES,
+				&ret->end);
+}
+
+static void unwind_full(struct full *full, struct seam_dump *dump,
+			bool is_precise, struct seam_offline_stack *ret)
+{
+	dump->find = find_mapping;
+	dump->code = read_code;
+	dump->ctx = full;
+	dump->order = SEAM_UNWIND_TABLES | SEAM_UNWIND_FP;
+	dump->methods = ret->methods;
+	dump->reach = &ret->reach;
+	ret->by_cfi = true;
+	pthread_mutex_lock(&full->o->files.lock);
+	ret->n = is_precise ? unwind_precise(full, dump, ret)
+			    : seam_dump_unwind(dump, ret->ips,
+					       SEAM_OFFLINE_FRAMES, &ret->end);
+	pthread_mutex_unlock(&full->o->files.lock);
+}
+
+/* --- what came of it --- */
+
+static bool is_mapped(const struct seam_offline_copy *copy, uint64_t avma,
+		      struct seam_offline_file **ret)
+{
+	uint64_t off;
+
+	*ret = NULL;
+	return copy->find(copy->ctx, avma, ret, &off);
+}
+
+static bool is_no_stack(const struct seam_offline_copy *copy, uint64_t sp)
+{
+	struct seam_offline_file *f;
+
+	return !sp || sp >= USER_END || (is_mapped(copy, sp, &f) && f);
+}
+
+/*
+ * In the kernel, the registers are those that the task entered it with, if
+ * they have been saved. Where they have not yet, or not all, SP is the one of
+ * an earlier entry. It shows where the leaf's rule leads: to no multiple of 8,
+ * or to a word that is no code.
+ */
+static bool is_contradicted(const struct seam_offline_copy *copy,
+			    const struct seam_offline_stack *s)
+{
+	struct seam_offline_file *f;
+
+	if (!is_mapped(copy, s->ips[0], &f) || !f)
+		return false;
+	return (s->n == 1 && s->end == SEAM_BAD_CFA) ||
+	       (s->n == 2 && s->end == SEAM_NO_TABLE &&
+		!is_mapped(copy, s->ips[1] - 1, &f));
+}
+
+static void blame_file(const struct seam_offline_copy *copy,
+		       const struct seam_offline_stack *s)
+{
+	struct seam_offline_file *f;
+
+	if (s->end == SEAM_NO_TABLE && s->n &&
+	    is_mapped(copy, s->ips[s->n - 1] - (s->n > 1), &f) && f &&
+	    seam_offline_problem(f) != SEAM_OFFLINE_FINE)
+		__atomic_add_fetch(&f->stacks, 1, __ATOMIC_RELAXED);
+}
+
+static void unsure(struct seam_offline_stack *ret)
+{
+	ret->n = 0;
+	ret->end = SEAM_UNSURE;
+}
+
+static void judge(const struct seam_offline_copy *copy,
+		  const struct seam_dump *dump, struct seam_offline_stack *ret)
+{
+	const struct seam_perf_user *user = &copy->user;
+	struct seam_offline_file *f;
+
+	/* The program that made the call is gone. */
+	if (ret->n == 1 && ret->end == SEAM_NO_TABLE && dump->syscall &&
+	    !is_mapped(copy, ret->ips[0], &f))
+		ret->end = SEAM_EXEC;
+	ret->is_cut = ret->end == SEAM_UNREADABLE &&
+		      dump->stack_size >= user->stack_room &&
+		      ret->reach.missing > dump->stack_size &&
+		      ret->reach.missing < STACK_MAX;
+	if (user->in_kernel && is_contradicted(copy, ret))
+		unsure(ret);
+	blame_file(copy, ret);
+}
+
+/* The sample's ip and the registers' are of two moments, whoever says so. */
+static bool is_of_two(const struct seam_offline_copy *copy,
+		      const struct seam_dump *dump)
+{
+	return !copy->user.in_kernel && copy->ip &&
+	       copy->ip != dump->regs.r[REG_IP];
+}
+
+void seam_offline_unwind(struct seam_offline *o,
+			 const struct seam_offline_copy *copy,
+			 struct seam_offline_stack *ret)
+{
+	struct full full = {o, copy};
+	struct seam_dump dump;
+	int err = seam_dump_from_perf(&copy->user, &dump);
+	bool is_precise;
+
+	ret->n = 0;
+	ret->sp = 0;
+	ret->is_cut = ret->by_cfi = false;
+	ret->reach = (struct seam_dump_reach){0};
+	if (err) {
+		ret->end = err == -ENODATA ? SEAM_NO_USER : SEAM_NO_RULE;
+		return;
+	}
+	/* What lacks behind it is named by how much: is_cut. */
+	dump.cut = false;
+	ret->sp = dump.stack_avma;
+	if (copy->user.in_kernel &&
+	    (dump.regs.r[REG_IP] >= USER_END || is_no_stack(copy, ret->sp))) {
+		unsure(ret);
+		return;
+	}
+	is_precise = copy->is_precise || is_of_two(copy, &dump);
+	if (is_precise || !seam_offline_step(o, copy, &dump, ret)) {
+		ret->reach = (struct seam_dump_reach){0};
+		unwind_full(&full, &dump, is_precise, ret);
+	}
+	judge(copy, &dump, ret);
+}

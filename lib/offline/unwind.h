@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Unwinds the stack copies of a recording, as perf record --call-graph dwarf
+ * makes them. By tables first, which are fast, take no lock and so serve all
+ * threads at once; where these do not lead to the end, from the leaf anew by
+ * full CFI and all else that the recorder's copies are unwound with
+ * (unwind/dump.h), one stack at a time.
+ */
+#ifndef SEAM_LIB_OFFLINE_UNWIND_H
+#define SEAM_LIB_OFFLINE_UNWIND_H
+
+#include "cfi/decoder.h"
+#include "offline/file.h"
+#include "unwind/perf-regs.h"
+
+#define SEAM_OFFLINE_FRAMES 1024
+
+/* A copy, and where its addresses lie. All is borrowed. */
+struct seam_offline_copy {
+	struct seam_perf_user user;
+	uint64_t ip; /* the sample's own */
+	bool is_precise; /* it is another moment's than the registers */
+	/* Return: whether code is mapped there; *ret_file: NULL: of no file. */
+	bool (*find)(void *ctx, uint64_t avma, struct seam_offline_file **ret,
+		     uint64_t *ret_off);
+	void *ctx;
+};
+
+struct seam_offline_stack {
+	int end; /* enum seam_err */
+	bool is_cut; /* the copy's size is why it ends */
+	bool by_cfi; /* tables did not do */
+	size_t n;
+	uint64_t sp;
+	struct seam_dump_reach reach;
+	uint64_t ips[SEAM_OFFLINE_FRAMES];
+	uint8_t methods[SEAM_OFFLINE_FRAMES]; /* enum seam_method */
+};
+
+struct seam_offline {
+	struct seam_offline_files files;
+	/* With the files' lock held. */
+	struct seam_decoder *decoder; /* NULL: not needed yet */
+};
+
+int seam_offline_init(struct seam_offline *o);
+void seam_offline_fini(struct seam_offline *o);
+
+/*
+ * Any thread may call it. In the kernel, a sample may have the user's SP or ip
+ * of another moment: then the end is SEAM_UNSURE and there are no frames.
+ */
+void seam_offline_unwind(struct seam_offline *o,
+			 const struct seam_offline_copy *copy,
+			 struct seam_offline_stack *ret);
+
+/* By tables alone (step.c). Return: whether it came to an end that CFI would
+ * come to as well. */
+bool seam_offline_step(struct seam_offline *o,
+		       const struct seam_offline_copy *copy,
+		       const struct seam_dump *dump,
+		       struct seam_offline_stack *ret);
+
+#endif

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "stitch/copies.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/grow.h"
+#include "core/err.h"
+#include "offline/pool.h"
+
+#define WINDOW 256 /* samples */
+#define WINDOW_RECORDS 65536 /* others between them */
+#define WINDOW_AREAS (1U << 20) /* in address spaces kept for them */
+/* Fewer than this are not worth a thread. */
+#define POOL_MIN 16
+#define MISC_CPUMODE 0x7
+#define STACK_MAX (UINT64_C(64) << 20)
+
+struct job {
+	struct copies *c;
+	size_t place; /* of the sample in the reader */
+	struct seam_offline_copy copy;
+	struct space *space, *before;
+};
+
+struct window {
+	size_t n, at; /* the next one that is asked for */
+	struct job jobs[WINDOW];
+	struct seam_offline_stack stacks[WINDOW];
+};
+
+struct need { /* of a thread */
+	uint64_t top; /* the highest end of a whole stack */
+	uint64_t low; /* the lowest SP of a cut one; 0: none was */
+	uint64_t missing; /* that cut ones lack at least, from SP on */
+};
+
+struct copies {
+	const struct seam_pd_reader *r;
+	struct seam_offline offline;
+	struct world world; /* at the next record */
+	size_t record;
+	struct seam_offline_file **by_map; /* by number; NULL: no file */
+	size_t n_by_map, cap_by_map;
+	struct seam_pool *pool; /* NULL: not needed yet */
+	struct window *ready, *next; /* next may be under way */
+	struct seam_idmap needs; /* struct need, by tid */
+	bool is_foreign; /* of another architecture */
+};
+
+bool seam_copies_has(const struct seam_pd_attr *attr)
+{
+	const uint64_t both = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+
+	return (attr->attr.sample_type & both) == both;
+}
+
+bool seam_copies_foreign(const struct seam_pd_reader *r)
+{
+	const struct seam_pd_info *info = seam_pd_info(r);
+
+	return info->swapped ||
+	       (info->arch && strcmp(info->arch, "x86_64") != 0);
+}
+
+static void look_at_machine(struct copies *c)
+{
+	const struct seam_pd_info *info = seam_pd_info(c->r);
+	struct utsname here;
+
+	c->is_foreign = seam_copies_foreign(c->r);
+	c->offline.files.is_other_kernel =
+		info->osrelease && !uname(&here) &&
+		strcmp(here.release, info->osrelease) != 0;
+}
+
+int seam_copies_new(const struct seam_pd_reader *r, struct copies **ret)
+{
+	struct copies *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	rc = seam_offline_init(&c->offline);
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	c->r = r;
+	seam_world_init(&c->world, seam_pd_n_records(r));
+	c->ready = calloc(1, sizeof(*c->ready));
+	c->next = calloc(1, sizeof(*c->next));
+	look_at_machine(c);
+	if (!c->ready || !c->next) {
+		seam_copies_free(c);
+		return -ENOMEM;
+	}
+	*ret = c;
+	return 0;
+}
+
+static void let_go(struct window *w)
+{
+	for (size_t i = 0; w && i < w->n; i++) {
+		w->jobs[i].space = seam_space_put(w->jobs[i].space);
+		w->jobs[i].before = seam_space_put(w->jobs[i].before);
+	}
+}
+
+struct copies *seam_copies_free(struct copies *c)
+{
+	if (!c)
+		return NULL;
+	seam_pool_free(c->pool);
+	let_go(c->ready);
+	let_go(c->next);
+	free(c->ready);
+	free(c->next);
+	free(c->by_map);
+	seam_idmap_fini(&c->needs, free);
+	seam_world_fini(&c->world);
+	seam_offline_fini(&c->offline);
+	free(c);
+	return NULL;
+}
+
+/* --- a window --- */
+
+static bool is_file(const char *path)
+{
+	return !strcmp(path, "[vdso]") || (path[0] == '/' && path[1] != '/' &&
+					   strncmp(path, "/dev/zero", 9) != 0 &&
+					   strncmp(path, "/memfd:", 7) != 0 &&
+					   strncmp(path, "/SYSV", 5) != 0);
+}
+
+/* The files of mappings that are new. */
+static int name_files(struct copies *c)
+{
+	const struct world *w = &c->world;
+
+	if (seam_grow(&c->by_map, w->n_maps, &c->cap_by_map,
+		      sizeof(struct seam_offline_file *)))
+		return -ENOMEM;
+	while (c->n_by_map < w->n_maps) {
+		const struct seam_stitch_map *m = w->maps[c->n_by_map];
+		struct seam_offline_file *f = NULL;
+
+		if (!m->kernel && is_file(m->path)) {
+			f = seam_offline_file(&c->offline.files, m->path,
+					      m->build_id, m->build_id_len);
+			if (!f)
+				return -ENOMEM;
+		}
+		c->by_map[c->n_by_map++] = f;
+	}
+	return 0;
+}
+
+static bool find(void *ctx, uint64_t avma, struct seam_offline_file **ret,
+		 uint64_t *ret_off)
+{
+	const struct job *job = ctx;
+	const struct seam_stitch_map *m = seam_space_find(job->space, avma);
+
+	if (!m)
+		m = seam_space_find(job->before, avma);
+	if (!m || m->kernel)
+		return false;
+	*ret = job->c->by_map[m->number];
+	*ret_off = avma - m->start + m->pgoff;
+	return true;
+}
+
+/* Where the ip is exact the registers are those of a moment later. */
+static bool is_precise(const struct copies *c, const struct seam_pd_rec *rec)
+{
+	const struct seam_pd_attr *ev = seam_pd_event(c->r, (size_t)rec->event);
+
+	return (rec->misc & MISC_CPUMODE) == PERF_RECORD_MISC_USER &&
+	       ev->attr.precise_ip && (rec->misc & PERF_RECORD_MISC_EXACT_IP);
+}
+
+static int add_job(struct copies *c, const struct seam_pd_rec *rec,
+		   size_t place)
+{
+	struct process *p = seam_world_process(&c->world, rec->pid);
+	const struct seam_pd_rec_sample *s = &rec->sample;
+	unsigned mode = rec->misc & MISC_CPUMODE;
+	struct job *job = &c->next->jobs[c->next->n];
+
+	if (!p)
+		return -ENOMEM;
+	*job = (struct job){.c = c, .place = place};
+	job->copy = (struct seam_offline_copy){
+		.user = {.abi = s->user_regs_abi,
+			 .mask = s->user_regs_mask,
+			 .regs = s->user_regs.p,
+			 .n_regs = s->user_regs.n,
+			 .stack = s->user_stack,
+			 .stack_size = s->user_stack_len,
+			 .stack_room = s->user_stack_room,
+			 .in_kernel = mode != PERF_RECORD_MISC_USER},
+		.ip = s->ip,
+		.is_precise = is_precise(c, rec),
+		.find = find,
+		.ctx = job,
+	};
+	job->space = seam_space_get(p->space);
+	/* Inside execve the new program is there already. */
+	if (mode == PERF_RECORD_MISC_KERNEL)
+		job->before = seam_space_get(p->before);
+	c->next->n++;
+	return 0;
+}
+
+static int fill(struct copies *c)
+{
+	size_t end = seam_pd_n_records(c->r), passed = 0;
+	const size_t areas = c->world.n_areas;
+	struct seam_pd_rec rec;
+	int rc = 0;
+
+	c->next->n = c->next->at = 0;
+	for (; !rc && c->record < end && c->next->n < WINDOW; c->record++) {
+		seam_pd_record(c->r, c->record, &rec);
+		if (rec.type != PERF_RECORD_SAMPLE)
+			rc = seam_world_apply(&c->world, c->r, &rec);
+		else if (seam_copies_has(
+				 seam_pd_event(c->r, (size_t)rec.event)))
+			rc = add_job(c, &rec, c->record);
+		if (c->next->n && (++passed == WINDOW_RECORDS ||
+				   c->world.n_areas > areas + WINDOW_AREAS))
+			end = c->record;
+	}
+	return rc ? rc : name_files(c);
+}
+
+static void unwind_one(void *ctx, size_t i)
+{
+	struct window *w = ctx;
+	struct seam_offline_stack *to = &w->stacks[i];
+	struct copies *c = w->jobs[i].c;
+
+	if (c->is_foreign) {
+		*to = (struct seam_offline_stack){.end = SEAM_NO_TABLE};
+		return;
+	}
+	seam_offline_unwind(&c->offline, &w->jobs[i].copy, to);
+}
+
+static int begin(struct copies *c)
+{
+	struct window *w = c->next;
+
+	if (!c->pool && w->n >= POOL_MIN && seam_pool_new(&c->pool))
+		return -ENOMEM;
+	if (c->pool)
+		seam_pool_begin(c->pool, w->n, unwind_one, w);
+	for (size_t i = 0; !c->pool && i < w->n; i++)
+		unwind_one(w, i);
+	return 0;
+}
+
+/* The next window becomes the ready one, and the one behind it begins. */
+static int turn(struct copies *c)
+{
+	struct window *w = c->ready;
+	int rc = 0;
+
+	if (!c->next->n) { /* the very first */
+		rc = fill(c);
+		if (!rc)
+			rc = begin(c);
+	}
+	if (rc)
+		return rc;
+	if (c->pool)
+		seam_pool_finish(c->pool);
+	let_go(c->next);
+	c->ready = c->next;
+	c->next = w;
+	rc = fill(c);
+	return rc ? rc : begin(c);
+}
+
+int seam_copies_get(struct copies *c, size_t place,
+		    const struct seam_offline_stack **ret)
+{
+	for (;;) {
+		struct window *w = c->ready;
+
+		while (w->at < w->n && w->jobs[w->at].place < place)
+			w->at++;
+		if (w->at < w->n) {
+			*ret = &w->stacks[w->at];
+			return w->jobs[w->at].place == place ? 0 : -ENOENT;
+		}
+		if (c->record >= seam_pd_n_records(c->r) && !c->next->n)
+			return -ENOENT;
+		int rc = turn(c);
+
+		if (rc)
+			return rc;
+	}
+}
+
+/* --- counts --- */
+
+int seam_copies_count(struct copies *c, uint32_t tid,
+		      const struct seam_offline_stack *s,
+		      struct seam_stitch_stats *stats)
+{
+	struct need *need;
+
+	stats->copies++;
+	stats->copies_by_cfi += s->by_cfi;
+	stats->copies_foreign += c->is_foreign;
+	if (s->end != SEAM_OUTERMOST && !s->is_cut)
+		return 0;
+	need = seam_idmap_make(&c->needs, tid, sizeof(*need));
+	if (!need)
+		return -ENOMEM;
+	if (s->is_cut) {
+		stats->copies_cut++;
+		if (!need->low || s->sp < need->low)
+			need->low = s->sp;
+		if (s->reach.missing > need->missing)
+			need->missing = s->reach.missing;
+	} else if (s->sp + s->reach.read > need->top) {
+		need->top = s->sp + s->reach.read;
+	}
+	return 0;
+}
+
+struct total {
+	uint64_t size;
+	bool is_least;
+};
+
+/* Where the thread had whole stacks as well, it is known where they end. */
+static void add_need(void *ctx, uint64_t tid, void *value)
+{
+	struct total *total = ctx;
+	const struct need *need = value;
+	uint64_t size = need->missing;
+
+	(void)tid;
+	if (!need->low)
+		return;
+	if (need->top > need->low && need->top - need->low >= size &&
+	    need->top - need->low < STACK_MAX)
+		size = need->top - need->low;
+	else
+		total->is_least = true;
+	if (size > total->size)
+		total->size = size;
+}
+
+void seam_copies_total(const struct copies *c, struct seam_stitch_stats *stats)
+{
+	struct total total = {0};
+
+	seam_idmap_each(&c->needs, add_need, &total);
+	stats->copy_size = (total.size + 7) & ~UINT64_C(7);
+	stats->copy_size_is_least = total.is_least;
+}
+
+const char *seam_copies_lacking(const struct copies *c, size_t *at,
+				const char **ret_path, uint64_t *ret_stacks)
+{
+	const struct seam_offline_files *files = &c->offline.files;
+
+	while (*at < files->n) {
+		const struct seam_offline_file *f = files->v[(*at)++];
+		uint64_t stacks = __atomic_load_n(&f->stacks, __ATOMIC_RELAXED);
+
+		if (!stacks)
+			continue;
+		*ret_path = f->path;
+		*ret_stacks = stacks;
+		return seam_offline_problem_text(seam_offline_problem(f));
+	}
+	return NULL;
+}
