@@ -159,6 +159,7 @@ static int run(struct inject *inject)
 			"as it is\n",
 			in->path);
 	input_warn_joins(in, &inject->done.joins);
+	input_warn_copies(in, &inject->done.joins);
 	input_warn_reader(in);
 	return 0;
 }

@@ -12,25 +12,37 @@
 #include "base/grow.h"
 #include "base/search.h"
 #include "core/uapi.h"
+#include "inject/chains.h"
 #include "perfdata/copy.h"
 #include "perfdata/format.h"
 #include "stitch/cookie.h"
+#include "stitch/copies.h"
 
 #define RECORD_MAX 65528 /* the size has 16 bits, in steps of 8 */
 #define NO_STACK UINT32_MAX
 
-struct plan { /* of a deferred sample; sorted by bytes */
+enum plan_how {
+	PLAN_JOIN, /* a deferred sample: stack is the reader's record */
+	PLAN_UNWOUND, /* its copy was: stack is the leaf in chains */
+	PLAN_DROP, /* its chain has a user half: its copy alone goes */
+};
+
+struct plan { /* of a sample; sorted by bytes */
 	const uint8_t *bytes;
-	uint32_t stack; /* the reader's record */
+	uint32_t stack; /* or NO_STACK */
 	uint16_t n; /* frames of it; a record cannot have more */
 	uint8_t end; /* enum seam_err */
+	uint8_t how; /* enum plan_how */
 };
 
 struct inject {
 	struct seam_pd_reader *r;
 	struct plan *plans;
 	size_t n, cap;
+	struct chains chains;
+	bool is_foreign; /* copies stay as they are */
 	struct seam_injected count;
+	uint64_t ips[UINT16_MAX];
 	uint8_t merged[UINT16_MAX + 1];
 };
 
@@ -42,24 +54,59 @@ static int by_bytes(const void *a, const void *b)
 	       ((uintptr_t)x->bytes < (uintptr_t)y->bytes);
 }
 
+/* A copy, and a chain to take its place. */
+static bool has_copy(const struct seam_pd_reader *r,
+		     const struct seam_pd_rec *rec)
+{
+	const struct seam_pd_attr *event = seam_pd_event(r, (size_t)rec->event);
+
+	return rec->sample.user_regs_abi && rec->sample.user_stack &&
+	       seam_copies_has(event) &&
+	       (event->attr.sample_type & PERF_SAMPLE_CALLCHAIN);
+}
+
+static int plan_stack(struct inject *in, const struct seam_stitched *s,
+		      struct plan *plan)
+{
+	const struct seam_frame *user = s->frames + s->n_frames - s->n_stack;
+	bool joined = s->half == SEAM_HALF_JOINED || s->half == SEAM_HALF_LATE;
+	int rc = 0;
+
+	if (joined)
+		plan->stack = (uint32_t)s->stack;
+	else if (plan->how == PLAN_UNWOUND && s->n_stack)
+		rc = seam_chains_add(&in->chains, user, s->n_stack,
+				     &plan->stack);
+	if (plan->how != PLAN_DROP) {
+		in->count.merged += plan->stack != NO_STACK;
+		in->count.missing += plan->stack == NO_STACK;
+	}
+	return rc;
+}
+
 static int add_plan(struct inject *in, const struct seam_stitched *s)
 {
-	bool joined = s->half == SEAM_HALF_JOINED || s->half == SEAM_HALF_LATE;
-
-	/* One that was merged earlier may say that it misses its half. */
-	if (!joined && !seam_chain_deferred(s->rec->sample.chain))
-		return 0;
-	if (seam_grow(&in->plans, in->n + 1, &in->cap, sizeof(*in->plans)))
-		return -ENOMEM;
-	in->plans[in->n++] = (struct plan){
+	bool copied = !in->is_foreign && has_copy(in->r, s->rec);
+	struct plan plan = {
 		.bytes = seam_pd_raw(in->r, s->place),
-		.stack = joined ? (uint32_t)s->stack : NO_STACK,
+		.stack = NO_STACK,
 		.n = (uint16_t)s->n_stack,
 		.end = (uint8_t)s->end,
+		.how = PLAN_JOIN,
 	};
-	in->count.merged += joined;
-	in->count.missing += !joined;
-	return 0;
+	int rc;
+
+	/* One that was merged earlier may say that it misses its half. */
+	if (!seam_chain_deferred(s->rec->sample.chain)) {
+		if (!copied)
+			return 0;
+		plan.how = s->from_copy ? PLAN_UNWOUND : PLAN_DROP;
+	}
+	if (seam_grow(&in->plans, in->n + 1, &in->cap, sizeof(*in->plans)))
+		return -ENOMEM;
+	rc = plan_stack(in, s, &plan);
+	in->plans[in->n++] = plan;
+	return rc;
 }
 
 static int make_plans(struct inject *in)
@@ -71,6 +118,7 @@ static int make_plans(struct inject *in)
 	if (rc)
 		return rc;
 	seam_stitch_undivided(st);
+	in->is_foreign = seam_copies_foreign(in->r);
 	while ((rc = seam_stitch_next(st, &s)) > 0) {
 		rc = add_plan(in, &s);
 		if (rc)
@@ -114,7 +162,7 @@ static uint8_t *put_word(uint8_t *to, uint64_t v, bool swap)
 }
 
 /* The user half: words as the chain has them, without the marker. */
-static struct seam_pd_words user_words(const struct inject *in,
+static struct seam_pd_words user_words(struct inject *in,
 				       const struct plan *plan)
 {
 	struct seam_pd_words ips = {0};
@@ -122,6 +170,12 @@ static struct seam_pd_words user_words(const struct inject *in,
 
 	if (plan->stack == NO_STACK)
 		return ips;
+	if (plan->how == PLAN_UNWOUND) {
+		seam_chains_get(&in->chains, plan->stack, plan->n, in->ips);
+		ips.p = (const uint8_t *)in->ips;
+		ips.n = plan->n;
+		return ips;
+	}
 	seam_pd_record(in->r, plan->stack, &stack);
 	ips = stack.stack.ips;
 	ips.n = plan->n < ips.n ? plan->n : ips.n;
@@ -153,14 +207,51 @@ static bool leaf_alone(const struct seam_pd_rec *rec, const struct plan *plan,
 	       (rec->misc & PD_MISC_CPUMODE) == PERF_RECORD_MISC_USER;
 }
 
-/* The chain's count and words; the rest of the record stays. */
+/* What comes behind the chain, in two parts: with registers and copy left out,
+ * which are next to each other, and two words in their place that say so. */
+struct tail {
+	const uint8_t *p, *rest;
+	size_t n, n_words, n_rest;
+};
+
+static struct tail tail_of(const struct inject *in,
+			   const struct seam_pd_rec *rec,
+			   const struct seam_pd_bytes *record)
+{
+	const struct seam_pd_rec_sample *s = &rec->sample;
+	const uint8_t *end = record->p + record->len, *from, *to;
+	struct tail t = {.p = s->chain.p + 8 * s->chain.n};
+
+	t.n = (size_t)(end - t.p);
+	if (in->is_foreign || !has_copy(in->r, rec))
+		return t;
+	from = s->user_regs.p - 8;
+	to = s->user_stack + s->user_stack_room + 8;
+	t.n = (size_t)(from - t.p);
+	t.n_words = 2;
+	t.rest = to;
+	t.n_rest = (size_t)(end - to);
+	return t;
+}
+
+static uint8_t *put_tail(uint8_t *to, const struct tail *t)
+{
+	to = put(to, t->p, t->n);
+	for (size_t i = 0; i < t->n_words; i++)
+		to = put_word(to, 0, false);
+	return put(to, t->rest, t->n_rest);
+}
+
+/* The chain's count and words; the rest of the record stays, but for a copy of
+ * the stack. */
 static void merge(struct inject *in, const struct plan *plan,
 		  const struct seam_pd_rec *rec, struct seam_pd_bytes *record)
 {
 	const struct seam_pd_words chain = rec->sample.chain;
-	const uint8_t *begin = record->p, *tail = chain.p + 8 * chain.n;
+	const struct tail tail = tail_of(in, rec, record);
+	const uint8_t *begin = record->p;
 	size_t n_head = (size_t)(chain.p - begin) - 8;
-	size_t n_tail = record->len - (size_t)(tail - begin);
+	size_t n_tail = tail.n + 8 * tail.n_words + tail.n_rest;
 	struct seam_pd_words ips = user_words(in, plan);
 	bool any_own, leaf;
 	size_t own = own_words(chain, &any_own), n_user;
@@ -182,10 +273,24 @@ static void merge(struct inject *in, const struct plan *plan,
 		to = put_word(to, (uint64_t)PERF_CONTEXT_USER, chain.swap);
 	to = leaf ? put_word(to, rec->sample.ip, chain.swap)
 		  : put(to, ips.p, 8 * ips.n);
-	to = put(to, tail, n_tail);
+	to = put_tail(to, &tail);
 	record->p = in->merged;
 	record->len = (size_t)(to - in->merged);
 	set_header(in->merged, record->len, end, chain.swap);
+}
+
+/* The same sample without its copy. */
+static void drop_copy(struct inject *in, const struct seam_pd_rec *rec,
+		      struct seam_pd_bytes *record)
+{
+	const struct tail tail = tail_of(in, rec, record);
+	const uint8_t *begin = record->p;
+	uint8_t *to = put(in->merged, begin, (size_t)(tail.p - begin));
+
+	to = put_tail(to, &tail);
+	record->p = in->merged;
+	record->len = (size_t)(to - in->merged);
+	set_header(in->merged, record->len, rec->sample.end, false);
 }
 
 static int edit(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
@@ -201,18 +306,23 @@ static int edit(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
 	plan = bsearch(&key, in->plans, in->n, sizeof(key), by_bytes);
 	if (!plan)
 		return SEAM_PD_KEEP;
-	merge(in, plan, rec, ret);
+	if (plan->how == PLAN_DROP)
+		drop_copy(in, rec, ret);
+	else
+		merge(in, plan, rec, ret);
 	return SEAM_PD_REPLACE;
 }
 
 bool seam_inject_needed(struct seam_pd_reader *r)
 {
+	const bool is_foreign = seam_copies_foreign(r);
 	struct seam_pd_rec rec;
 
 	for (size_t i = 0; i < seam_pd_n_records(r); i++) {
 		seam_pd_record(r, i, &rec);
 		if (rec.type == PERF_RECORD_SAMPLE &&
-		    seam_chain_deferred(rec.sample.chain))
+		    (seam_chain_deferred(rec.sample.chain) ||
+		     (!is_foreign && has_copy(r, &rec))))
 			return true;
 	}
 	return false;
@@ -232,6 +342,7 @@ int seam_inject(struct seam_pd_reader *r, int fd, struct seam_injected *ret)
 		rc = seam_pd_copy(r, fd, &editor);
 	if (!rc)
 		*ret = in->count;
+	seam_chains_fini(&in->chains);
 	free(in->plans);
 	free(in);
 	return rc;

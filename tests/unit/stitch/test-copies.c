@@ -3,17 +3,20 @@
  * Description: samples that hold a copy of their stack are unwound: this
  * program's own stack, in a recording laid out by hand. One that is cut says
  * so, and what size would have done; registers of another moment are not
- * believed; a precise event's are taken back.
+ * believed; a precise event's are taken back; merged into the samples, the
+ * stacks are the same, and the copies gone.
  */
 #define IMAGE_WORDS 32768
 
 #include "../perfdata/image.h"
 
 #include <inttypes.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include "core/err.h"
 #include "core/uapi.h"
+#include "inject/inject.h"
 #include "stitch/stitch.h"
 #include "unwind/perf-regs.h"
 
@@ -395,12 +398,51 @@ static void many(void **state)
 	free(m);
 }
 
+/* The same stacks without copies; and there is nothing left to merge. */
+static void merged(void **state)
+{
+	const struct with kernel = {.misc = PERF_RECORD_MISC_KERNEL};
+	struct seam_injected n;
+	struct seam_errinfo err;
+	struct image m;
+	struct read in;
+	void *p;
+	int fd = memfd_create("merged", 0);
+
+	(void)state;
+	start(&m, false);
+	add_sample(&m, &now, (struct with){0});
+	add_sample(&m, &now, (struct with){.room = 64});
+	add_sample(&m, &now, (struct with){kernel.misc, .no_regs = true});
+	in.r = open_image(&m);
+	assert_true(seam_inject_needed(in.r));
+	assert_int_equal(seam_inject(in.r, fd, &n), 0);
+	seam_pd_close(in.r);
+	assert_int_equal(n.merged, 2);
+	p = mmap(NULL, 65536, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_int_equal(seam_pd_open_mem(p, (size_t)lseek(fd, 0, SEEK_END),
+					  &in.r, &err),
+			 0);
+	assert_false(seam_inject_needed(in.r));
+	assert_int_equal(seam_stitch_new(in.r, &in.s), 0);
+	next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
+	check_frames(&in.out, 0);
+	assert_int_equal(in.out.rec->sample.user_stack_room, 0);
+	next(&in, SEAM_HALF_WITH, SEAM_UNREADABLE);
+	next(&in, SEAM_HALF_WITH, SEAM_UNSURE);
+	close_all(&in);
+	munmap(p, 65536);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),	cmocka_unit_test(cut),
 		cmocka_unit_test(other_moment), cmocka_unit_test(no_user),
 		cmocka_unit_test(precise),	cmocka_unit_test(many),
+		cmocka_unit_test(merged),
 	};
 
 	outer(&now);
