@@ -4,9 +4,11 @@
 # bench/run.sh BUILD [OPTION]...
 # bench/run.sh BUILD convert [--rounds N] [FILE]...
 # bench/run.sh BUILD scale [OPTION]...
+# bench/run.sh BUILD copies [OPTION]...
 # Measures seam beside perf, in one run, and prints one table; or making SFrame
 # of .eh_frame beside elfutils; or what threads, processes and libraries by the
-# thousand take. README.md says what is measured; bench.py --help and scale.py
+# thousand take; or reading a recording of perf record --call-graph dwarf.
+# README.md says what is measured; bench.py --help, scale.py --help and copies.py
 # --help have the options. Exit 77, with the reason, where that cannot be.
 set -eu
 
@@ -49,4 +51,8 @@ if [ "${1:-}" = scale ]; then
 	exec /usr/bin/python3 -B "$here/scale.py" --seam "$build/seam" "$@"
 fi
 perf=${SEAM_PERF:-$("$here/../tools/peers.sh")}
+if [ "${1:-}" = copies ]; then
+	shift
+	exec /usr/bin/python3 -B "$here/copies.py" "$build" --perf "$perf" "$@"
+fi
 exec /usr/bin/python3 -B "$here/bench.py" --build "$build" --perf "$perf" "$@"

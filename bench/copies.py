@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""What reading a recording of perf record --call-graph dwarf takes, beside
+perf's own script, and samply's import where there is a samply. The recording is
+given, or made of a shell that runs git. All read it in turns, in one run."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import measure
+
+AIM = "10 times as fast"
+TEXT = ["script", "--no-inline", "-i"]
+
+
+def stacks(command, env):
+    """Samples, and how many of them reach the outermost frame."""
+    run = subprocess.run(command, env=env, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, encoding="utf-8",
+                         errors="replace", check=True)
+    samples = [s for s in run.stdout.split("\n\n") if s.strip()]
+    whole = sum(" _start+0x" in s.rsplit("\n", 1)[-1] or
+                "clone" in s.rsplit("\n", 1)[-1] for s in samples)
+    return len(samples), whole
+
+
+def record(machine, perf, seconds):
+    data = machine.path("perf.data")
+    loop = ("end=$(($(date +%%s) + %d)); while [ $(date +%%s) -lt $end ]; do "
+            "git -C %s log -p -n 300 >/dev/null; done" % (
+                seconds, os.path.dirname(os.path.abspath(__file__))))
+    machine.run([perf, "record", "-q", "-e", "cpu-clock", "-F", "2499",
+                 "--call-graph", "dwarf", "-o", data, "sh", "-c", loop])
+    return data
+
+
+def row(machine, rounds, what, ours, theirs, peer):
+    a, b = measure.interleave(
+        rounds, lambda: machine.run(ours).wall,
+        lambda: machine.run(theirs).wall)
+    return measure.Row(what, "s", a, b, peer, AIM if peer == "perf" else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("--perf", default=shutil.which("perf"))
+    parser.add_argument("--input", help="a recording, else one is made")
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=10)
+    args = parser.parse_args()
+    if not args.perf:
+        print("copies: there is no perf")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        machine = measure.Machine(args.build, args.perf, folder)
+        data = args.input or record(machine, args.perf, args.seconds)
+        version = subprocess.run([args.perf, "--version"],
+                                 stdout=subprocess.PIPE,
+                                 encoding="utf-8").stdout.strip()
+        print("%s, %d bytes" % (version, os.path.getsize(data)))
+        for name in (machine.seam, args.perf):
+            print("%s: %d samples, %d to the outermost frame" % (
+                name, *stacks([name, *TEXT, data], machine.env)))
+        rows = [row(machine, args.rounds, "script, stack copies",
+                    [machine.seam, *TEXT, data], [args.perf, *TEXT, data],
+                    "perf")]
+        samply = shutil.which("samply")
+        if samply:
+            rows.append(row(
+                machine, args.rounds, "import, stack copies",
+                [machine.seam, "export", "--to", "firefox", "-i", data, "-o",
+                 machine.path("seam.json")],
+                [samply, "import", "--save-only", "-o",
+                 machine.path("samply.json"), data], "samply"))
+        measure.print_table(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
