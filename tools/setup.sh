@@ -10,15 +10,20 @@ set -eu
 list=$(dirname "$0")/packages.txt
 [ -z "${SEAM_NO_SETUP:-}" ] || exit 0
 
-# The packages of the groups given: "name why", each once.
+# The packages of the groups given: "name why", each once; not those whose
+# second word is a command that is there.
 wanted() {
 	awk -v groups=" $* " '
 	/^\[/ { on = index(groups, " " substr($1, 2, length($1) - 2) " "); next }
 	on && /^[a-z0-9]/ && !seen[$1]++ {
 		name = $1
+		command = $2 ~ /^#/ ? "-" : $2
 		sub(/^[^#]*#?[ \t]*/, "")
-		print name, $0
-	}' "$list"
+		print name, command, $0
+	}' "$list" | while read -r name command why; do
+		[ "$command" != - ] && command -v "$command" >/dev/null ||
+			echo "$name $why"
+	done
 }
 
 missing() {
