@@ -29,24 +29,6 @@ static int map_file(struct pd_part *part, int fd, size_t size)
 	return 0;
 }
 
-/* A file without a name, which goes when it is closed and unmapped. */
-static int open_spool(void)
-{
-	const char *folder = secure_getenv("TMPDIR");
-	char *path;
-	int fd, rc;
-
-	if (asprintf(&path, "%s/seam-XXXXXX",
-		     folder && *folder ? folder : "/var/tmp") < 0)
-		return -ENOMEM;
-	fd = mkostemp(path, O_CLOEXEC);
-	rc = fd < 0 ? -errno : fd;
-	if (fd >= 0)
-		unlink(path);
-	free(path);
-	return rc;
-}
-
 static ssize_t read_some(int fd, uint8_t *p, size_t size)
 {
 	ssize_t n;
@@ -108,7 +90,7 @@ static int slurp(struct pd_part *part, int fd)
 	}
 	rc = p ? (int)n : -ENOMEM;
 	if (rc > 0) { /* it is full */
-		file = open_spool();
+		file = seam_pd_spool_open();
 		rc = file < 0 ? -EDQUOT : spool(part, fd, file, p, len);
 		if (file >= 0)
 			close(file);
@@ -269,4 +251,5 @@ void seam_pd_touch(struct seam_pd_reader *r, size_t n)
 		if (r->parts[i].mapped)
 			madvise((void *)r->parts[i].p, r->parts[i].size,
 				MADV_DONTNEED);
+	seam_pd_spool_let_go(&r->spool);
 }

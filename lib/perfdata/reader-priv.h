@@ -100,10 +100,26 @@ struct pd_index {
 	const uint8_t *rec;
 };
 
+/* Bytes in a file without a name, mapped piece by piece as it grows. */
+struct pd_segment {
+	uint8_t *p;
+	size_t size;
+};
+
+struct pd_spool {
+	bool open;
+	int fd;
+	struct pd_segment *segments;
+	size_t n, cap;
+	uint64_t size; /* of the file */
+	size_t used; /* of the last segment */
+};
+
 /* Decompressed bytes, and the file offset of the record they came from. */
 struct pd_chunk {
 	uint8_t *p;
 	size_t len;
+	bool allocated; /* else in the spool */
 	uint64_t offset;
 	size_t part;
 	size_t walked; /* bytes of whole records that were read */
@@ -151,6 +167,7 @@ struct seam_pd_reader {
 	struct pd_chunk *chunks;
 	size_t n_chunks;
 	uint64_t inflated; /* bytes in all chunks */
+	struct pd_spool spool;
 	struct pd_inflate *zstd;
 	struct pd_path_id *path_ids;
 	size_t n_path_ids;
@@ -183,6 +200,15 @@ void seam_pd_unload(struct seam_pd_reader *r);
 /* n more bytes were read. Files' pages are let go every so often: they come
  * back when they are read again, and the recording need not fit in memory. */
 void seam_pd_touch(struct seam_pd_reader *r, size_t n);
+
+/* spool.c: a file without a name, which goes when it is closed and unmapped.
+ * Return: a descriptor or -errno. */
+int seam_pd_spool_open(void);
+/* What was decompressed, in memory or in the spool. Return: 0 or -ENOMEM. */
+int seam_pd_keep(struct seam_pd_reader *r, const uint8_t *p, size_t len,
+		 struct pd_chunk *ret);
+void seam_pd_spool_let_go(struct pd_spool *s);
+void seam_pd_spool_fini(struct pd_spool *s);
 
 /* swap.c: of a machine with the other byte order, into this one's. */
 void seam_pd_swap_header(struct pd_header *h);

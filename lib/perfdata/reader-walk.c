@@ -14,6 +14,8 @@
 
 struct pd_inflate {
 	ZSTD_DStream *stream;
+	uint8_t *buf; /* what a chunk is made in */
+	size_t cap;
 	const uint8_t *rest; /* the beginning of a record, ends with a chunk */
 	size_t rest_len;
 };
@@ -23,6 +25,7 @@ void seam_pd_inflate_free(struct pd_inflate *z)
 	if (!z)
 		return;
 	ZSTD_freeDStream(z->stream);
+	free(z->buf);
 	free(z);
 }
 
@@ -139,32 +142,26 @@ static void header_feature(struct seam_pd_reader *r, struct span s)
 		seam_pd_read_feature(r, (unsigned)bit, s);
 }
 
-static int inflate_to(struct seam_pd_reader *r, struct span in,
-		      struct pd_chunk *c)
+/* Behind the first *len bytes of the buffer. */
+static int inflate_to(struct seam_pd_reader *r, struct span in, size_t *len)
 {
 	uint64_t most = INFLATE_MIN + INFLATE_RATIO * r->total_size;
 	ZSTD_inBuffer i = {in.p, in.left, 0};
-	size_t cap = c->len;
+	struct pd_inflate *z = r->zstd;
 
 	for (;;) {
 		ZSTD_outBuffer o;
 		size_t rc;
 
-		if (cap - c->len < ZSTD_DStreamOutSize()) {
-			uint8_t *p;
-
-			cap = 2 * cap + 2 * ZSTD_DStreamOutSize();
-			p = realloc(c->p, cap);
-			if (!p)
-				return -ENOMEM;
-			c->p = p;
-		}
-		o = (ZSTD_outBuffer){c->p, cap, c->len};
-		rc = ZSTD_decompressStream(r->zstd->stream, &o, &i);
+		if (seam_grow(&z->buf, *len + ZSTD_DStreamOutSize(), &z->cap,
+			      1))
+			return -ENOMEM;
+		o = (ZSTD_outBuffer){z->buf, z->cap, *len};
+		rc = ZSTD_decompressStream(z->stream, &o, &i);
 		if (ZSTD_isError(rc))
 			return -EBADMSG;
-		c->len = o.pos;
-		if (r->inflated + c->len > most)
+		*len = o.pos;
+		if (r->inflated + *len > most)
 			return -EFBIG;
 		if (o.pos < o.size && i.pos == i.size)
 			return 0;
@@ -178,6 +175,24 @@ static size_t part_number(const struct seam_pd_reader *r)
 	return (size_t)(r->part - r->parts);
 }
 
+/* Return: as inflating it did, the chunk has what there was before; -ENOMEM. */
+static int make_chunk(struct seam_pd_reader *r, struct span in,
+		      struct pd_chunk *c)
+{
+	struct pd_inflate *z = r->zstd;
+	size_t len = z->rest_len;
+	int rc, err = 0;
+
+	if (seam_grow(&z->buf, len, &z->cap, 1))
+		return -ENOMEM;
+	if (len)
+		memcpy(z->buf, z->rest, len);
+	rc = inflate_to(r, in, &len);
+	if (len)
+		err = seam_pd_keep(r, z->buf, len, c);
+	return err ? err : rc;
+}
+
 /* Adds a chunk that begins with what the last one left over. Its records
  * point into it, so it moves no more once it is full. */
 static int compressed(struct seam_pd_reader *r, struct span in, uint64_t offset)
@@ -189,27 +204,13 @@ static int compressed(struct seam_pd_reader *r, struct span in, uint64_t offset)
 
 	if (rc)
 		return rc;
-	c.len = r->zstd->rest_len;
-	c.p = malloc(c.len + 1);
 	chunks = realloc(r->chunks, (r->n_chunks + 1) * sizeof(*chunks));
-	if (chunks)
-		r->chunks = chunks;
-	if (!chunks || !c.p) {
-		free(c.p);
+	if (!chunks)
 		return -ENOMEM;
-	}
-	if (c.len)
-		memcpy(c.p, r->zstd->rest, c.len);
-	rc = inflate_to(r, in, &c);
-	if (!c.len) {
-		free(c.p);
+	r->chunks = chunks;
+	rc = make_chunk(r, in, &c);
+	if (!c.len)
 		return rc;
-	}
-	if (!rc) {
-		uint8_t *p = realloc(c.p, c.len);
-
-		c.p = p ? p : c.p;
-	}
 	r->chunks[r->n_chunks++] = c;
 	r->inflated += c.len;
 	if (rc)

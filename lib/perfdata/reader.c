@@ -204,7 +204,9 @@ struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r)
 		free(r->events[i].ids);
 	}
 	for (size_t i = 0; i < r->n_chunks; i++)
-		free(r->chunks[i].p);
+		if (r->chunks[i].allocated)
+			free(r->chunks[i].p);
+	seam_pd_spool_fini(&r->spool);
 	free(r->events);
 	free(r->ids);
 	free(r->index);
