@@ -102,6 +102,9 @@ int input_open(struct input *in)
 		rc = seam_resolver_new(&opts, &in->resolver);
 	if (!rc)
 		rc = seam_payload_printer_new(in->reader, &in->payloads);
+	in->lines = seam_text_lines_new();
+	if (!rc && !in->lines)
+		rc = -ENOMEM;
 	if (rc)
 		return no_memory(in, rc);
 	fit_kernel(in);
@@ -143,6 +146,7 @@ int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
 	ret->names = in->names;
 	ret->attr = seam_pd_event(in->reader, (size_t)s->rec->event);
 	ret->payloads = in->payloads;
+	ret->lines = in->lines;
 	ret->opts.max_stack = in->max_stack;
 	ret->opts.event_width = in->event_width;
 	ret->opts.srcline = in->srcline;
@@ -154,6 +158,7 @@ void input_close(struct input *in)
 {
 	seam_resolver_free(in->resolver);
 	seam_payload_printer_free(in->payloads);
+	seam_text_lines_free(in->lines);
 	seam_stitch_free(in->stitch);
 	seam_pd_close(in->reader);
 	free(in->names);

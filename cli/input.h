@@ -22,6 +22,7 @@ struct input {
 	struct seam_stitch *stitch;
 	struct seam_resolver *resolver;
 	struct seam_payload_printer *payloads;
+	struct seam_text_lines *lines;
 	struct seam_name *names;
 	size_t cap_names;
 	unsigned event_width;

@@ -17,6 +17,8 @@ struct what {
 	bool kernel, inlined;
 };
 
+#define N_RECENT (1u << 16)
+
 /* perf's name of the event whose periods are ns slept; modifiers follow. */
 #define SLEEPS "offcpu-time"
 
@@ -102,7 +104,8 @@ int seam_profile_init(struct seam_profile *p, const char *event)
 		.event = event,
 		.in_ns = !strncmp(event, SLEEPS, strlen(SLEEPS)),
 	};
-	row = row_of(p, &top);
+	p->recent = calloc(N_RECENT, sizeof(*p->recent));
+	row = p->recent ? row_of(p, &top) : -ENOMEM;
 	if (row < 0)
 		return (int)row;
 	row = node_of(p, SEAM_NO_NODE, (uint32_t)row);
@@ -115,6 +118,7 @@ void seam_profile_fini(struct seam_profile *p)
 		free(p->rows[i].name);
 	free(p->rows);
 	free(p->nodes);
+	free(p->recent);
 	seam_index_fini(&p->row_index);
 	seam_index_fini(&p->node_index);
 	*p = (struct seam_profile){0};
@@ -126,10 +130,20 @@ struct climb {
 	uint64_t weight;
 };
 
+static void credit(struct climb *c, uint32_t node)
+{
+	struct seam_symbol_row *r = &c->p->rows[c->p->nodes[node].row];
+
+	c->p->nodes[node].total += c->weight;
+	if (r->last != c->p->samples) {
+		r->last = c->p->samples;
+		r->total += c->weight;
+	}
+}
+
 static int step(struct climb *c, const struct what *what)
 {
 	int64_t row = row_of(c->p, what), node;
-	struct seam_symbol_row *r;
 
 	if (row < 0)
 		return (int)row;
@@ -137,12 +151,7 @@ static int step(struct climb *c, const struct what *what)
 	if (node < 0)
 		return (int)node;
 	c->node = (uint32_t)node;
-	c->p->nodes[node].total += c->weight;
-	r = &c->p->rows[row];
-	if (r->last != c->p->samples) {
-		r->last = c->p->samples;
-		r->total += c->weight;
-	}
+	credit(c, c->node);
 	return 0;
 }
 
@@ -166,7 +175,7 @@ static int step_level(struct climb *c, const struct seam_name *name)
 	return step(c, &what);
 }
 
-static int step_frame(struct climb *c, const struct seam_name *name)
+static int step_levels(struct climb *c, const struct seam_name *name)
 {
 	int rc = 0;
 
@@ -175,6 +184,31 @@ static int step_frame(struct climb *c, const struct seam_name *name)
 
 		rc = step_level(c, &one);
 	}
+	return rc;
+}
+
+/* Most frames were met where they are met again. */
+static int step_frame(struct climb *c, const struct seam_name *name)
+{
+	uint64_t hash = (name->number << 32 ^ c->node) * 0x9e3779b97f4a7c15ULL;
+	struct seam_profile_step *slot =
+		&c->p->recent[hash >> 32 & (N_RECENT - 1)];
+	uint32_t parent = c->node;
+	int rc;
+
+	if (!name->number || name->guessed)
+		return step_levels(c, name);
+	if (slot->name == name->number && slot->parent == parent) {
+		c->node = slot->node;
+		for (uint32_t at = c->node; at != parent;
+		     at = c->p->nodes[at].parent)
+			credit(c, at);
+		return 0;
+	}
+	rc = step_levels(c, name);
+	if (!rc)
+		*slot = (struct seam_profile_step){name->number, parent,
+						   c->node};
 	return rc;
 }
 

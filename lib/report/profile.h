@@ -32,6 +32,12 @@ struct seam_tree_node {
 	uint64_t self, total;
 };
 
+/* Below which node a frame was met, and the node of its innermost function. */
+struct seam_profile_step {
+	uint64_t name; /* seam_name.number; 0: the slot is free */
+	uint32_t parent, node;
+};
+
 struct seam_profile {
 	const char *event;
 	bool in_ns; /* weights are times: of offcpu-time */
@@ -41,6 +47,7 @@ struct seam_profile {
 	struct seam_tree_node *nodes;
 	size_t n_nodes, cap_nodes;
 	struct seam_index row_index, node_index;
+	struct seam_profile_step *recent; /* each where both of its keys say */
 };
 
 int seam_profile_init(struct seam_profile *p, const char *event);

@@ -27,6 +27,16 @@ struct entry {
 	bool has_source; /* it was looked for */
 };
 
+/* A frame that was asked for, and the answer. Stacks have most frames in
+ * common with those just before them. */
+struct recent {
+	uint64_t ip;
+	const struct seam_stitch_map *map;
+	bool kernel, exact, running;
+	struct seam_name name; /* .number 0: the slot is free */
+};
+#define N_RECENT (1u << 14)
+
 struct seam_resolver {
 	struct seam_symbolizer *syms;
 	struct seam_kernel_fit fit;
@@ -34,6 +44,8 @@ struct seam_resolver {
 	struct entry *v;
 	size_t n, cap;
 	struct seam_index index; /* of v */
+	struct recent *recent; /* N_RECENT, each where its address says */
+	uint64_t n_names;
 	int *files; /* by seam_stitch_map.number; NO_FILE: not asked yet */
 	size_t n_files;
 };
@@ -46,7 +58,8 @@ int seam_resolver_new(const struct seam_symbol_opts *opts,
 
 	if (!r)
 		return -ENOMEM;
-	rc = seam_symbolizer_new(opts, &r->syms);
+	r->recent = calloc(N_RECENT, sizeof(*r->recent));
+	rc = r->recent ? seam_symbolizer_new(opts, &r->syms) : -ENOMEM;
 	if (rc)
 		seam_resolver_free(r);
 	else
@@ -62,6 +75,7 @@ struct seam_resolver *seam_resolver_free(struct seam_resolver *r)
 	for (size_t i = 0; i < r->n; i++)
 		free((void *)r->v[i].name.source);
 	free(r->v);
+	free(r->recent);
 	seam_index_fini(&r->index);
 	free(r->files);
 	free(r);
@@ -309,21 +323,46 @@ static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
 	return 0;
 }
 
+/* The same, kept. Return: NULL: *ret_rc says why. */
+static const struct recent *resolve_kept(struct seam_resolver *r,
+					 const struct seam_frame *f, bool exact,
+					 int *ret_rc)
+{
+	struct recent *slot =
+		&r->recent[(f->ip ^ f->ip >> 14) * 2654435761u % N_RECENT];
+
+	if (slot->name.number && slot->ip == f->ip && slot->map == f->map &&
+	    slot->kernel == f->kernel && slot->exact == exact)
+		return slot;
+	slot->name.number = 0;
+	*ret_rc = resolve_one(r, f, exact, &slot->name, &slot->running);
+	if (*ret_rc)
+		return NULL;
+	slot->ip = f->ip;
+	slot->map = f->map;
+	slot->kernel = f->kernel;
+	slot->exact = exact;
+	slot->name.number = ++r->n_names;
+	return slot;
+}
+
 int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 		 size_t n, struct seam_name *ret)
 {
 	bool running = false;
+	int rc = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		/* The user half's first address is where the task was when
 		 * it entered the kernel: also running, not returning. */
 		bool leaf = i && frames[i - 1].kernel && !frames[i].kernel;
-		int rc = resolve_one(r, &frames[i],
-				     frames[i].exact || leaf || running,
-				     &ret[i], &running);
+		const struct recent *got = resolve_kept(
+			r, &frames[i], frames[i].exact || leaf || running, &rc);
 
-		if (rc)
+		if (!got)
 			return rc;
+		running = got->running;
+		ret[i] = got->name;
 		ret[i].guessed = frames[i].method == SEAM_METHOD_GUESS;
 	}
 	return 0;

@@ -12,7 +12,7 @@
 /* For len more, and the end. */
 static int room(struct seam_strbuf *b, size_t len)
 {
-	if (!b->err)
+	if (!b->err && b->cap - b->len <= len)
 		b->err = seam_grow(&b->s, b->len + len + 1, &b->cap, 1);
 	return b->err;
 }
@@ -26,9 +26,19 @@ void seam_strbuf_add(struct seam_strbuf *b, const char *s, size_t len)
 	b->s[b->len] = '\0';
 }
 
-void seam_strbuf_puts(struct seam_strbuf *b, const char *s)
+void seam_strbuf_hex(struct seam_strbuf *b, uint64_t v, size_t width)
 {
-	seam_strbuf_add(b, s, strlen(s));
+	static const char digits[16] = "0123456789abcdef";
+	size_t n = v ? (67 - (size_t)__builtin_clzll(v)) / 4 : 1;
+	size_t pad = width > n ? width - n : 0;
+
+	if (room(b, pad + n))
+		return;
+	memset(b->s + b->len, ' ', pad);
+	b->len += pad + n;
+	for (size_t i = 1; i <= n; i++, v >>= 4)
+		b->s[b->len - i] = digits[v & 15];
+	b->s[b->len] = '\0';
 }
 
 void seam_strbuf_printf(struct seam_strbuf *b, const char *fmt, ...)

@@ -2,6 +2,7 @@
 #include "report/text.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/utf8.h"
@@ -68,23 +69,47 @@ static void perf_srcline(struct seam_strbuf *b, const struct seam_text *t,
 static void perf_level(struct seam_strbuf *b, const struct seam_text *t,
 		       uint64_t ip, const struct seam_name *name)
 {
-	seam_strbuf_printf(b, "%16llx %s", (unsigned long long)ip,
-			   name->guessed ? "? " : "");
-	if (name->sym)
-		seam_strbuf_printf(b, "%s+0x%llx", name->sym,
-				   (unsigned long long)name->off);
-	else
-		seam_strbuf_puts(b, "[unknown]");
-	if (!name->inlined)
-		seam_strbuf_printf(b, " (%s)",
-				   name->dso ? name->dso : "[unknown]");
+	seam_strbuf_hex(b, ip, 16);
+	seam_strbuf_puts(b, name->guessed ? " ? " : " ");
+	seam_strbuf_puts(b, name->sym ? name->sym : "[unknown]");
+	if (name->sym) {
+		seam_strbuf_puts(b, "+0x");
+		seam_strbuf_hex(b, name->off, 0);
+	}
+	if (!name->inlined) {
+		seam_strbuf_puts(b, " (");
+		seam_strbuf_puts(b, name->dso ? name->dso : "[unknown]");
+		seam_strbuf_puts(b, ")");
+	}
 	if (t->opts.srcline)
 		perf_srcline(b, t, name);
 	seam_strbuf_puts(b, name->inlined ? " (inlined)\n" : "\n");
 }
 
-static void perf_frame(struct seam_strbuf *b, const struct seam_text *t,
-		       size_t i)
+/* All lines of a frame in a chain, by the number of its name. */
+#define N_LINES (1u << 14)
+#define KEPT_MAX 238
+struct seam_text_lines {
+	struct line {
+		uint64_t number; /* 0: the slot is free */
+		uint16_t len;
+		char text[KEPT_MAX];
+	} v[N_LINES];
+};
+
+struct seam_text_lines *seam_text_lines_new(void)
+{
+	return calloc(1, sizeof(struct seam_text_lines));
+}
+
+struct seam_text_lines *seam_text_lines_free(struct seam_text_lines *lines)
+{
+	free(lines);
+	return NULL;
+}
+
+static void print_frame(struct seam_strbuf *b, const struct seam_text *t,
+			size_t i)
 {
 	const struct seam_name *name = &t->names[i];
 
@@ -95,6 +120,30 @@ static void perf_frame(struct seam_strbuf *b, const struct seam_text *t,
 			seam_strbuf_puts(b, "\t");
 		perf_level(b, t, t->sample->frames[i].ip, &one);
 	}
+}
+
+static void perf_frame(struct seam_strbuf *b, const struct seam_text *t,
+		       size_t i)
+{
+	const struct seam_name *name = &t->names[i];
+	struct line *line;
+	size_t begin = b->len;
+
+	if (!t->lines || !has_chain(t) || name->guessed || !name->number) {
+		print_frame(b, t, i);
+		return;
+	}
+	line = &t->lines->v[name->number % N_LINES];
+	if (line->number == name->number) {
+		seam_strbuf_add(b, line->text, line->len);
+		return;
+	}
+	print_frame(b, t, i);
+	if (b->err || b->len - begin > KEPT_MAX)
+		return;
+	line->number = name->number;
+	line->len = (uint16_t)(b->len - begin);
+	memcpy(line->text, b->s + begin, line->len);
 }
 
 /* Of a sample without call chain the function alone is shown. */
@@ -169,7 +218,9 @@ static const char *const method_names[] = {
 static void json_level(struct seam_strbuf *b, const struct seam_frame *f,
 		       const struct seam_name *name)
 {
-	seam_strbuf_printf(b, "{\"ip\":\"0x%llx\"", (unsigned long long)f->ip);
+	seam_strbuf_puts(b, "{\"ip\":\"0x");
+	seam_strbuf_hex(b, f->ip, 0);
+	seam_strbuf_puts(b, "\"");
 	if (name->sym) {
 		seam_strbuf_puts(b, ",\"sym\":");
 		seam_json_string(b, name->sym);

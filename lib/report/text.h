@@ -20,12 +20,18 @@ struct seam_text_opts {
 	bool full_path; /* of the file; else its last part */
 };
 
+/* Lines of frames as they were printed, to be printed again. */
+struct seam_text_lines;
+struct seam_text_lines *seam_text_lines_new(void);
+struct seam_text_lines *seam_text_lines_free(struct seam_text_lines *lines);
+
 struct seam_text {
 	const struct seam_stitched *sample;
 	const struct seam_name *names; /* of its frames */
 	const struct seam_pd_attr *attr; /* of its event */
 	struct seam_payload_printer *payloads; /* NULL: there are none */
-	struct seam_text_opts opts;
+	struct seam_text_opts opts; /* the same for all that share lines */
+	struct seam_text_lines *lines; /* NULL: none are kept */
 };
 
 void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t);
