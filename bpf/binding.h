@@ -123,8 +123,10 @@ static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
  * A mapping of made code has no rule for pc. Return: whether it may have one
  * as soon as user space has seen what was added since it looked.
  */
-static __noinline bool mapping_ask_again(struct scratch *s, struct mapping *map,
-					 struct task_struct *task, uint64_t pc)
+__noinline int seam_mapping_ask_again(struct scratch *s ARG_NONNULL,
+				      struct mapping *map ARG_NONNULL,
+				      struct task_struct *task ARG_TRUSTED,
+				      uint64_t pc)
 {
 	uint64_t now_ns, mm;
 
@@ -151,9 +153,10 @@ static __always_inline uint16_t epoch_next(struct task_state *state)
 }
 
 /* Reads slot i anew, for pc. Return: SEAM_OK or as mapping_fill. */
-static __noinline int mapping_refresh(struct task_state *state, uint32_t i,
-				      struct task_struct *task, uint64_t pc,
-				      struct scratch *s)
+__noinline int seam_mapping_refresh(struct task_state *state ARG_NONNULL,
+				    uint32_t i,
+				    struct task_struct *task ARG_TRUSTED,
+				    uint64_t pc, struct scratch *s ARG_NONNULL)
 {
 	struct mapping *map;
 	int err;
@@ -194,7 +197,7 @@ static __always_inline int mapping_find(struct seam_env *env, uint64_t pc,
 		i = state->next_map++ & (SEAM_CACHED_MAPPINGS - 1);
 	else if (!(state->unchecked & 1U << i))
 		return i;
-	*ret_err = mapping_refresh(state, i, env->task, pc, env->scratch);
+	*ret_err = seam_mapping_refresh(state, i, env->task, pc, env->scratch);
 	return *ret_err ? -1 : (int)i;
 }
 
@@ -208,14 +211,14 @@ static __always_inline bool mapping_holds(struct seam_env *env, uint32_t i,
 	if (!epoch || state->epochs[i] != epoch)
 		return false;
 	return !(state->unchecked & 1U << i) ||
-	       (!mapping_refresh(state, i, env->task, pc, env->scratch) &&
+	       (!seam_mapping_refresh(state, i, env->task, pc, env->scratch) &&
 		state->epochs[i] == epoch);
 }
 
 /* Forgets cached mappings, or has them checked before they are used. */
-static __noinline void mappings_check(struct task_state *state,
-				      struct task_struct *task,
-				      struct scratch *s)
+__noinline int seam_mappings_check(struct task_state *state ARG_NONNULL,
+				   struct task_struct *task ARG_TRUSTED,
+				   struct scratch *s ARG_NONNULL)
 {
 	uint32_t seq = 0, i;
 	uint64_t mm;
@@ -232,7 +235,7 @@ static __noinline void mappings_check(struct task_state *state,
 	state->mm_seq = seq;
 	if (state->mm == mm && state->tables == seam_tables_generation &&
 	    state->epoch < SEAM_LAST_EPOCH_MAX)
-		return;
+		return 0;
 	state->mm = mm;
 	state->tables = seam_tables_generation;
 	if (state->epoch == SEAM_LAST_EPOCH_MAX) {
@@ -244,6 +247,7 @@ static __noinline void mappings_check(struct task_state *state,
 		state->maps[i].start = state->maps[i].end = 0;
 		state->epochs[i] = 0;
 	}
+	return 0;
 }
 
 #endif

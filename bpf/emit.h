@@ -123,7 +123,7 @@ static __always_inline int copy_chunk(struct seam_env *env, void *to,
 		return read_user(env, to, size, addr);
 	if (env->how == HOW_OTHER ||
 	    (!stack_has(state, addr) &&
-	     !stack_find(env->scratch, state, env->task, addr)) ||
+	     !seam_stack_find(env->scratch, state, env->task, addr)) ||
 	    state->stack.reading == READ_NOTHING)
 		return -1;
 	return bpf_probe_read_user(to, size, (void *)addr);
@@ -171,7 +171,7 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	uint32_t want = seam_stack_copy, done;
 	uint64_t size;
 
-	if (!stack_find(s, env->state, env->task, sp))
+	if (!seam_stack_find(s, env->state, env->task, sp))
 		return false;
 	if (from < env->state->stack.start)
 		from = env->state->stack.start;

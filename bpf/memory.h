@@ -56,9 +56,11 @@ static __always_inline enum reading reading_of(const struct vma_view *vma)
 						 : READ_RESIDENT;
 }
 
-/* Makes state->stack the mapping of addr. Return: false: it has none. */
-static __noinline bool stack_find(struct scratch *s, struct task_state *state,
-				  struct task_struct *task, uint64_t addr)
+/* Makes state->stack the mapping of addr. Return: 0: it has none. */
+__noinline int seam_stack_find(struct scratch *s ARG_NONNULL,
+			       struct task_state *state ARG_NONNULL,
+			       struct task_struct *task ARG_TRUSTED,
+			       uint64_t addr)
 {
 	uint64_t mm;
 
@@ -71,7 +73,7 @@ static __noinline bool stack_find(struct scratch *s, struct task_state *state,
 		state->stack.reading = reading_of(&s->vma);
 	}
 	bpf_rcu_read_unlock();
-	return state->stack.end;
+	return !!state->stack.end;
 }
 
 static __always_inline bool stack_has(const struct task_state *state,
@@ -153,8 +155,9 @@ static __always_inline void far_forget(struct scratch *s)
  * again. Found here it is "combined stack size of 7 calls is 528. Too large"
  * (Linux 6.18, clang 19).
  */
-static __noinline bool
-window_move(struct scratch *s, const struct task_state *state, uint64_t addr)
+__noinline int seam_window_move(struct scratch *s ARG_NONNULL,
+				const struct task_state *state ARG_NONNULL,
+				uint64_t addr)
 {
 	uint64_t base = (addr - 64) & ~7ULL, left;
 
@@ -214,7 +217,7 @@ static __always_inline bool window_fault(struct seam_env *env, uint64_t addr)
 	s->len = 0;
 	/* Another task's mappings may have changed since. */
 	if ((env->how == HOW_OTHER || !stack_has(env->state, base)) &&
-	    !stack_find(s, env->state, env->task, base))
+	    !seam_stack_find(s, env->state, env->task, base))
 		return false;
 	if (!is_of_stack(env->state, s->cursor.sp, addr))
 		return false;
@@ -234,7 +237,7 @@ static __always_inline bool seam_env_word(struct seam_env *env, uint64_t addr,
 	uint64_t off = addr - s->base;
 
 	if (off >= s->len || s->len - off < 8) {
-		if (!window_move(s, env->state, addr))
+		if (!seam_window_move(s, env->state, addr))
 			return false;
 		off = addr - s->base;
 		if (off >= s->len || s->len - off < 8)

@@ -40,14 +40,14 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 	map = &state->maps[slot];
 	if (!map->table) {
 		s->asked = map->state == SEAM_TABLE_ASKED ||
-			   mapping_ask_again(s, map, task, pc);
+			   seam_mapping_ask_again(s, map, task, pc);
 		s->rule_err = SEAM_NO_TABLE;
 		return 0;
 	}
 	s->rule_err = seam_rule_find(map, pc, &packed, &s->rule);
 	if (s->rule_err) {
 		if (map->is_made) {
-			s->asked = mapping_ask_again(s, map, task, pc);
+			s->asked = seam_mapping_ask_again(s, map, task, pc);
 			s->rule_err = SEAM_NO_TABLE;
 		}
 		return 0;
@@ -139,7 +139,7 @@ static __always_inline int frame_by_order(struct scratch *s,
 static __always_inline bool stack_knows(struct seam_env *env, uint64_t addr)
 {
 	return env->how != HOW_OTHER && !stack_has(env->state, addr) &&
-	       stack_find(env->scratch, env->state, env->task, addr);
+	       seam_stack_find(env->scratch, env->state, env->task, addr);
 }
 
 /* What could not be read. Return: whether the frame is worth another try. */
@@ -186,9 +186,9 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->code_len = 0;
 	s->way_begun = false;
 	s->nr = 0;
-	mappings_check(env->state, env->task, s);
+	seam_mappings_check(env->state, env->task, s);
 	if (!stack_has(env->state, s->cursor.sp))
-		stack_find(s, env->state, env->task, s->cursor.sp);
+		seam_stack_find(s, env->state, env->task, s->cursor.sp);
 	last_begin(s);
 	/* Counted in memory: a register of known value would make each round
 	 * a new state to the verifier. */
