@@ -17,15 +17,15 @@ AIM = "10 times as fast"
 TEXT = ["script", "--no-inline", "-i"]
 
 
-def stacks(command, env):
-    """Samples, and how many of them reach the outermost frame."""
+def frames(command, env):
+    """Samples, and frames of all of them: more of these is more complete."""
     run = subprocess.run(command, env=env, stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL, encoding="utf-8",
                          errors="replace", check=True)
-    samples = [s for s in run.stdout.split("\n\n") if s.strip()]
-    whole = sum(" _start+0x" in s.rsplit("\n", 1)[-1] or
-                "clone" in s.rsplit("\n", 1)[-1] for s in samples)
-    return len(samples), whole
+    lines = run.stdout.splitlines()
+    shown = [line for line in lines if line.startswith("\t") and
+             "([seam]" not in line and "([unknown])" not in line]
+    return sum(bool(line) and line[0] != "\t" for line in lines), len(shown)
 
 
 def record(machine, perf, seconds):
@@ -64,8 +64,8 @@ def main():
                                  encoding="utf-8").stdout.strip()
         print("%s, %d bytes" % (version, os.path.getsize(data)))
         for name in (machine.seam, args.perf):
-            print("%s: %d samples, %d to the outermost frame" % (
-                name, *stacks([name, *TEXT, data], machine.env)))
+            print("%s: %d samples, %d frames" % (
+                name, *frames([name, *TEXT, data], machine.env)))
         rows = [row(machine, args.rounds, "script, stack copies",
                     [machine.seam, *TEXT, data], [args.perf, *TEXT, data],
                     "perf")]
