@@ -3,6 +3,7 @@
 #ifndef SEAM_BPF_BINDING_H
 #define SEAM_BPF_BINDING_H
 
+#include "bpf/copies.h"
 #include "bpf/last.h"
 #include "bpf/made.h"
 #include "bpf/memory.h"
@@ -22,7 +23,8 @@ static __always_inline bool table_request(struct scratch *s,
 	miss->start = s->vma.start;
 	miss->end = s->vma.end;
 	miss->off = s->vma.off;
-	if (!bpf_ringbuf_output(&copies, miss, sizeof(*miss),
+	if (copies_told(task) &&
+	    !bpf_ringbuf_output(&copies, miss, sizeof(*miss),
 				BPF_RB_FORCE_WAKEUP))
 		return true;
 	count(SEAM_COUNT_LOST_MISS);

@@ -34,17 +34,6 @@ static __always_inline void scratch_give(struct scratch *s)
 	__sync_lock_test_and_set(&s->busy, 0);
 }
 
-static __always_inline void head_fill(struct seam_wire *head, uint32_t type,
-				      struct task_struct *task, uint64_t cookie)
-{
-	head->type = type;
-	head->pid = task->tgid;
-	head->tid = task->pid;
-	head->cpu = bpf_get_smp_processor_id();
-	head->time_ns = bpf_ktime_get_ns();
-	head->cookie = cookie;
-}
-
 static __always_inline void count_end(int end)
 {
 	struct seam_cpu_state *cpu = cpu_state();
@@ -199,7 +188,8 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	size = sizeof(s->copy) + done;
 	count(SEAM_COUNT_COPIES);
 	count_add(SEAM_COUNT_COPY_BYTES, done);
-	if (bpf_ringbuf_output(&copies, &s->copy, size, ring_flags(&copies)))
+	if (!copies_told(env->task) ||
+	    bpf_ringbuf_output(&copies, &s->copy, size, ring_flags(&copies)))
 		count(SEAM_COUNT_LOST_COPY);
 	return true;
 }

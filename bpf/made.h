@@ -103,20 +103,24 @@ static __always_inline void made_changed(void)
 static __always_inline void made_note(struct task_struct *task, bool is_more)
 {
 	struct made *made = made_of(task), new = {0};
-	uint32_t tgid = task->tgid;
+	uint32_t tgid = task->tgid, generation;
 
 	if (made && is_more) {
 		__sync_fetch_and_add(&made->adds, 1);
 		return;
 	}
-	new.start = made_start(task);
-	new.exec = task->self_exec_id;
-	new.generation = __sync_fetch_and_add(&seam_made_generation, 1) + 1;
-	if (made)
-		new.adds = made->adds;
-	new.adds++;
-	if (bpf_map_update_elem(&makers, &tgid, &new, BPF_ANY))
-		count(SEAM_COUNT_LOST_MADE);
+	generation = __sync_fetch_and_add(&seam_made_generation, 1) + 1;
+	if (made) {
+		__sync_fetch_and_add(&made->adds, 1);
+		made->generation = generation;
+	} else {
+		new.start = made_start(task);
+		new.exec = task->self_exec_id;
+		new.generation = generation;
+		new.adds = 1;
+		if (bpf_map_update_elem(&makers, &tgid, &new, BPF_ANY))
+			count(SEAM_COUNT_LOST_MADE);
+	}
 	made_changed();
 }
 

@@ -344,4 +344,15 @@ static __always_inline void count(enum seam_count which)
 	count_add(which, 1);
 }
 
+static __always_inline void head_fill(struct seam_wire *head, uint32_t type,
+				      struct task_struct *task, uint64_t cookie)
+{
+	head->type = type;
+	head->pid = task->tgid;
+	head->tid = task->pid;
+	head->cpu = bpf_get_smp_processor_id();
+	head->time_ns = bpf_ktime_get_ns();
+	head->cookie = cookie;
+}
+
 #endif

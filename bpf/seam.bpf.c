@@ -401,7 +401,8 @@ int BPF_PROG(seam_prctl, int option, unsigned long arg2, unsigned long arg3,
 	if (what == SEAM_WIRE_JIT_ADD)
 		seam_spans_add(task, args[2], args[3]);
 	/* First the record: who asks by a new key comes after it. */
-	tell(task, what, args);
+	if (!tell(task, what, args))
+		tell_lost(task, what, args);
 	made_note(task, what == SEAM_WIRE_JIT_ADD || is_listed);
 	return 0;
 }

@@ -21,8 +21,14 @@ struct spans {
 	uint32_t exec; /* which of its programs */
 	uint32_t seq; /* odd: somebody changes them */
 	uint64_t missed; /* a change could not be made: all may be code */
+	/* Code that may be gone in there since then, of which user space knows
+	 * nothing yet: it could not be told. ns 0: there is none. */
+	uint64_t untold_start, untold_end, untold_ns;
 	struct seam_code_spans all;
 };
+
+/* Whether there ever was such code, of any process. */
+uint32_t seam_untold;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -118,6 +124,7 @@ __noinline int seam_spans_add(struct task_struct *task ARG_TRUSTED,
 		s->start = task->group_leader->start_boottime;
 		s->exec = task->self_exec_id;
 		s->missed = 0;
+		s->untold_ns = 0;
 	}
 	seam_code_spans_add(&s->all, start, start + size);
 	spans_unlock(s);
@@ -192,6 +199,31 @@ static __always_inline void spans_cut(struct spans *s, uint64_t start,
 		return;
 	seam_code_spans_cut(&s->all, start, end);
 	spans_unlock(s);
+}
+
+/* User space could not be told of code that goes. */
+static __always_inline void spans_untold(struct task_struct *task,
+					 uint64_t start, uint64_t end)
+{
+	struct spans *s = spans_of(task);
+	bool locked;
+
+	if (!s)
+		return;
+	locked = spans_lock(s);
+	/* Else somebody may take back what we say: then all goes. */
+	if (!locked) {
+		start = 0;
+		end = ~0ULL;
+	}
+	if (!s->untold_ns || start < s->untold_start)
+		s->untold_start = start;
+	if (!s->untold_ns || end > s->untold_end)
+		s->untold_end = end;
+	s->untold_ns = bpf_ktime_get_ns();
+	if (locked)
+		spans_unlock(s);
+	seam_untold = 1;
 }
 
 #endif

@@ -33,15 +33,17 @@ static __always_inline uint32_t tell_section(struct scratch *s,
 	return size;
 }
 
-static __always_inline void tell(struct task_struct *task, uint32_t what,
+/* Return: whether user space will know. */
+static __always_inline bool tell(struct task_struct *task, uint32_t what,
 				 const uint64_t *args)
 {
 	struct scratch *s = scratch_take();
 	uint64_t size = 0;
+	bool is_lost;
 
 	if (!s) {
 		count(SEAM_COUNT_LOST_MADE);
-		return;
+		return false;
 	}
 	head_fill(&s->jit.head, SEAM_WIRE_JIT, task, 0);
 	if (what == SEAM_WIRE_JIT_ADD)
@@ -52,10 +54,25 @@ static __always_inline void tell(struct task_struct *task, uint32_t what,
 	asm volatile("" : "+r"(size));
 	if (size > SEAM_MAX_TOLD)
 		size = SEAM_MAX_TOLD;
-	if (bpf_ringbuf_output(&copies, &s->jit, sizeof(s->jit) + size,
-			       BPF_RB_FORCE_WAKEUP))
+	is_lost = bpf_ringbuf_output(&copies, &s->jit, sizeof(s->jit) + size,
+				     BPF_RB_FORCE_WAKEUP);
+	if (is_lost)
 		count(SEAM_COUNT_LOST_MADE);
 	scratch_give(s);
+	return !is_lost;
+}
+
+/* A program's word was lost by which a table ends: that is not told later by
+ * itself, as what is added is, which user space then finds, or is refused. */
+static __always_inline void tell_lost(struct task_struct *task, uint32_t what,
+				      const uint64_t *args)
+{
+	if (what == SEAM_WIRE_JIT_REMOVE)
+		spans_untold(task, 0,
+			     ~0ULL); /* a section; where its code is? */
+	else if (what == SEAM_WIRE_JIT_LISTED && args[0] == SEAM_JIT_REMOVED &&
+		 args[1] + args[2] > args[1])
+		spans_untold(task, args[1], args[1] + args[2]);
 }
 
 #endif

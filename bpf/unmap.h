@@ -6,8 +6,8 @@
 #ifndef SEAM_BPF_UNMAP_H
 #define SEAM_BPF_UNMAP_H
 
-#include "bpf/spans.h"
-#include "bpf/tell.h"
+#include "bpf/copies.h"
+#include "bpf/made.h"
 #include "core/unmap.h"
 
 #define TS_COMPAT 2
@@ -52,15 +52,18 @@ static __always_inline bool unmap_old_args(uint64_t *args)
 __noinline int seam_unmapped(struct task_struct *task ARG_TRUSTED,
 			     uint64_t start, uint64_t end)
 {
-	const uint64_t args[4] = {start, end - start, 0, 0};
 	struct spans *s = spans_of(task);
+	bool is_told;
 
 	if (start >= end || !s || !spans_meet(s, start, end))
 		return 0;
 	/* First the record: who asks by a new key comes after it. */
-	tell(task, SEAM_WIRE_JIT_UNMAPPED, args);
+	is_told = copies_tell(task, SEAM_WIRE_JIT_UNMAPPED, start, end, 0);
+	if (!is_told)
+		spans_untold(task, start, end);
 	made_note(task, false);
-	spans_cut(s, start, end);
+	if (is_told)
+		spans_cut(s, start, end);
 	return 0;
 }
 

@@ -126,6 +126,11 @@ static void print_made(FILE *to, const struct seam_counts *c)
 			"; %" PRIu64 " perhaps of other code by then, "
 			"unmapped unseen",
 			c->made_unseen);
+	if (c->made_untold)
+		fprintf(to,
+			"; %" PRIu64 " ended since tidings of their end may "
+			"be lost",
+			c->made_untold);
 	fputc('\n', to);
 }
 
@@ -291,6 +296,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(made_unmapped),
 		COUNT(made_unseen),
 		COUNT(made_vain),
+		COUNT(made_untold),
 		COUNT(images),
 		COUNT(image_bytes),
 		COUNT(image_bytes_max),

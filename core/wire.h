@@ -134,6 +134,9 @@ enum seam_wire_jit_what {
 	SEAM_WIRE_JIT_ADD = 2, /* a section, its size, the code and its size */
 	SEAM_WIRE_JIT_REMOVE = 3, /* a section */
 	SEAM_WIRE_JIT_UNMAPPED = 4, /* what lay there, and its size: any code */
+	/* Likewise: what went there, or before the time behind it, could not be
+	 * told. */
+	SEAM_WIRE_JIT_UNTOLD = 5,
 };
 
 /* A program that makes code at run time says so. */

@@ -211,6 +211,7 @@ struct seam_counts {
 	 * since that could not be seen yet, or not at all. */
 	uint64_t made_unmapped, made_unseen;
 	uint64_t made_vain; /* unmappings looked at that ended none of made */
+	uint64_t made_untold; /* ended since word of their end may be lost */
 	/* Files open for the library's unwinding; taken out of memory, and of
 	 * these, changed or gone when they were needed again. */
 	uint64_t images, image_bytes, image_bytes_max;

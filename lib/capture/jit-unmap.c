@@ -27,7 +27,7 @@ static struct seam_jit_table *emptied(const struct seam_jit_table *from)
 
 /* *ret: what is left of it, NULL: nothing. */
 static int end_table(struct seam_jit *j, struct seam_jit_table *t,
-		     struct seam_jit_table **ret)
+		     uint64_t *count, struct seam_jit_table **ret)
 {
 	struct seam_jit_table *rest = NULL;
 
@@ -40,7 +40,7 @@ static int end_table(struct seam_jit *j, struct seam_jit_table *t,
 	}
 	seam_jit_table_put(j, t);
 	j->edits++;
-	j->reader->stats.unmapped++;
+	(*count)++;
 	*ret = rest;
 	return 0;
 }
@@ -58,16 +58,13 @@ static void note_range(struct seam_jit *j, uint64_t start, uint64_t end,
 		j->unmapped_ns = time_ns;
 }
 
-int seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
-		   uint64_t time_ns)
+/* Counts in *count the tables that it ends. */
+static int end_range(struct seam_jit *j, uint64_t start, uint64_t end,
+		     uint64_t time_ns, uint64_t *count)
 {
-	const uint64_t edits = j->edits;
-	uint64_t end = start + size;
 	size_t n, i;
 	int err = 0;
 
-	if (end <= start)
-		return 0;
 	note_range(j, start, end, time_ns);
 	n = i = seam_jit_search(j, start);
 	for (; i < j->n && j->v[i]->code < end; i++) {
@@ -75,16 +72,38 @@ int seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
 
 		if (!err && t->since_ns <= time_ns &&
 		    (t->size || !t->is_listed))
-			err = end_table(j, t, &t);
+			err = end_table(j, t, count, &t);
 		if (t)
 			j->v[n++] = t;
 	}
 	if (n < i)
 		memmove(&j->v[n], &j->v[i], (j->n - i) * sizeof(j->v[0]));
 	j->n -= i - n;
-	if (j->edits == edits)
-		j->reader->stats.vain++;
 	return err;
+}
+
+int seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
+		   uint64_t time_ns)
+{
+	struct seam_jit_stats *st = &j->reader->stats;
+	const uint64_t before = st->unmapped;
+	int err;
+
+	if (start + size <= start)
+		return 0;
+	err = end_range(j, start, start + size, time_ns, &st->unmapped);
+	if (st->unmapped == before)
+		st->vain++;
+	return err;
+}
+
+int seam_jit_untold(struct seam_jit *j, uint64_t start, uint64_t size,
+		    uint64_t time_ns)
+{
+	if (start + size <= start)
+		return 0;
+	return end_range(j, start, start + size, time_ns,
+			 &j->reader->stats.untold);
 }
 
 bool seam_jit_is_over(const struct seam_jit *j,

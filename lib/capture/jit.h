@@ -34,6 +34,7 @@ struct seam_jit_stats {
 	uint64_t added, removed;
 	uint64_t unmapped; /* with their code, and nothing was said of it */
 	uint64_t vain; /* unmappings that ended none */
+	uint64_t untold; /* ended since word of their end may be lost */
 	uint64_t unseen; /* something was mapped there, and they may be other
 			  * code's: unmapping was not seen then */
 	uint64_t bytes; /* of sections that are kept */
@@ -91,6 +92,9 @@ void seam_jit_end(struct seam_jit *j, uint64_t code, uint64_t size,
 /* What lies there is unmapped: whatever was said of it is over. */
 int seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
 		   uint64_t time_ns);
+/* Something there may have gone by then, of which the record was lost. */
+int seam_jit_untold(struct seam_jit *j, uint64_t start, uint64_t size,
+		    uint64_t time_ns);
 /* Code was mapped there, at a time when unmapping was not seen. */
 void seam_jit_doubt(struct seam_jit *j, uint64_t start, uint64_t end,
 		    uint64_t time_ns);

@@ -266,8 +266,18 @@ int seam_processes_made(struct seam_processes *ps,
 	case SEAM_WIRE_JIT_UNMAPPED:
 		return seam_jit_unmap(&p->jit, rec->args[0], rec->args[1],
 				      rec->head.time_ns);
+	case SEAM_WIRE_JIT_UNTOLD:
+		return seam_jit_untold(&p->jit, rec->args[0], rec->args[1],
+				       rec->args[2]);
 	}
 	return 0;
+}
+
+int seam_processes_untold(struct seam_processes *ps, uint32_t pid)
+{
+	struct seam_process *p = seam_process_find(ps, pid);
+
+	return p ? seam_jit_untold(&p->jit, 0, UINT64_MAX, seam_now_ns()) : 0;
 }
 
 /* The end of a first thread is not that of its process. Asked again later:

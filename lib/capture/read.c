@@ -403,6 +403,7 @@ static void set_made(const struct seam_jit_stats *st, struct seam_counts *ret)
 	ret->made_unmapped = st->unmapped;
 	ret->made_unseen = st->unseen;
 	ret->made_vain = st->vain;
+	ret->made_untold = st->untold;
 }
 
 static void set_tables(struct seam_session *s, struct seam_counts *ret)

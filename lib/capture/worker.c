@@ -23,6 +23,7 @@ struct round {
 	struct round *next;
 	struct seam_batch copies;
 	struct seam_held held; /* files of the requests among the copies */
+	struct seam_idmap untold; /* processes; see note_untold */
 	uint8_t *side; /* each record behind its time */
 	size_t side_size;
 	uint64_t until_ns; /* see struct seam_worker_side */
@@ -311,6 +312,29 @@ static int keep_later(struct seam_worker *w, const struct round *r, size_t at)
 	return 0;
 }
 
+struct untold_ctx {
+	struct seam_worker *worker;
+	int err;
+};
+
+static void end_one(void *ctx, uint64_t pid, void *value)
+{
+	struct untold_ctx *c = ctx;
+
+	(void)value;
+	if (!c->err)
+		c->err = seam_processes_untold(c->worker->processes,
+					       (uint32_t)pid);
+}
+
+static int end_untold(struct seam_worker *w, const struct round *r)
+{
+	struct untold_ctx ctx = {w, 0};
+
+	seam_idmap_each(&r->untold, end_one, &ctx);
+	return ctx.err;
+}
+
 /* Copies are unwound with what was mapped when they were taken. Records of
  * later than the round wait: an exec may be among them whose task's copy, of
  * before it, comes in the next round. */
@@ -327,6 +351,8 @@ static int work(struct seam_worker *w, struct round *r)
 	}
 	if (!err)
 		err = follow(w, r, &side, r->until_ns);
+	if (!err)
+		err = end_untold(w, r);
 	return err ? err : keep_later(w, r, side);
 }
 
@@ -343,6 +369,7 @@ static void round_free(struct round *r)
 {
 	seam_batch_fini(&r->copies);
 	seam_held_fini(&r->held);
+	seam_idmap_fini(&r->untold, NULL);
 	free(r->side);
 	free(r);
 }
@@ -501,6 +528,25 @@ static int keep_side(struct round *r, const struct seam_worker_side *from)
 	return 0;
 }
 
+/* Processes whose tables of made code may be of none any more, since what they
+ * said of it is among the records that are not taken. */
+static int note_untold(struct round *r, const struct seam_batch *copies)
+{
+	static char any;
+	const struct seam_wire *rec;
+	size_t at = 0, size;
+	int err = 0;
+
+	while (!err && (rec = seam_batch_next(copies, &at, &size))) {
+		const struct seam_wire_jit *jit = (const void *)rec;
+
+		if (rec->type == SEAM_WIRE_JIT && size >= sizeof(*jit) &&
+		    jit->what != SEAM_WIRE_JIT_ADD)
+			err = seam_idmap_put(&r->untold, rec->pid, &any);
+	}
+	return err;
+}
+
 int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 		     struct seam_held *held,
 		     const struct seam_worker_side *side)
@@ -518,7 +564,9 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 	r->until_ns = side->until_ns;
 	pthread_mutex_lock(&w->lock);
 	if (copies->used && w->waiting > MAX_WAITING) {
-		err = -ENOBUFS; /* of the copies only: see what follows */
+		err = note_untold(r, copies);
+		if (!err)
+			err = -ENOBUFS; /* of the copies only, see below */
 	} else {
 		r->copies.bytes = copies->bytes;
 		r->copies.used = copies->used;

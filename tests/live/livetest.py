@@ -164,6 +164,18 @@ class Recorder:
             time.sleep(0.01)
         return self
 
+    def stop(self):
+        """Until go(): its buffers fill."""
+        pid = self.process.pid
+        self.process.send_signal(signal.SIGSTOP)
+        while self.process.poll() is None and any(
+                state(pid, tid) != "T"
+                for tid in os.listdir("/proc/%d/task" % pid)):
+            time.sleep(0.01)
+
+    def go(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def interrupt(self, signum=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(signum)
@@ -181,11 +193,21 @@ class Recorder:
         return Recording(self.bench, self.data, status, text, summary)
 
 
-def cpu_ticks(pid, tid=None):
-    """The CPU time that a process, or a thread of it, has used."""
-    path = "/proc/%d/" % pid + ("task/%d/" % tid if tid else "") + "stat"
+def stat(pid, tid=None):
+    """What the kernel says of a process, or a thread of it: from its state
+    on."""
+    path = "/proc/%d/" % pid + ("task/%s/" % tid if tid else "") + "stat"
     with open(path) as f:
-        words = f.read().rpartition(")")[2].split()
+        return f.read().rpartition(")")[2].split()
+
+
+def state(pid, tid=None):
+    return stat(pid, tid)[0]
+
+
+def cpu_ticks(pid, tid=None):
+    """The CPU time that it has used."""
+    words = stat(pid, tid)
     return int(words[11]) + int(words[12])
 
 

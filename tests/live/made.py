@@ -435,6 +435,37 @@ __attribute__((noipa)) static int run(int argc, char **argv)
 	return 0;
 }
 """
+# The recorder is stopped, and so much is said that nothing more can be told.
+# Then code goes without a word, and other code comes.
+UNTOLD = r"""
+#include <poll.h>
+__attribute__((noipa)) static int run(int argc, char **argv)
+{
+	struct pollfd in = {0, POLLIN, 0};
+	struct section elsewhere, *s;
+
+	code = mmap((void *)0x20000000, 4096, 7, 0x100022, -1, 0);
+	if (code == MAP_FAILED)
+		abort();
+	s = make_at(2, 6, &elsewhere);
+	wait_for_it();
+	add_by_prctl(2, s, sizeof(bytes));
+	puts("");
+	fflush(stdout);
+	while (!poll(&in, 1, 0))
+		enter(2, 5);
+	getchar();
+	for (int i = 0; i < 5000; i++)
+		prctl(0x7365616d, 0L, 0L, 0L, 0L);
+	if (munmap(code, 4096) ||
+	    mmap(code, 4096, 7, 0x100022, -1, 0) != (void *)code)
+		abort();
+	make_at(2, 2, &elsewhere);
+	wait_for_it();
+	enter(2, 500);
+	return 0;
+}
+"""
 
 
 def build(bench, name, body):
@@ -591,14 +622,15 @@ def sees_unmaps(pid):
     return False
 
 
-def attach_unmapped(bench, *argv):
-    name = "unmapped" + "".join(argv)
-    program = bench.start([build(bench, name, UNMAPPED), *argv],
+def attach_unmapped(bench, name, body, *argv, options=()):
+    """Program and recorder, which looks for unmapping."""
+    program = bench.start([build(bench, name, body), *argv],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           bufsize=0)
     program.stdout.readline()
     recorder = bench.recorder("-p", str(program.pid), "-e", "cpu-clock", "-F",
-                              "4999", *NO_FALLBACK, name=name + ".data").ready()
+                              "4999", *NO_FALLBACK, *options,
+                              name=name + ".data").ready()
     program.stdin.write(b"\n")
     program.stdout.readline()
     # Without end only where it is broken, and even then not for ever.
@@ -607,6 +639,12 @@ def attach_unmapped(bench, *argv):
                 sees_unmaps(recorder.process.pid):
             break
         time.sleep(0.01)
+    return program, recorder
+
+
+def record_unmapped(bench, *argv):
+    program, recorder = attach_unmapped(bench, "unmapped" + "".join(argv),
+                                        UNMAPPED, *argv)
     program.stdin.write(b"\n")
     program.wait()
     return recorder.wait()
@@ -615,7 +653,7 @@ def attach_unmapped(bench, *argv):
 def unmapped(bench):
     """What was said of code ends with it, and is not said of other code."""
     for what, argv in (("by prctl", ()), ("in a list", ("list",))):
-        recording = attach_unmapped(bench, *argv)
+        recording = record_unmapped(bench, *argv)
         made = through(recording.samples())
         outer = [s for s in made if s.get("end") == "outermost"]
         wrong = [s for s in outer if not is_right(s)]
@@ -637,6 +675,35 @@ def unmapped(bench):
                    "%d of %d\n" % (len(outer), len(made)) + recording.log)
 
 
+def untold(bench):
+    """What could not be told is told later, before anything is believed."""
+    program, recorder = attach_unmapped(bench, "untold", UNTOLD,
+                                        options=("-m", "16"))
+    recorder.stop()
+    program.stdin.write(b"\n")
+    program.stdout.readline()
+    recorder.go()
+    program.stdin.write(b"\n")
+    program.wait()
+    recording = recorder.wait()
+    made = through(recording.samples())
+    ended = [s for s in made if s["end"] == "no-table"]
+    wrong = [s for s in made if s["end"] == "outermost" and not is_right(s)]
+    # Made code without a table is where a stack ends.
+    wrong += [s for s in ended if not is_made(user_frames(s)[0])]
+    count = recording.summary
+    bench.test("code that goes while the buffer is full: its section is over",
+               count["made_untold"] == 1 and count["made_unmapped"] == 0 and
+               "since tidings of their end may be lost" in recording.log,
+               recording.log)
+    bench.test("and that something was lost is said", count["lost"]["made"] > 0,
+               count)
+    bench.test("and what comes in its place has no other's table",
+               not wrong and len(ended) > 10, "%d wrong, %d of %d ended\n" % (
+                   len(wrong), len(ended), len(made)) + recording.log +
+               "\n".join(map(livetest.show, wrong)))
+
+
 if __name__ == "__main__":
     sys.exit(livetest.main(early, grow, reuse, protect, memfd, fork, by_prctl,
-                           wrong, late, executed, unmapped))
+                           wrong, late, executed, unmapped, untold))

@@ -249,6 +249,7 @@ static void test_unmap(void **state)
 		seam_jit_unmap(&w->jit, code_of(31), UINT64_MAX, UINT64_MAX),
 		0);
 	assert_int_equal(st->unmapped, 0);
+	assert_int_equal(st->vain, 1);
 	assert_int_equal(seam_jit_unmap(&w->jit, code_of(31) + CODE_SIZE - 1, 1,
 					seam_now_ns()),
 			 0);
@@ -291,6 +292,42 @@ static void test_unmap_unread(void **state)
 	assert_int_equal(w->reader.stats.unmapped, 1);
 	assert_int_equal(seam_jit_remove(all[30].code), 0);
 	assert_int_equal(seam_jit_remove(all[31].code), 0);
+}
+
+/* Word of their end may be lost: those that were there by then are over. */
+static void test_untold(void **state)
+{
+	struct world *w = *state;
+	const struct seam_jit_stats *st = &w->reader.stats;
+	struct seam_jit_section later = {
+		.sframe = section_of(0),
+		.sframe_size = sizeof(struct made_section),
+		.code = code_of(0),
+		.code_size = CODE_SIZE,
+	};
+	uint64_t then;
+
+	add(30, 32);
+	add(31, 32);
+	scan(w);
+	then = seam_now_ns();
+	make(0, 16);
+	later.since_ns = then + 1;
+	assert_int_equal(seam_jit_put(&w->jit, self(), &later), 0);
+	assert_int_equal(seam_jit_untold(&w->jit, code_of(31), CODE_SIZE, then),
+			 0);
+	assert_int_equal(st->untold, 1);
+	assert_int_equal(cfa(&w->jit, 30), 32);
+	assert_int_equal(cfa(&w->jit, 31), 0);
+	assert_int_equal(seam_jit_untold(&w->jit, 0, UINT64_MAX, then), 0);
+	assert_int_equal(st->untold, 2);
+	assert_int_equal(cfa(&w->jit, 30), 0);
+	scan(w);
+	assert_int_equal(cfa(&w->jit, 30), 0);
+	assert_int_equal(cfa(&w->jit, 0), 16);
+	assert_int_equal(st->unmapped + st->vain, 0);
+	for (int i = 30; i < 32; i++)
+		assert_int_equal(seam_jit_remove(all[i].code), 0);
 }
 
 /* Sections of prctl: whether or not they are taken away afterwards. */
@@ -473,6 +510,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_unmap, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_untold, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unmap_unread, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_unmap_told, set_up,
