@@ -9,6 +9,18 @@
 
 #include "bpf/spans.h"
 
+/* Of the ring, this part is not for copies: without tables there would be ever
+ * more of them. */
+#define COPIES_RESERVE 8
+
+static __always_inline bool copies_have_room(uint64_t size)
+{
+	uint64_t all = bpf_ringbuf_query(&copies, BPF_RB_RING_SIZE);
+	uint64_t used = bpf_ringbuf_query(&copies, BPF_RB_AVAIL_DATA);
+
+	return used + size <= all - all / COPIES_RESERVE;
+}
+
 /* Tells of a range alone. Return: false: the ring is full. */
 static __always_inline bool copies_tell(struct task_struct *task, uint32_t what,
 					uint64_t start, uint64_t end,

@@ -188,7 +188,7 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	size = sizeof(s->copy) + done;
 	count(SEAM_COUNT_COPIES);
 	count_add(SEAM_COUNT_COPY_BYTES, done);
-	if (!copies_told(env->task) ||
+	if (!copies_have_room(size) || !copies_told(env->task) ||
 	    bpf_ringbuf_output(&copies, &s->copy, size, ring_flags(&copies)))
 		count(SEAM_COUNT_LOST_COPY);
 	return true;

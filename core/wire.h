@@ -185,7 +185,7 @@ enum seam_count {
 	SEAM_COUNT_LOST_SLEEP, /* no memory to keep a sleep until its end */
 	SEAM_COUNT_LOST_SAMPLE, /* ring full: sample */
 	SEAM_COUNT_LOST_STACK, /* ring full: user stack */
-	SEAM_COUNT_LOST_COPY, /* ring full: stack copy */
+	SEAM_COUNT_LOST_COPY, /* ring full but for requests: stack copy */
 	SEAM_COUNT_LOST_MISS, /* ring full: table request */
 	SEAM_COUNT_LOST_MADE, /* likewise: what a program says of its code */
 	SEAM_COUNT_NO_ELEMENT, /* no task element to be had */

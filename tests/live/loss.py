@@ -6,15 +6,38 @@ entry than its own.
 
 The program's stacks spell which call they are of (spelling.py). It is there
 when the recording begins, so that what it has mapped is not lost as well.
+
+Where the recorder does not come to read, stack copies fill their buffer. They
+leave room for requests for tables, without which there would be more of them.
 """
 
 import collections
 import json
+import shutil
 import subprocess
 import sys
 
 import livetest
 import spelling
+
+FILES = 100
+# Touches so many pages, one by one: each a copy, while it has no table.
+TOUCH = r"""
+#include <stdlib.h>
+#include <sys/mman.h>
+static volatile char *v;
+int main(int argc, char **argv)
+{
+	size_t size = (size_t)atol(argv[1]) << 12;
+
+	v = mmap(0, size, 3, 0x22, -1, 0);
+	madvise((void *)v, size, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < size; i += 4096)
+		v[i] = 1;
+	return 0;
+}
+"""
+
 
 def add_up(bench, name, recording, samples):
     summary = recording.summary
@@ -77,5 +100,33 @@ def loss(bench):
                one["lost"]["samples"] / 100, many)
 
 
+def requests(bench):
+    """Many programs of files that were never seen before, while nobody
+    reads."""
+    first = bench.compile(TOUCH, "touch", "-O1", "-D_DEFAULT_SOURCE")
+    names = [shutil.copy(first, bench.path("touch-%d" % i))
+             for i in range(FILES)]
+    script = "read x; %s 5000; for f in %s; do $f 5; done; echo; read x" % (
+        first, " ".join(names))
+    shell = bench.start(["/bin/sh", "-c", script], stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE, bufsize=0)
+    recorder = bench.recorder("-e", "page-faults", "-c", "1", "-m", "256",
+                              "-p", str(shell.pid), "--unwind", "sframe",
+                              name="requests.data").ready()
+    recorder.stop()
+    shell.stdin.write(b"\n")
+    shell.stdout.readline()
+    recorder.go()
+    shell.stdin.close()
+    shell.wait()
+    recording = recorder.wait()
+    lost = recording.summary["lost"]
+    bench.test("nobody reads: copies are lost", lost["copies"] > 0, lost)
+    bench.test("nobody reads: no request for a table is lost",
+               lost["requests"] == 0 and
+               recording.summary["tables_asked"] >= FILES,
+               "%s %s" % (lost, recording.log))
+
+
 if __name__ == "__main__":
-    sys.exit(livetest.main(loss))
+    sys.exit(livetest.main(loss, requests))
