@@ -219,6 +219,41 @@ def burn(seconds, pid, tid=None):
         time.sleep(0.02)
 
 
+def command_of(recorder):
+    """The process that it has begun; None: not yet."""
+    with open("/proc/%d/task/%d/children" % (recorder, recorder)) as f:
+        return int((f.read().split() or [0])[0]) or None
+
+
+# Page by page, whatever size the kernel would like its pages to have.
+TOUCH = """import mmap
+input()
+m = mmap.mmap(-1, 40 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+try:
+    m.madvise(mmap.MADV_NOHUGEPAGE)
+except OSError:
+    pass # it has no other
+for i in range(0, 40 << 20, 4096):
+    m[i] = 1
+"""
+
+
+def unread(bench, *options):
+    """Records 10,240 page faults and more while nobody reads: so any buffer
+    that is smaller loses some, on any machine."""
+    recorder = bench.recorder(*options, "-e", "page-faults", "-c", "1", "--",
+                              "/usr/bin/python3", "-c", TOUCH,
+                              stdin=subprocess.PIPE).ready()
+    command = command_of(recorder.process.pid)
+    recorder.stop()
+    recorder.process.stdin.write(b"\n")
+    recorder.process.stdin.flush()
+    while state(command) not in "ZX":
+        time.sleep(0.01)
+    recorder.go()
+    return recorder.wait()
+
+
 def polls(pid):
     """Whether it sleeps in poll or ppoll."""
     try:

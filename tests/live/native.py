@@ -192,9 +192,7 @@ def asleep(bench):
 def is_asleep(recorder):
     """Whether the recorder's command is in nanosleep."""
     try:
-        with open("/proc/%d/task/%d/children" % (recorder, recorder)) as f:
-            child = f.read().split()[0]
-        with open("/proc/%s/syscall" % child) as f:
+        with open("/proc/%s/syscall" % livetest.command_of(recorder)) as f:
             return f.read().split()[0] == "35"
     except (OSError, IndexError):
         return False
@@ -217,10 +215,7 @@ def execs(bench):
 
 def small_buffer(bench):
     """Everything that is lost is counted."""
-    script = "b = bytearray(40 << 20)\nfor i in range(0, 40 << 20, 4096): " \
-        "b[i] = 1"
-    recording = bench.record(*NATIVE, "-e", "page-faults", "-c", "1", "-m",
-                             "1", "--", "/usr/bin/python3", "-c", script)
+    recording = livetest.unread(bench, *NATIVE, "-m", "1")
     summary = recording.summary
     add_up(bench, "a small buffer", recording, recording.samples())
     bench.test("a small buffer: samples and stacks were lost, and the event's "
