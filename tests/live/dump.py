@@ -11,7 +11,6 @@ short and a buffer that is full are counted, and exactly.
 import collections
 import os
 import re
-import subprocess
 import sys
 
 import livetest
@@ -176,22 +175,7 @@ def faults(bench):
 
 
 def own_stacks(bench):
-    """No sample has the stack of another call, threads and reused tids."""
-    spelling.build(bench, "spell-dump", 3, 40)
-    log = bench.path("spell-dump.log")
-    program = bench.start([bench.path("spell-dump"), log, "1", "wait"],
-                          stdin=subprocess.PIPE)
-    recorder = bench.recorder(*DUMP, "-e", "cpu-clock", "-F", "5000", "-p",
-                              str(program.pid)).ready()
-    program.stdin.close()
-    program.wait()
-    recording = recorder.wait()
-    samples = recording.samples()
-    add_up(bench, "spelled", recording, samples)
-    spelling.hold(bench, "spelled", samples, log)
-    whole = sum(s["end"] == "outermost" for s in samples)
-    bench.test("spelled: 99 % of the stacks are whole",
-               whole >= 0.99 * len(samples), recording.log)
+    spelling.own_stacks(bench, "dump", 0.99, add_up, "-F", "5000")
 
 
 if __name__ == "__main__":

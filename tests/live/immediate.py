@@ -92,24 +92,6 @@ def both_halves(bench):
                "\n".join(map(livetest.show, unsure[:5])))
 
 
-def own_stacks(bench):
-    """No sample has the stack of another call, threads and reused tids."""
-    log = bench.path("spell-immediate.log")
-    exe = spelling.build(bench, "spell-immediate", 3, 40)
-    program = bench.start([exe, log, "1", "wait"], stdin=subprocess.PIPE)
-    recorder = bench.recorder(*IMMEDIATE, *CLOCK, "-p",
-                              str(program.pid)).ready()
-    program.stdin.close()
-    program.wait()
-    recording = recorder.wait()
-    samples = recording.samples()
-    add_up(bench, "spelled", recording, samples)
-    spelling.hold(bench, "spelled", samples, log)
-    whole = sum(s["end"] == "outermost" for s in samples)
-    bench.test("spelled: 9 of 10 stacks are whole",
-               whole >= 0.9 * len(samples), recording.log)
-
-
 def signals(bench):
     """Where the kernel writes the registers, no stack is made of them."""
     exe = bench.compile(SIGNALS, "signals")
@@ -196,7 +178,7 @@ def doctors(bench):
                       "%s, %s" % (engine, recording.log)):
         return
     both_halves(bench)
-    own_stacks(bench)
+    spelling.own_stacks(bench, "immediate", 0.9, add_up, "-F", "4999")
     signals(bench)
     not_resident(bench)
     hidden(bench, user)

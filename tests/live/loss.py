@@ -71,14 +71,9 @@ def add_up(bench, name, recording, samples):
 
 def spell(bench, name, *options):
     log = bench.path(name + ".log")
-    program = bench.start([bench.path("spell"), log, "1", "wait"],
-                          stdin=subprocess.PIPE)
-    recorder = bench.recorder(
-        *options, "-e", "cpu-clock", "-F", "20000", "-e",
-        "raw_syscalls:sys_enter", "-p", str(program.pid)).ready()
-    program.stdin.close()
-    program.wait()
-    recording = recorder.wait()
+    recording = spelling.record(
+        bench, bench.path("spell"), log, *options, "-e", "cpu-clock", "-F",
+        "20000", "-e", "raw_syscalls:sys_enter")
     if not bench.test(name + ": recorded", recording.status == 0 and
                       recording.summary, recording.log):
         return None

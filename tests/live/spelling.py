@@ -10,6 +10,7 @@ tid of one that ended, where a program may choose that.
 import bisect
 import collections
 import struct
+import subprocess
 
 import livetest
 
@@ -168,3 +169,27 @@ def hold(bench, name, samples, log):
                    len(wrong), full) + "\n".join(
                        "%s %s" % (number_at(by_tid, s), livetest.show(s))
                        for s in wrong[:5]))
+
+
+def record(bench, exe, log, *options):
+    """All that its threads do; what it has mapped is there before."""
+    program = bench.start([exe, log, "1", "wait"], stdin=subprocess.PIPE)
+    recorder = bench.recorder(*options, "-p", str(program.pid)).ready()
+    program.stdin.close()
+    program.wait()
+    return recorder.wait()
+
+
+def own_stacks(bench, engine, least_whole, add_up, *options):
+    """No sample has the stack of another call, threads and reused tids."""
+    log = bench.path("spell-%s.log" % engine)
+    exe = build(bench, "spell-" + engine, 3, 40)
+    recording = record(bench, exe, log, "--engine", engine, "-e", "cpu-clock",
+                       *options)
+    samples = recording.samples()
+    add_up(bench, "spelled", recording, samples)
+    hold(bench, "spelled", samples, log)
+    whole = sum(s["end"] == "outermost" for s in samples)
+    bench.test("spelled: %.0f %% of the stacks are whole" %
+               (100 * least_whole), whole >= least_whole * len(samples),
+               recording.log)
