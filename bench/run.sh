@@ -5,6 +5,7 @@
 # bench/run.sh BUILD convert [--rounds N] [FILE]...
 # bench/run.sh BUILD scale [OPTION]...
 # bench/run.sh BUILD copies [OPTION]...
+# bench/run.sh BUILD views [OPTION]...
 # Measures seam beside perf, in one run, and prints one table; or making SFrame
 # of .eh_frame beside elfutils; or what threads, processes and libraries by the
 # thousand take; or reading a recording of perf record --call-graph dwarf.
@@ -51,6 +52,10 @@ if [ "${1:-}" = scale ]; then
 	exec /usr/bin/python3 -B "$here/scale.py" --seam "$build/seam" "$@"
 fi
 perf=${SEAM_PERF:-$("$here/../tools/peers.sh")}
+if [ "${1:-}" = views ]; then
+	shift
+	exec /usr/bin/python3 -B "$here/views.py" "$build" --perf "$perf" "$@"
+fi
 if [ "${1:-}" = copies ]; then
 	shift
 	exec /usr/bin/python3 -B "$here/copies.py" "$build" --perf "$perf" "$@"

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""What printing and summing up a recording of ours takes, beside perf: CPU time
+and the most memory of script and report. The recording is given, or made of
+cc1plus and python3 until it has the samples. Both read it in turns."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import measure
+
+AIM = "<= 0.1"
+MOST_KIB = 300 * 1024
+LOADS = ("cc1plus", "python3")
+
+
+def use(command, env):
+    """(seconds of CPU, most KiB resident) of a command; its output is not
+    kept."""
+    child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = status
+    if status:
+        raise OSError("%s: wait status %d" % (" ".join(command), status))
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+
+
+def record(machine, samples):
+    """Until there are as many: how fast they come differs."""
+    data = machine.path("perf.data")
+    programs = [machine.load(name) for name in LOADS]
+    loop = "".join("(while :; do %s >/dev/null; done) &\n" % " ".join(p)
+                   for p in programs) + "wait"
+    seconds = 10
+    while True:
+        load = subprocess.Popen(["sh", "-c", loop], env=machine.env,
+                                start_new_session=True,
+                                stderr=subprocess.DEVNULL)
+        out = subprocess.run(
+            [machine.seam, "record", "-a", "-F", "25000", "-m", "4096",
+             "--duration", str(seconds), "-o", data], env=machine.env,
+            stderr=subprocess.PIPE, encoding="utf-8").stderr
+        os.killpg(load.pid, 9)
+        load.wait()
+        got = int(re.search(r"(\d+) wanted", out)[1])
+        if got >= samples:
+            return data
+        seconds = int(seconds * samples / max(got, 1) * 1.1) + 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("--perf", default=shutil.which("perf"))
+    parser.add_argument("--input", help="a recording, else one is made")
+    parser.add_argument("--samples", type=int, default=1000000)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        machine = measure.Machine(args.build, args.perf, folder)
+        data = args.input or record(machine, args.samples)
+        rows = []
+        for what, options in {"script": [], "report": ["--stdio"]}.items():
+            ours, theirs = measure.interleave(
+                args.rounds,
+                lambda: use([machine.seam, what, "-i", data], machine.env),
+                lambda: use([args.perf, what, *options, "-i", data],
+                            machine.env))
+            for i, unit, aim in ((0, "s", AIM), (1, "KiB", "<= %d KiB" %
+                                                MOST_KIB)):
+                rows.append(measure.Row(
+                    "%s, %s" % (what, ("CPU", "most memory")[i]), unit,
+                    [v[i] for v in ours], [v[i] for v in theirs], "perf",
+                    aim))
+        print("%d bytes, %s" % (os.path.getsize(data),
+                                time.strftime("%Y-%m-%d")))
+        measure.print_table(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
