@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/record-merge.h"
 #include "cli/record-options.h"
 #include "cli/summary.h"
 #include "record/recorder.h"
@@ -245,6 +246,8 @@ static int finish(struct recording *rec, int err)
 			o->output, strerror(-err), advice_on_writing(err));
 		return 1;
 	}
+	if (o->merge && record_merge(o->output))
+		return 1;
 	return status;
 }
 

@@ -47,10 +47,11 @@ static const char usage_text[] =
 	"                        for how long\n"
 	"  -p, --pid PID[,PID]   running processes, and their children\n"
 	"  -t, --tid TID[,TID]   running threads, and what they start\n"
-	"  -a, --all             every task of the machine\n"
+	"  -a, --all, --all-cpus every task of the machine\n"
 	"  -o, --output FILE     default perf.data; an old one is kept as "
 	".old\n"
-	"  -g                    stacks; always on, for perf's users\n"
+	"  -g, --call-graph M    stacks; always on, and whole, for perf's "
+	"users\n"
 	"      --max-stack N     frames of a user stack, to 4096; 0: no limit "
 	"(0)\n"
 	"      --stack-copy B    bytes of stack to copy, at most 65536: where "
@@ -62,6 +63,8 @@ static const char usage_text[] =
 	"  -m, --mmap-pages N    pages of each buffer between kernel and seam, "
 	"a\n"
 	"                        power of two; or a size in B, K, M, G\n"
+	"      --merge           whole stacks in each sample, for perf before "
+	"6.19\n"
 	"      --stacks-only     user stacks alone, with the times between "
 	"which\n"
 	"                        they hold: to join to another tracer's "
@@ -145,6 +148,8 @@ enum { /* options without a letter */
        OPT_OFF_CPU,
        OPT_UNWIND,
        OPT_STACKS_ONLY,
+       OPT_MERGE,
+       OPT_CALL_GRAPH,
 };
 
 static const struct option long_options[] = {
@@ -154,6 +159,8 @@ static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
 	{"tid", required_argument, NULL, 't'},
 	{"all", no_argument, NULL, 'a'},
+	{"all-cpus", no_argument, NULL, 'a'},
+	{"call-graph", required_argument, NULL, OPT_CALL_GRAPH},
 	{"output", required_argument, NULL, 'o'},
 	{"mmap-pages", required_argument, NULL, 'm'},
 	{"max-stack", required_argument, NULL, OPT_MAX_STACK},
@@ -165,6 +172,7 @@ static const struct option long_options[] = {
 	{"compress", required_argument, NULL, 'z'},
 	{"json-summary", required_argument, NULL, OPT_JSON},
 	{"off-cpu", no_argument, NULL, OPT_OFF_CPU},
+	{"merge", no_argument, NULL, OPT_MERGE},
 	{"stacks-only", no_argument, NULL, OPT_STACKS_ONLY},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
@@ -309,6 +317,20 @@ static int on_unwind(struct record_options *o, const char *value)
 	return -1;
 }
 
+/* perf's ways to stacks, of which none is taken: all get whole ones. */
+static int on_call_graph(const char *value)
+{
+	static const char *const ways[] = {"fp", "dwarf", "lbr"};
+	size_t len = strcspn(value, ",");
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (len == strlen(ways[i]) && !strncmp(value, ways[i], len))
+			return -1;
+	return bad("--call-graph", value,
+		   "want fp, dwarf or lbr, which make no difference: stacks "
+		   "are whole; see --engine and --unwind");
+}
+
 static int on_option(struct record_options *o, int c)
 {
 	switch (c) {
@@ -332,6 +354,11 @@ static int on_option(struct record_options *o, int c)
 	case OPT_STACKS_ONLY:
 		o->stacks_only = true;
 		return -1;
+	case OPT_MERGE:
+		o->merge = true;
+		return -1;
+	case OPT_CALL_GRAPH:
+		return on_call_graph(optarg);
 	case OPT_DURATION:
 		return on_duration(o, optarg);
 	case 'm':
@@ -374,6 +401,12 @@ static int complete(struct record_options *o, int argc, char **argv)
 	}
 	if (o->freq && o->period) {
 		fputs("seam: record: -F and -c exclude each other\n", stderr);
+		return 2;
+	}
+	if (o->merge && o->stacks_only) {
+		fputs("seam: record: --merge and --stacks-only exclude each "
+		      "other\n",
+		      stderr);
 		return 2;
 	}
 	if (!o->n_events)

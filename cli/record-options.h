@@ -25,7 +25,7 @@ struct record_options {
 	const char *unwind; /* NULL: the default */
 	double duration_s;
 	int zstd_level;
-	bool quiet, off_cpu, stacks_only;
+	bool quiet, off_cpu, stacks_only, merge;
 	char **command; /* NULL: none */
 	char **argv;
 	int argc;

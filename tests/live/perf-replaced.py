@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: a script that records and looks with perf has whole stacks when
+`seam record` takes the place of `perf record`, and nothing else is changed.
+
+The script names no file. Its options are those of perf record that mean the
+same here. perf 7.3.4 reads what is recorded; the perf of Debian 12, which knows
+nothing of deferral, what --merge writes.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import livetest
+
+SPIN = r"""
+#include <time.h>
+#include <stdlib.h>
+static volatile unsigned long sink;
+""" + livetest.CPU_MS + r"""
+void leaf(void) { for (int i = 0; i < 20000; i++) sink += i; }
+void middle(void) { leaf(); __asm__ volatile(""); }
+void outer(void) { middle(); __asm__ volatile(""); }
+int main(int argc, char **argv)
+{
+	while (cpu_ms() < atol(argv[1]))
+		outer();
+	return argc > 2 ? 3 : 0;
+}
+"""
+PATH = ["leaf", "middle", "outer", "main"]
+
+SCRIPT = """
+set -eu
+cd "$FOLDER"
+rm -f perf.data
+$RECORD
+test -f perf.data
+perf() { "$PERF" "$@" 2>>errors </dev/null; }
+perf report --stdio --no-children -g caller >report.txt
+perf script -F comm,tid,ip,sym >script.txt
+perf annotate --stdio -s leaf >annotate.txt
+"""
+
+# What stands behind "record" in such scripts.
+COMMAND = ["-g", "-F 499 -e cpu-clock --call-graph dwarf,8192",
+           "-c 2000000 -e cpu-clock -g -o perf.data -q",
+           "--freq=499 --call-graph fp --output perf.data"]
+TARGET = ["-g -p %d", "-g -t %d", "-F 499 -g --pid %d"]
+
+
+def stacks(text):
+    """Of perf script's text, each leaf first."""
+    for block in text.split("\n\n"):
+        lines = [line.split() for line in block.splitlines()[1:]]
+        yield [words[1].split("+")[0] for words in lines if len(words) > 1]
+
+
+def what_is_wrong(folder):
+    def text(name):
+        with open(os.path.join(folder, name), encoding="utf-8") as out:
+            return out.read()
+
+    whole = sum(any(found[i:i + 4] == PATH for i in range(len(found)))
+                for found in stacks(text("script.txt")))
+    if not whole:
+        return "script has no whole stack:\n" + text("script.txt")[:2000]
+    report = text("report.txt")
+    if any(name not in report for name in PATH):
+        return "report has not the whole path:\n" + report[:2000]
+    annotated = text("annotate.txt")
+    if "Disassembly of section .text" not in annotated or \
+            "<leaf>:" not in annotated:
+        return "annotate shows no code:\n" + annotated[:2000]
+    return None
+
+
+def looked_at(bench, perf, record):
+    folder = bench.path("script")
+    os.makedirs(folder, exist_ok=True)
+    env = dict(bench.env, RECORD=record, PERF=perf, FOLDER=folder, LC_ALL="C")
+    done = subprocess.run(["sh", "-c", SCRIPT], env=env, encoding="utf-8",
+                          errors="replace", stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    if done.returncode:
+        return done.stdout
+    return what_is_wrong(folder)
+
+
+def each(bench, perf, title, record, command=COMMAND, others=TARGET):
+    program = bench.compile(SPIN, "spin")
+    for options in command:
+        wrong = looked_at(bench, perf, "%s %s -- %s 400" % (
+            record, options, program))
+        bench.test("%s: record %s" % (title, options), not wrong, wrong)
+    target = bench.start([program, "100000000"])
+    for options in others:
+        wrong = looked_at(bench, perf, "%s %s --duration 0.6" % (
+            record, options % target.pid))
+        bench.test("%s: record %s" % (title, options), not wrong, wrong)
+    wrong = looked_at(bench, perf, "%s -a -g -- sleep 0.6" % record)
+    bench.test("%s: record -a -g -- sleep" % title, not wrong, wrong)
+
+
+def newer_perf(bench):
+    tool = os.path.join(livetest.HERE, "..", "..", "tools", "peers.sh")
+    perf = os.environ.get("SEAM_PERF") or subprocess.run(
+        [tool, "--where"], stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, encoding="utf-8").stdout.strip()
+    if not perf:
+        bench.skip("perf 6.19 or later", "it was not fetched: make peers")
+        return
+    every = bool(os.environ.get("SEAM_TEST_ALL"))
+    each(bench, perf, "perf 7.3.4", bench.seam + " record",
+         COMMAND if every else COMMAND[1:3], TARGET if every else TARGET[:2])
+
+
+def older_perf(bench):
+    perf = shutil.which("perf")
+    if not perf:
+        bench.skip("perf of Debian 12", "it is not installed")
+        return
+    each(bench, perf, "perf of Debian 12, merged",
+         bench.seam + " record --merge", COMMAND[:1], TARGET[:1])
+
+
+def status(bench):
+    """A command's status is the script's, merged or not."""
+    program = bench.compile(SPIN, "spin")
+    done = subprocess.run([bench.seam, "record", "--merge", "-q", "-o",
+                           bench.path("status.data"), "--", program, "100",
+                           "3"], env=bench.env)
+    bench.test("the command's exit status comes through --merge",
+               done.returncode == 3, done.returncode)
+
+
+sys.exit(livetest.main(older_perf, newer_perf, status))
