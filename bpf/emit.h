@@ -320,8 +320,7 @@ static __always_inline void take_sleeper(struct task_struct *task,
 	state->entry.depth = own->entry.depth;
 	state->mm = 0; /* no mapping of another task's is believed */
 	end = unwind(&env);
-	if (seam_entry_claim(&own->entry, was, cookie)) {
-		SEAM_ENTRY_SET(own->entry.served_depth, state->entry.depth);
+	if (seam_who_claim(&own->entry, was)) {
 		count(SEAM_COUNT_UNWINDS);
 		emit_end(&env, cookie, SEAM_STACK_OUTSIDE, end, began);
 	}

@@ -56,6 +56,7 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 	t->image = (uint64_t)task->mm;
 	t->tid = task->pid;
 	t->depth = seam_max_stack;
+	t->clients = 1;
 	t->exiting = task->flags & PF_EXITING;
 	t->gone = !t->image;
 	t->dead = task->exit_state;
@@ -163,10 +164,9 @@ static __always_inline bool seam_entry_env_is_as_left(struct seam_entry_task *t,
 	return !differ;
 }
 
-static __always_inline void seam_entry_env_unwind(struct seam_entry_task *t,
-						  struct seam_element *el,
-						  uint64_t cookie,
-						  uint32_t why_not)
+static __always_inline void
+seam_entry_env_unwind(struct seam_entry_task *t, struct seam_element *el,
+		      uint64_t cookie, uint32_t clients, uint32_t why_not)
 {
 	struct pt_regs___kernel *regs = task_regs(t->env->task);
 	struct task_state *state = &el->state;
@@ -199,7 +199,8 @@ __noinline int seam_take_now(struct task_state *state ARG_NONNULL,
 
 static __always_inline void
 seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
-			  uint64_t cookie, uint32_t flags, uint32_t why_not)
+			  uint64_t cookie, uint32_t clients, uint32_t flags,
+			  uint32_t why_not)
 {
 	if (t->env->unsure && !why_not)
 		why_not = SEAM_UNSURE;

@@ -211,7 +211,7 @@ static __always_inline void keep_probe(struct task_struct *task,
 	entry_task(&t, &env, task);
 	el = seam_entry_env_element(&t);
 	if (el && cookie && el->state.entry.cookie == cookie &&
-	    el->state.entry.served != cookie)
+	    !seam_who_done(el->state.entry.who))
 		seam_entry_env_keep_regs(&t, el, true);
 }
 

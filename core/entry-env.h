@@ -25,12 +25,15 @@ struct seam_entry {
 	uint64_t self; /* its task_struct */
 	uint64_t image; /* its mm, when the entry was opened */
 	uint64_t cookie; /* of the open entry; 0: none */
-	uint64_t served; /* the last cookie whose stack is or was taken */
+	uint64_t who; /* wants its stack, and has it: entry-who.h */
+	uint64_t served; /* the last cookie that is closed with its stack out */
 	uint64_t joined; /* a cookie that more than its first request has */
 	uint32_t depth; /* frames that the deepest of its requests wants */
 	uint32_t served_depth; /* the same of served */
+	uint32_t served_who; /* clients that have its stack */
 	uint32_t flags; /* enum seam_entry_flags */
 	uint32_t tid; /* that its stack comes under */
+	uint32_t pad;
 };
 
 /* The current task, and where we are in it. */
@@ -38,6 +41,7 @@ struct seam_entry_task {
 	uint64_t start, self, image; /* as in seam_entry */
 	uint32_t tid;
 	uint32_t depth; /* frames that are wanted of its stack */
+	uint32_t clients; /* by whom: bits */
 	bool exiting; /* PF_EXITING */
 	bool gone; /* and its memory is */
 	bool dead; /* exit_state: no task work is done any more */
@@ -94,15 +98,17 @@ SEAM_ENTRY_HOOK int seam_entry_env_schedule(struct seam_entry_task *t,
  * as far as can be told. */
 SEAM_ENTRY_HOOK bool seam_entry_env_is_as_left(struct seam_entry_task *t,
 					       struct seam_element *el);
-/* Takes the stack and sends it; may sleep. why_not: send that there is none,
- * for this reason (enum seam_err). */
+/* Takes the stack and sends it to these clients; may sleep. why_not: send that
+ * there is none, for this reason (enum seam_err). */
 SEAM_ENTRY_HOOK void seam_entry_env_unwind(struct seam_entry_task *t,
 					   struct seam_element *el,
-					   uint64_t cookie, uint32_t why_not);
+					   uint64_t cookie, uint32_t clients,
+					   uint32_t why_not);
 /* The same at once, with seam_stack_flags; does not sleep. */
 SEAM_ENTRY_HOOK void seam_entry_env_unwind_now(struct seam_entry_task *t,
 					       struct seam_element *el,
-					       uint64_t cookie, uint32_t flags,
+					       uint64_t cookie,
+					       uint32_t clients, uint32_t flags,
 					       uint32_t why_not);
 
 #endif

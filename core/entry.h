@@ -9,6 +9,10 @@
  *   that exec or exit joins its cookie. The callback after an exec closes it.
  *   at_once: cookie 0 --request--> cookie c, the stack is taken --> 0
  *
+ * Several clients share an entry, its cookie and its stack: the first to ask
+ * has it taken, the others say that they want it too (entry-who.h). Who asks
+ * when it was taken without him, has it taken once more, under this cookie.
+ *
  * Only the task itself changes its state, in its own context, interrupted at
  * worst by events on its own CPU, which run to their end. So a step here is
  * one load, store or atomic of the state, or one call of the surroundings.
@@ -18,15 +22,7 @@
 #define SEAM_CORE_ENTRY_H
 
 #include "core/cookie.h"
-#include "core/entry-env.h"
-
-/* How the state is touched. A test may have defined these. */
-#ifndef SEAM_ENTRY_GET
-#define SEAM_ENTRY_GET(x) (*(const volatile __typeof__(x) *)&(x))
-#define SEAM_ENTRY_SET(x, to) (*(volatile __typeof__(x) *)&(x) = (to))
-/* Sets x to `to` if it was `from`. Return: what it was. */
-#define SEAM_ENTRY_SWAP(x, from, to) __sync_val_compare_and_swap(&(x), from, to)
-#endif
+#include "core/entry-who.h"
 
 /* What a request comes to. */
 struct seam_asked {
@@ -97,6 +93,7 @@ SEAM_INLINE struct seam_element *seam_entry_renew(struct seam_entry_task *t,
 	struct seam_entry *e = seam_entry_env_entry(el);
 	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
 	uint64_t served = SEAM_ENTRY_GET(e->served);
+	uint64_t who = SEAM_ENTRY_GET(e->who);
 	uint32_t flags = SEAM_ENTRY_GET(e->flags);
 
 	if (seam_entry_is_own(t, e))
@@ -104,6 +101,7 @@ SEAM_INLINE struct seam_element *seam_entry_renew(struct seam_entry_task *t,
 	seam_entry_env_count(t, SEAM_COUNT_STALE);
 	seam_entry_env_renew(t, el);
 	SEAM_ENTRY_SWAP(e->served, served, 0);
+	SEAM_ENTRY_SWAP(e->who, who, seam_who_next(who));
 	SEAM_ENTRY_SWAP(e->flags, flags, 0);
 	SEAM_ENTRY_SWAP(e->cookie, cookie, 0);
 	return seam_entry_own(t, el);
@@ -151,6 +149,14 @@ SEAM_INLINE void seam_entry_deepen(struct seam_entry_task *t,
 	}
 }
 
+/* Whether a stack that is out serves all who ask, and is as deep as they want
+ * it. had: clients that have it. */
+SEAM_INLINE bool seam_entry_serves(const struct seam_entry_task *t,
+				   uint64_t had, uint32_t depth)
+{
+	return (t->clients & ~had) == 0 && depth >= t->depth;
+}
+
 /*
  * Joins the open entry, if there is one.
  * Return: whether there is; *ret_cookie, which stays 0 if its stack is out
@@ -159,29 +165,31 @@ SEAM_INLINE void seam_entry_deepen(struct seam_entry_task *t,
 SEAM_INLINE bool seam_entry_join(struct seam_entry_task *t,
 				 struct seam_entry *e, uint64_t *ret_cookie)
 {
-	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
+	uint64_t cookie = SEAM_ENTRY_GET(e->cookie), done;
 	uint32_t to_come = SEAM_ENTRY_RUNNING | SEAM_ENTRY_TAKEN;
+	bool serves = true;
 
 	if (!cookie)
 		return false;
-	if (cookie != SEAM_ENTRY_GET(e->served)) {
+	done = seam_who_done(SEAM_ENTRY_GET(e->who));
+	if (cookie == SEAM_ENTRY_GET(e->served)) {
+		/* We interrupt who closes it, or who goes by that. */
+		done = SEAM_ENTRY_GET(e->served_who);
+		serves = seam_entry_serves(t, done,
+					   SEAM_ENTRY_GET(e->served_depth));
+	} else if (!done || (t->clients & ~done)) {
 		seam_entry_deepen(t, e);
 		SEAM_ENTRY_SET(e->joined, cookie);
-	} else if (!(SEAM_ENTRY_GET(e->flags) & to_come) &&
-		   SEAM_ENTRY_GET(e->served_depth) < t->depth) {
-		seam_entry_env_count(t, SEAM_COUNT_REFUSED);
-		return true;
+		seam_who_want(e, t->clients);
+	} else if (!(SEAM_ENTRY_GET(e->flags) & to_come)) {
+		/* From outside, while it slept. */
+		serves = seam_entry_serves(t, done, SEAM_ENTRY_GET(e->depth));
 	}
-	*ret_cookie = cookie;
+	if (serves)
+		*ret_cookie = cookie;
+	else
+		seam_entry_env_count(t, SEAM_COUNT_REFUSED);
 	return true;
-}
-
-/* Whoever takes a cookie's stack claims it. was: e->served, as read before.
- * Return: false if another was faster. */
-SEAM_INLINE bool seam_entry_claim(struct seam_entry *e, uint64_t was,
-				  uint64_t cookie)
-{
-	return was != cookie && SEAM_ENTRY_SWAP(e->served, was, cookie) == was;
 }
 
 /* Opens an entry, or joins the one that is open. Return: its cookie, or 0. */
@@ -208,21 +216,40 @@ SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 	seam_entry_deepen(t, e);
 	SEAM_ENTRY_SET(e->image, t->image);
 	seam_entry_env_keep_regs(t, el, in_user);
+	seam_who_want(e, SEAM_WHO_KEPT | t->clients);
 	return cookie;
 }
 
 /* No stack comes under the entry's cookie any more. */
 SEAM_INLINE void seam_entry_forget(struct seam_entry *e)
 {
+	SEAM_ENTRY_SET(e->who, seam_who_next(SEAM_ENTRY_GET(e->who)));
 	SEAM_ENTRY_SET(e->depth, 0);
 	SEAM_ENTRY_SET(e->cookie, 0);
 }
 
-/* The stack is out. */
-SEAM_INLINE void seam_entry_close(struct seam_entry *e)
+/* The stack is out, for all who wanted it. */
+SEAM_INLINE void seam_entry_close(struct seam_entry *e, uint64_t cookie)
 {
 	SEAM_ENTRY_SET(e->served_depth, SEAM_ENTRY_GET(e->depth));
+	SEAM_ENTRY_SET(e->served_who, seam_who_done(SEAM_ENTRY_GET(e->who)));
+	/* Who interrupts us here may join what an exec took: by this. */
+	SEAM_ENTRY_SET(e->served, cookie);
 	seam_entry_forget(e);
+}
+
+/* Claims the stack for all who want it and have not got it, with RUNNING set.
+ * Return: who they are; 0: it was taken from outside. */
+SEAM_INLINE uint32_t seam_entry_claim(struct seam_entry_task *t,
+				      struct seam_entry *e)
+{
+	uint64_t who = SEAM_ENTRY_GET(e->who);
+	uint32_t clients = seam_who_left(who) ? seam_who_claim(e, who) : 0;
+
+	/* For some before, and now for others. */
+	if (clients && seam_who_done(who))
+		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
+	return clients;
 }
 
 /* The reason why the entry's stack is not there any more, or 0: if there was
@@ -240,12 +267,14 @@ SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
 				       uint32_t flags)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
+	uint32_t clients;
 
 	flags |= SEAM_STACK_EAGER;
 	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
-	if (!seam_entry_claim(e, SEAM_ENTRY_GET(e->served), cookie))
+	clients = seam_entry_claim(t, e);
+	if (!clients)
 		return;
-	seam_entry_env_unwind_now(t, el, cookie, flags,
+	seam_entry_env_unwind_now(t, el, cookie, clients, flags,
 				  seam_entry_why_not(t, e));
 }
 
@@ -260,14 +289,17 @@ SEAM_INLINE bool seam_entry_schedule(struct seam_entry_task *t,
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 	int err = seam_entry_env_schedule(t, el);
-	uint64_t served;
+	uint64_t served, had;
+	uint32_t deep;
 
 	*ret_served = 0;
 	if (!err)
 		return true;
 	served = SEAM_ENTRY_GET(e->served);
+	had = SEAM_ENTRY_GET(e->served_who);
+	deep = SEAM_ENTRY_GET(e->served_depth);
 	if (err != -SEAM_ENTRY_EBUSY || !served ||
-	    SEAM_ENTRY_GET(e->served_depth) < SEAM_ENTRY_GET(e->depth)) {
+	    !seam_entry_serves(t, had, deep)) {
 		seam_entry_env_count(t, SEAM_COUNT_REFUSED);
 		return false;
 	}
@@ -307,9 +339,34 @@ SEAM_INLINE uint64_t seam_entry_arm(struct seam_entry_task *t,
 	if (t->exiting)
 		seam_entry_set_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_EXIT);
 	else
-		seam_entry_close(e);
+		seam_entry_close(e, cookie);
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 	return served ? served : cookie;
+}
+
+/* What an exec or exit took is no use to clients that it was not taken for: it
+ * is taken for them, while there is memory. Return: the cookie, or 0. */
+SEAM_INLINE uint64_t seam_entry_late(struct seam_entry_task *t,
+				     struct seam_element *el, uint64_t cookie,
+				     uint32_t *ret_end)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+	uint64_t done = seam_who_done(SEAM_ENTRY_GET(e->who));
+	uint32_t flags = SEAM_ENTRY_GET(e->flags);
+
+	/* What has not been taken yet, whom we interrupt is opening. */
+	if (!cookie || !(flags & SEAM_ENTRY_TAKEN) || !done ||
+	    !(t->clients & ~done))
+		return cookie;
+	if (t->gone) {
+		*ret_end = SEAM_EXITED;
+		return 0;
+	}
+	seam_entry_unwind_now(t, el, cookie,
+			      flags & SEAM_ENTRY_EXIT ? SEAM_STACK_EXIT
+						      : SEAM_STACK_EXEC);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
+	return cookie;
 }
 
 SEAM_INLINE uint64_t seam_entry_ask(struct seam_entry_task *t,
@@ -325,7 +382,8 @@ SEAM_INLINE uint64_t seam_entry_ask(struct seam_entry_task *t,
 		return 0;
 	}
 	cookie = seam_entry_open(t, el, in_user, &first);
-	return first ? seam_entry_arm(t, el, cookie, in_user) : cookie;
+	return first ? seam_entry_arm(t, el, cookie, in_user)
+		     : seam_entry_late(t, el, cookie, ret_end);
 }
 
 /* A request at an event. in_user: the event interrupted user code. */
@@ -360,9 +418,9 @@ SEAM_INLINE void seam_entry_exec_over(struct seam_entry_task *t,
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 
-	SEAM_ENTRY_SET(e->served, 0);
 	SEAM_ENTRY_SET(e->start, t->start);
-	seam_entry_forget(e);
+	seam_entry_close(e, SEAM_ENTRY_GET(e->cookie));
+	SEAM_ENTRY_SET(e->served, 0);
 	seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_UNSEEN);
 }
 
@@ -372,7 +430,7 @@ SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
-	uint32_t flags = SEAM_ENTRY_GET(e->flags);
+	uint32_t flags = SEAM_ENTRY_GET(e->flags), clients;
 
 	if (flags & SEAM_ENTRY_TAKEN) {
 		seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
@@ -383,26 +441,26 @@ SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 	if (!cookie)
 		return;
 	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
-	if (seam_entry_claim(e, SEAM_ENTRY_GET(e->served), cookie)) {
-		seam_entry_env_unwind(t, el, cookie, seam_entry_why_not(t, e));
-		seam_entry_close(e);
-	} else {
-		/* From outside, while it slept: that is this entry's too. */
+	clients = seam_entry_claim(t, e);
+	if (clients)
+		seam_entry_env_unwind(t, el, cookie, clients,
+				      seam_entry_why_not(t, e));
+	else /* From outside, while it slept: that is this entry's too. */
 		seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
-		seam_entry_forget(e);
-	}
+	seam_entry_close(e, cookie);
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 }
 
 /* Takes the stack now: at exec and exit, while the memory is still there.
- * Return: the element that has it; NULL: none, or it was taken before. */
+ * Return: the element that has it; NULL: none, or it was taken before, for
+ * these clients or others. */
 SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 						 uint32_t stack_flags)
 {
 	struct seam_element *el = t->depth ? seam_entry_element(t) : NULL;
 	struct seam_entry *e;
 	uint64_t cookie;
-	bool first;
+	bool first, taken;
 
 	if (!el)
 		return NULL;
@@ -411,13 +469,12 @@ SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 	if (first && !t->at_once && seam_entry_env_is_as_left(t, el))
 		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
 	/* Asked behind it: an event in between may have taken it. */
-	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
-		return NULL;
+	taken = SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN;
 	if (cookie)
 		seam_entry_unwind_now(t, el, cookie, stack_flags);
 	seam_entry_set_flag(e, SEAM_ENTRY_TAKEN);
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
-	return el;
+	return taken ? NULL : el;
 }
 
 /* The task begins an exec. */
@@ -493,19 +550,22 @@ SEAM_INLINE uint64_t seam_entry_under_way(const struct seam_entry *e)
 
 /*
  * For a task that sleeps, from outside: the cookie of its entry, or 0. Who has
- * taken its stack, claims the cookie with *ret_was, which fails if the task
- * has woken since and taken one itself, and then sends it.
+ * taken its stack, claims it with *ret_was (seam_who_claim), which fails if the
+ * task has woken since and taken one itself, and then sends it.
  */
 SEAM_INLINE uint64_t seam_entry_asleep(const struct seam_entry *e,
 				       uint64_t *ret_was)
 {
-	uint64_t was = SEAM_ENTRY_GET(e->served);
+	uint64_t was = SEAM_ENTRY_GET(e->who);
 	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
 
 	*ret_was = was;
 	if (SEAM_ENTRY_GET(e->flags) & (SEAM_ENTRY_TAKEN | SEAM_ENTRY_RUNNING))
 		return 0;
-	return cookie == was ? 0 : cookie;
+	if (!(was & SEAM_WHO_KEPT) || !seam_who_left(was))
+		return 0;
+	/* One that is closed, which is there for a moment more. */
+	return cookie == SEAM_ENTRY_GET(e->served) ? 0 : cookie;
 }
 
 #endif

@@ -16,6 +16,7 @@
 #define SEAM_MAX_KERNEL 127 /* frames of a kernel stack */
 #define SEAM_MAX_COPY 65536 /* bytes of a stack copy */
 #define SEAM_WIRE_REGS 17 /* by DWARF number; [16] is the ip */
+#define SEAM_MAX_CLIENTS 16 /* that share what is known of tasks */
 
 enum seam_wire_type {
 	SEAM_WIRE_SAMPLE = 1,

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
-# Description: test-entry can fail: core/entry.h is broken in one place after
-# the other, and each time it finds a way in which that goes wrong.
+# Description: test-entry can fail: core/entry.h and entry-who.h are broken in
+# one place after the other, and each time it finds a way in which that goes
+# wrong.
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.." || exit 1
 . tools/tap.sh
@@ -13,8 +14,11 @@ mkdir "$tmp/core"
 
 # mutant NAME SED WHY: what the broken one says is wrong.
 mutant() {
-	sed "$2" core/entry.h >"$tmp/core/entry.h"
-	if cmp -s core/entry.h "$tmp/core/entry.h"; then
+	for file in entry.h entry-who.h; do
+		sed "$2" "core/$file" >"$tmp/core/$file"
+	done
+	if cmp -s core/entry.h "$tmp/core/entry.h" &&
+		cmp -s core/entry-who.h "$tmp/core/entry-who.h"; then
 		not_ok "$1" 'the mutation fits nowhere any more'
 		return
 	fi
@@ -24,7 +28,7 @@ mutant() {
 		not_ok "$1" "$out"
 		return
 	fi
-	out=$("$tmp/test" 2>&1)
+	out=$(SEAM_STOP_AT_FIRST=1 "$tmp/test" 2>&1)
 	if [ $? != 0 ] && printf '%s\n' "$out" | grep -q "^# .*$3"; then
 		ok "$1"
 	else
@@ -43,7 +47,7 @@ mutant 'a request that others may have joined withdrawn' \
 mutant 'nobody notes that he joined' \
 	's/SEAM_ENTRY_SET(e->joined, cookie);/;/' 'no stack, and no reason'
 mutant 'an entry that is not closed' \
-	's/^\t*seam_entry_close(e);/\t;/' 'open for ever\|with flags\|two stacks'
+	's/^\t*seam_entry_close(e, cookie);/\t;/' 'open for ever\|with flags\|two stacks'
 mutant 'the mark of a running unwind left' \
 	's/seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);/;/' \
 	'with flags\|is not'
@@ -68,10 +72,29 @@ mutant 'the element of a dead task taken for our own' \
 mutant 'a dead task'"'"'s element reset, whoever has it now' \
 	's/SEAM_ENTRY_SWAP(e->cookie, cookie, 0);/SEAM_ENTRY_SET(e->cookie, 0);/' \
 	'no stack, and no reason'
+mutant 'a client that does not say that it joins' \
+	's/seam_who_want(e, t->clients);/;/' 'no stack, and no reason'
+mutant 'a stack claimed for who has it' \
+	's/SEAM_WHO_MASK & ~seam_who_done(who)/SEAM_WHO_MASK/' 'two stacks'
+mutant 'an entry that inherits who had the last stack' \
+	's/seam_who_next(SEAM_ENTRY_GET(e->who))/SEAM_ENTRY_GET(e->who)/' \
+	'no stack, and no reason\|open for ever'
+mutant 'entries that are not told apart from outside' \
+	's/ + SEAM_WHO_GENERATION;/;/' 'two stacks\|another entry'
+mutant 'registers believed from outside before they are kept' \
+	's/!(was & SEAM_WHO_KEPT) || //' 'another entry'
+mutant 'a closed stack taken from outside once more' \
+	's/return cookie == SEAM_ENTRY_GET(e->served) ? 0 : cookie;/return cookie;/' \
+	'two stacks'
+mutant 'a closed stack joined by a client that has it not' \
+	's/(t->clients & ~had) == 0/1/' 'no stack, and no reason'
+mutant 'what exit took joined by a client that has it not' \
+	's/: seam_entry_late(t, el, cookie, ret_end);/: cookie;/' \
+	'no stack, and no reason'
 mutant 'a depth noted before the entry is open' \
 	's/^\tcookie = seam_entry_cookie(t);/\tseam_entry_deepen(t, e);&/
 	s/^\tseam_entry_deepen(t, e);$/\t;/' 'wanted 2 frames deep, cut at'
 mutant 'a stack that is out joined by who wants more of it' \
-	's/SEAM_ENTRY_GET(e->served_depth) < t->depth/0/' \
+	's/ \&\& depth >= t->depth;/;/' \
 	'wanted 2 frames deep, cut at 1'
 tap_done

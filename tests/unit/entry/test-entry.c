@@ -134,19 +134,133 @@ static void exec_by_thread_at_once(void **state)
 		 world_search("exec by a thread, at once", PLAN_MOVE, &limits));
 }
 
+static void clients(void **state)
+{
+	static const struct limits limits = {.samples = 3,
+					     .interrupts = 2,
+					     .entries = 1,
+					     .clients = 2,
+					     .depths = true};
+
+	(void)state;
+	AT_LEAST(100000, world_search("clients", PLAN_ONE, &limits));
+}
+
+static void clients_refused(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 2,
+					     .entries = 1,
+					     .refusals = 1,
+					     .full = 1,
+					     .clients = 2};
+
+	(void)state;
+	AT_LEAST(5000, world_search("clients, refused", PLAN_ONE, &limits));
+}
+
+static void clients_exec_and_exit(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .refusals = 1,
+					     .clients = 2,
+					     .may_exec = true,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(100000,
+		 world_search("clients, exec and exit", PLAN_ONE, &limits));
+}
+
+static void clients_late(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .clients = 2,
+					     .late = true,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(10000, world_search("clients, late", PLAN_ONE, &limits));
+}
+
+static void clients_told(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .clients = 2,
+					     .told = true,
+					     .may_exec = true,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(50000, world_search("clients, told", PLAN_ONE, &limits));
+}
+
+static void clients_reuse(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .switches = 1,
+					     .clients = 2,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(30000, world_search("clients, reuse", PLAN_REUSE, &limits));
+}
+
+static void from_outside(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .switches = 2,
+					     .outside = 1};
+
+	(void)state;
+	AT_LEAST(10000, world_search("from outside", PLAN_OUTSIDE, &limits));
+}
+
+static void clients_from_outside(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .entries = 2,
+					     .switches = 2,
+					     .outside = 1,
+					     .clients = 2};
+
+	(void)state;
+	AT_LEAST(10000,
+		 world_search("clients, from outside", PLAN_OUTSIDE, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(migration),
-		cmocka_unit_test(refusals),
-		cmocka_unit_test(exec_and_exit),
-		cmocka_unit_test(reuse),
-		cmocka_unit_test(depths),
-		cmocka_unit_test(exec_by_thread),
-		cmocka_unit_test(interrupts),
-		cmocka_unit_test(at_once),
+		/* The small ones first. */
 		cmocka_unit_test(reuse_at_once),
 		cmocka_unit_test(exec_by_thread_at_once),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(clients_refused),
+		cmocka_unit_test(migration),
+		cmocka_unit_test(clients_reuse),
+		cmocka_unit_test(at_once),
+		cmocka_unit_test(reuse),
+		cmocka_unit_test(exec_by_thread),
+		cmocka_unit_test(depths),
+		cmocka_unit_test(exec_and_exit),
+		cmocka_unit_test(clients_late),
+		cmocka_unit_test(clients_told),
+		cmocka_unit_test(clients_exec_and_exit),
+		cmocka_unit_test(clients_from_outside),
+		cmocka_unit_test(from_outside),
+		cmocka_unit_test(interrupts),
+		cmocka_unit_test(clients),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

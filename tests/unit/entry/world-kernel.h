@@ -112,63 +112,77 @@ static int seam_entry_env_schedule(struct seam_entry_task *t,
 }
 
 /* A stack is made known, of where its registers were kept. */
-static void deliver(const struct seam_element *el, uint64_t cookie,
-		    uint32_t end)
+static void send(struct place at, uint32_t depth, uint64_t cookie,
+		 uint32_t clients, uint32_t end)
 {
-	struct task *t = self();
 	struct stack *stack = &w.stacks[w.n_stacks];
 
 	HOLDS(cookie, "a stack without a cookie");
+	HOLDS(clients, "a stack for nobody");
+	for (int i = 0; i < w.n_stacks; i++)
+		HOLDS(w.stacks[i].cookie != cookie ||
+			      !(w.stacks[i].clients & clients),
+		      "cookie %llx: two stacks", (unsigned long long)cookie);
+	if (w.n_stacks == MAX_STACKS)
+		abort();
+	stack->cookie = cookie;
+	stack->clients = clients;
+	stack->at = at;
+	stack->end = end;
+	stack->depth = depth;
+	stack->lost = may(&w.left.drops);
+	TRACE("stack %llx, end %d, depth %d, to %x%s",
+	      (unsigned long long)cookie, end, depth, clients,
+	      stack->lost ? ", lost" : "");
+	w.n_stacks++;
+}
+
+/* The current task's. */
+static void deliver(const struct seam_element *el, uint64_t cookie,
+		    uint32_t clients, uint32_t end)
+{
+	struct task *t = self();
+
 	HOLDS(el->regs.task == t->at.task && el->regs.entry == t->at.entry,
 	      "registers of another entry are unwound");
 	HOLDS(end || is_same(el->regs, t->at),
 	      "registers of the program before an exec are unwound");
 	HOLDS(!t->no_mm, "a stack is taken where there is no memory");
-	for (int i = 0; i < w.n_stacks; i++)
-		HOLDS(w.stacks[i].cookie != cookie, "cookie %llx: two stacks",
-		      (unsigned long long)cookie);
-	if (w.n_stacks == MAX_STACKS)
-		abort();
-	stack->cookie = cookie;
-	stack->at = el->left;
-	stack->end = end;
-	stack->depth = el->entry.depth;
-	stack->lost = may(&w.left.drops);
-	TRACE("stack %llx, end %d, depth %d%s", (unsigned long long)cookie, end,
-	      (int)stack->depth, stack->lost ? ", lost" : "");
-	w.n_stacks++;
+	send(el->left, el->entry.depth, cookie, clients, end);
 }
 
 static void take_stack(struct seam_element *el, uint64_t cookie,
-		       uint32_t why_not)
+		       uint32_t clients, uint32_t why_not)
 {
 	step();
 	el->left = why_not ? el->regs : self()->at;
 	self()->unwinding++;
 	step();
-	deliver(el, cookie, why_not);
+	deliver(el, cookie, clients, why_not);
 	step();
 	self()->unwinding--;
 }
 
 static void seam_entry_env_unwind(struct seam_entry_task *t,
 				  struct seam_element *el, uint64_t cookie,
-				  uint32_t why_not)
+				  uint32_t clients, uint32_t why_not)
 {
 	(void)t;
-	take_stack(el, cookie, why_not);
+	take_stack(el, cookie, clients, why_not);
 }
 
 static void seam_entry_env_unwind_now(struct seam_entry_task *t,
 				      struct seam_element *el, uint64_t cookie,
-				      uint32_t flags, uint32_t why_not)
+				      uint32_t clients, uint32_t flags,
+				      uint32_t why_not)
 {
 	(void)t;
 	(void)flags;
-	take_stack(el, cookie, why_not);
+	take_stack(el, cookie, clients, why_not);
 }
 
-static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env)
+static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env,
+		       uint32_t clients)
 {
 	struct task *task = self();
 
@@ -179,6 +193,7 @@ static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env)
 		.image = task->no_mm ? 0 : task->at.image,
 		.tid = task->tid,
 		.depth = DEEP,
+		.clients = clients,
 		.exiting = task->exiting,
 		.gone = task->no_mm,
 		.dead = task->dead,

@@ -28,6 +28,11 @@ static void step(void);
 			(x) = (to);                                            \
 		step_value(was_);                                              \
 	})
+#define SEAM_ENTRY_ADD(x, bits)                                                \
+	do {                                                                   \
+		step();                                                        \
+		(x) |= (bits);                                                 \
+	} while (0)
 #define SEAM_ENTRY_HOOK static
 
 #include "core/entry.h"
@@ -70,7 +75,8 @@ struct sample {
 	struct place at;
 	uint32_t end;
 	uint16_t flags;
-	uint16_t depth; /* wanted */
+	uint8_t depth; /* wanted */
+	uint8_t client; /* that asked, a bit */
 };
 
 struct stack {
@@ -78,6 +84,7 @@ struct stack {
 	struct place at;
 	uint16_t lost; /* no room in the ring, and counted */
 	uint16_t end; /* none, for this reason */
+	uint32_t clients; /* it was sent to */
 	uint64_t depth; /* at most so many frames */
 };
 
@@ -102,7 +109,7 @@ struct world {
 	uint64_t counts[N_CPUS];
 	struct limits left;
 	uint8_t current, n_samples, n_stacks, n_elements;
-	uint8_t n_again;
+	uint8_t n_again, n_outside;
 };
 
 struct seam_entry_env {

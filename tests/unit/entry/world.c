@@ -43,6 +43,17 @@ static uint64_t step_value(uint64_t value)
 	return value;
 }
 
+/* Who runs is no task of those that are sampled. */
+static bool is_outside(void)
+{
+	return plan == PLAN_OUTSIDE && w.current;
+}
+
+static uint32_t n_clients(void)
+{
+	return limits->clients ? limits->clients : 1;
+}
+
 static bool is_ready(const struct task *t)
 {
 	return t->begun && !t->over && !t->waits;
@@ -100,8 +111,8 @@ static void step(void)
 				if (i != w.current && is_ready(&w.tasks[i]))
 					others[n_others++] = i;
 		n += n_others + (pending != NULL);
-		n += w.left.interrupts && w.n_samples < limits->samples &&
-		     t->level + 1 < MAX_LEVELS;
+		n += !is_outside() && w.left.interrupts &&
+		     w.n_samples < limits->samples && t->level + 1 < MAX_LEVELS;
 		at = pick(n);
 		if (!at)
 			return;
@@ -138,19 +149,21 @@ static void request(bool in_user)
 	struct sample *sample;
 	struct place at = self()->at;
 	bool unwinding = self()->unwinding, inside = self()->inside;
+	uint32_t client;
 
-	TRACE("request%s", in_user ? " from user code" : "");
 	/* Its room is taken before others can come in between. */
 	sample = &w.samples[step_value(w.n_samples++)];
-	entry_task(&t, &env);
+	client = 1u << pick(n_clients());
+	TRACE("request of %x%s", client, in_user ? " from user code" : "");
+	entry_task(&t, &env, client);
 	if (limits->depths && self()->level + 1 < MAX_LEVELS)
 		t.depth = SHALLOW;
 	self()->inside++;
 	seam_entry_request(&t, in_user, &asked);
 	self()->inside--;
-	*sample =
-		(struct sample){asked.cookie, at, asked.cookie ? 0 : asked.end,
-				asked.flags, t.depth};
+	*sample = (struct sample){
+		asked.cookie, at,      asked.cookie ? 0 : asked.end,
+		asked.flags,  t.depth, client};
 	TRACE("cookie %llx, end %d, flags %d, depth %d",
 	      (unsigned long long)sample->cookie, sample->end, sample->flags,
 	      sample->depth);
@@ -210,7 +223,7 @@ static bool run_works(void)
 	}
 	el->work = WORK_RUNNING;
 	TRACE("callback");
-	entry_task(&t, &env);
+	entry_task(&t, &env, 1);
 	self()->inside++;
 	seam_entry_return(&t, el);
 	self()->inside--;
@@ -258,19 +271,34 @@ static void enter(void)
 	self()->entries++;
 }
 
+/* One after the other, each client's program at an exec, its end or an exit. */
+static void run_programs(void (*program)(struct seam_entry_task *))
+{
+	uint32_t all = (1u << n_clients()) - 1;
+
+	for (uint32_t i = 0; i < n_clients(); i++) {
+		struct seam_entry_env env;
+		struct seam_entry_task t;
+
+		if (limits->late && pick(2))
+			continue;
+		entry_task(&t, &env, limits->told ? all : 1u << i);
+		self()->inside++;
+		program(&t);
+		self()->inside--;
+		if (i + 1 < n_clients())
+			step();
+	}
+}
+
 static void run_exit(void)
 {
-	struct seam_entry_env env;
-	struct seam_entry_task t;
 	struct task *task = self();
 
 	TRACE("exit");
 	task->exiting = 1;
 	requests();
-	entry_task(&t, &env);
-	self()->inside++;
-	seam_entry_exit(&t);
-	self()->inside--;
+	run_programs(seam_entry_exit);
 	TRACE("its memory goes");
 	task->no_mm = 1;
 	requests();
@@ -308,16 +336,11 @@ static void take_over(void)
 /* Return: whether it went well; else the task is to die. */
 static bool run_exec(void)
 {
-	struct seam_entry_env env;
-	struct seam_entry_task t;
 	struct task *task = self();
 
 	TRACE("exec");
 	requests();
-	entry_task(&t, &env);
-	self()->inside++;
-	seam_entry_exec(&t);
-	self()->inside--;
+	run_programs(seam_entry_exec);
 	requests();
 	if (plan == PLAN_MOVE)
 		take_over();
@@ -326,10 +349,7 @@ static bool run_exec(void)
 	requests();
 	if (limits->may_exit && pick(2))
 		return false;
-	entry_task(&t, &env);
-	self()->inside++;
-	seam_entry_exec_done(&t);
-	self()->inside--;
+	run_programs(seam_entry_exec_done);
 	return true;
 }
 
@@ -370,10 +390,42 @@ static bool run_entry(void)
 	return true;
 }
 
+/* Whoever ends a recording looks at a task, and takes its stack if it does not
+ * run meanwhile. */
+static void take_outside(void)
+{
+	struct seam_element *el = &w.elements[0];
+	uint64_t was = 0, cookie = 0;
+	struct place regs;
+	uint32_t clients;
+
+	step();
+	if (step_value(w.n_elements) && !step_value(el->dropped))
+		cookie = seam_entry_asleep(&el->entry, &was);
+	if (!cookie)
+		return;
+	step();
+	regs = el->regs;
+	step_value(regs.task | regs.entry << 8 | regs.image << 16);
+	TRACE("takes cookie %llx from outside", (unsigned long long)cookie);
+	clients = seam_who_claim(&el->entry, was);
+	if (!clients)
+		return;
+	w.n_outside++;
+	send(regs, DEEP, cookie, clients, 0);
+}
+
 static void run_task(void)
 {
 	bool lives = true;
 
+	if (is_outside()) {
+		while (w.left.outside) {
+			w.left.outside--;
+			take_outside();
+		}
+		return;
+	}
 	if (plan == PLAN_MOVE && w.current == 1) {
 		enter();
 		if (run_exec())
@@ -437,11 +489,12 @@ static void check_samples(void)
 			      "cookie %llx names two entries",
 			      (unsigned long long)a->cookie);
 		for (int k = 0; a->cookie && k < w.n_stacks; k++)
-			if (w.stacks[k].cookie == a->cookie)
+			if (w.stacks[k].cookie == a->cookie &&
+			    w.stacks[k].clients & a->client)
 				found = &w.stacks[k];
 		HOLDS(!a->cookie || found,
-		      "cookie %llx: no stack, and no reason",
-		      (unsigned long long)a->cookie);
+		      "cookie %llx: no stack, and no reason, for %x",
+		      (unsigned long long)a->cookie, a->client);
 		HOLDS(!found || (a->at.task == found->at.task &&
 				 a->at.entry == found->at.entry),
 		      "cookie %llx: another entry's stack",
@@ -476,8 +529,9 @@ static void check_again(void)
 			}
 	/* But not what user code asks for, when an interrupt's own request was
 	 * refused in the very middle of that. */
-	HOLDS(n >= w.n_again &&
-		      n - w.n_again <= limits->refusals - w.left.refusals,
+	HOLDS(n >= w.n_again && n - w.n_again <= limits->refusals -
+							 w.left.refusals +
+							 w.n_outside,
 	      "again %d times, counted %d", n, w.n_again);
 }
 
@@ -507,6 +561,8 @@ static void set_up(void)
 		w.tasks[1].tid = 2;
 	}
 	w.tasks[w.current].begun = 1;
+	if (plan == PLAN_OUTSIDE)
+		w.tasks[1].begun = 1;
 }
 
 static void run(void *arg)
@@ -531,5 +587,7 @@ uint64_t world_search(const char *name, enum plan with,
 	if (!s.failed)
 		return s.states;
 	printf("# %s\n", s.why);
+	if (getenv("SEAM_STOP_AT_FIRST"))
+		exit(1);
 	return 0;
 }

@@ -5,6 +5,9 @@
  * that fill. Beside that it keeps what is true, and says when what entry.h
  * made of it is not.
  *
+ * A client is a bit; each has programs of its own at every exec and exit, which
+ * the kernel calls one after the other.
+ *
  * A step is one load, store or atomic of an entry's state, or one call of the
  * surroundings. At each an interrupt may come, or another task run on.
  */
@@ -17,7 +20,7 @@
 #define MAX_LEVELS 3 /* a task, interrupted, that interrupted */
 #define MAX_ELEMENTS 6
 #define MAX_SAMPLES 6
-#define MAX_STACKS 8
+#define MAX_STACKS 10
 #define N_CPUS 2
 
 /* How far a search goes. */
@@ -30,7 +33,11 @@ struct limits {
 	uint8_t drops; /* a ring buffer is full */
 	uint8_t switches; /* another task goes on in the middle of a step */
 	uint8_t moves; /* to the other CPU */
+	uint8_t outside; /* stacks tried to be taken from outside */
 	bool depths; /* interrupts of interrupts want deeper stacks */
+	uint8_t clients; /* that ask; 0 is 1 */
+	bool late; /* some may have begun when an exec or exit had */
+	bool told; /* at an exec or exit it is known who else wants the stack */
 	bool may_exec, may_exit;
 	bool at_once; /* each stack is taken at its event */
 };
@@ -40,6 +47,7 @@ enum plan {
 	PLAN_ONE, /* one task */
 	PLAN_REUSE, /* one, and when it is freed another in its place */
 	PLAN_MOVE, /* a thread's exec, which takes its process's first tid */
+	PLAN_OUTSIDE, /* one, and whoever takes its stack from outside */
 };
 
 /* Searches it all, prints what it was, and tells where it went wrong.
