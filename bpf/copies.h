@@ -29,10 +29,8 @@ static __always_inline bool copies_tell(struct task_struct *task, uint32_t what,
 	struct seam_wire_jit *rec =
 		bpf_ringbuf_reserve(&copies, sizeof(*rec), 0);
 
-	if (!rec) {
-		count(SEAM_COUNT_LOST_MADE);
+	if (!rec)
 		return false;
-	}
 	head_fill(&rec->head, SEAM_WIRE_JIT, task, 0);
 	rec->what = what;
 	rec->size = 0;
@@ -48,19 +46,26 @@ static __always_inline bool copies_tell(struct task_struct *task, uint32_t what,
 __noinline int seam_tell_untold(struct task_struct *task ARG_TRUSTED)
 {
 	struct spans *s = spans_of(task);
-	uint64_t ns, start, end;
+	uint64_t ns, all_ns, start, end;
 
 	if (!s)
 		return 0;
 	/* In this order: what is widened meanwhile has another time. */
 	ns = *(volatile uint64_t *)&s->untold_ns;
-	if (!ns)
+	all_ns = *(volatile uint64_t *)&s->untold_all_ns;
+	if (!ns && !all_ns)
 		return 0;
 	start = *(volatile uint64_t *)&s->untold_start;
 	end = *(volatile uint64_t *)&s->untold_end;
-	if (!copies_tell(task, SEAM_WIRE_JIT_UNTOLD, start, end, ns))
+	if (all_ns) {
+		start = 0;
+		end = ~0ULL;
+	}
+	if (!copies_tell(task, SEAM_WIRE_JIT_UNTOLD, start, end,
+			 ns > all_ns ? ns : all_ns))
 		return 1;
 	__sync_val_compare_and_swap(&s->untold_ns, ns, 0);
+	__sync_val_compare_and_swap(&s->untold_all_ns, all_ns, 0);
 	return 0;
 }
 

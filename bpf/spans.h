@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Where the code that a process made lies: all that has to be known when it
- * unmaps something. Who only looks takes no lock, and looks again where
- * somebody changed it meanwhile. Whatever cannot be told for sure is taken for
- * code: user space, who knows the code itself, ends nothing for it, and counts
- * that.
+ * Where the code that a process made lies, or has lain until it said that it
+ * is none any more: all that has to be known when it unmaps something. Who only
+ * looks takes no lock, and looks again where somebody changed it meanwhile.
+ * Whatever cannot be told for sure is taken for code: user space, who knows the
+ * code itself, ends nothing for it, and counts that.
  */
 #ifndef SEAM_BPF_SPANS_H
 #define SEAM_BPF_SPANS_H
@@ -24,6 +24,8 @@ struct spans {
 	/* Code that may be gone in there since then, of which user space knows
 	 * nothing yet: it could not be told. ns 0: there is none. */
 	uint64_t untold_start, untold_end, untold_ns;
+	/* The same, without a range, of who could not get the lock. */
+	uint64_t untold_all_ns;
 	struct seam_code_spans all;
 };
 
@@ -117,6 +119,7 @@ __noinline int seam_spans_add(struct task_struct *task ARG_TRUSTED,
 		return 0;
 	if (!spans_lock(s)) {
 		s->missed = 1;
+		count(SEAM_COUNT_LOST_MADE);
 		return 0;
 	}
 	if (!spans_are_of(s, task)) {
@@ -125,6 +128,7 @@ __noinline int seam_spans_add(struct task_struct *task ARG_TRUSTED,
 		s->exec = task->self_exec_id;
 		s->missed = 0;
 		s->untold_ns = 0;
+		s->untold_all_ns = 0;
 	}
 	seam_code_spans_add(&s->all, start, start + size);
 	spans_unlock(s);
@@ -206,23 +210,19 @@ static __always_inline void spans_untold(struct task_struct *task,
 					 uint64_t start, uint64_t end)
 {
 	struct spans *s = spans_of(task);
-	bool locked;
 
 	if (!s)
 		return;
-	locked = spans_lock(s);
-	/* Else somebody may take back what we say: then all goes. */
-	if (!locked) {
-		start = 0;
-		end = ~0ULL;
-	}
-	if (!s->untold_ns || start < s->untold_start)
-		s->untold_start = start;
-	if (!s->untold_ns || end > s->untold_end)
-		s->untold_end = end;
-	s->untold_ns = bpf_ktime_get_ns();
-	if (locked)
+	if (spans_lock(s)) {
+		if (!s->untold_ns || start < s->untold_start)
+			s->untold_start = start;
+		if (!s->untold_ns || end > s->untold_end)
+			s->untold_end = end;
+		s->untold_ns = bpf_ktime_get_ns();
 		spans_unlock(s);
+	} else {
+		s->untold_all_ns = bpf_ktime_get_ns();
+	}
 	seam_untold = 1;
 }
 

@@ -59,8 +59,10 @@ __noinline int seam_unmapped(struct task_struct *task ARG_TRUSTED,
 		return 0;
 	/* First the record: who asks by a new key comes after it. */
 	is_told = copies_tell(task, SEAM_WIRE_JIT_UNMAPPED, start, end, 0);
-	if (!is_told)
+	if (!is_told) {
+		count(SEAM_COUNT_LOST_MADE);
 		spans_untold(task, start, end);
+	}
 	made_note(task, false);
 	if (is_told)
 		spans_cut(s, start, end);

@@ -273,11 +273,12 @@ int seam_processes_made(struct seam_processes *ps,
 	return 0;
 }
 
-int seam_processes_untold(struct seam_processes *ps, uint32_t pid)
+int seam_processes_untold(struct seam_processes *ps, uint32_t pid,
+			  uint64_t until_ns)
 {
 	struct seam_process *p = seam_process_find(ps, pid);
 
-	return p ? seam_jit_untold(&p->jit, 0, UINT64_MAX, seam_now_ns()) : 0;
+	return p ? seam_jit_untold(&p->jit, 0, UINT64_MAX, until_ns) : 0;
 }
 
 /* The end of a first thread is not that of its process. Asked again later:

@@ -108,7 +108,9 @@ static void tell_spans(struct seam_tables *t, struct seam_process *p)
 	struct seam_jit *j = &p->jit;
 
 	for (size_t i = 0; i < j->n; i++)
-		seam_code_spans_add(&spans, j->v[i]->code, j->v[i]->end);
+		if (j->v[i]->size) /* else it has ended */
+			seam_code_spans_add(&spans, j->v[i]->code,
+					    j->v[i]->end);
 	for (size_t i = 0; i < spans.n; i++)
 		seam_kernel_span(t->kernel, p->pid, spans.v[i].start,
 				 spans.v[i].end - spans.v[i].start);

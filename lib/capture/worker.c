@@ -12,6 +12,7 @@
 #include "capture/code.h"
 #include "core/arch.h"
 #include "core/err.h"
+#include "core/jit-registry.h"
 #include "unwind/skid.h"
 
 /* More waiting bytes than this, and copies are lost, counted. */
@@ -24,6 +25,7 @@ struct round {
 	struct seam_batch copies;
 	struct seam_held held; /* files of the requests among the copies */
 	struct seam_idmap untold; /* processes; see note_untold */
+	uint64_t untold_ns; /* the last of what is lost */
 	uint8_t *side; /* each record behind its time */
 	size_t side_size;
 	uint64_t until_ns; /* see struct seam_worker_side */
@@ -314,6 +316,7 @@ static int keep_later(struct seam_worker *w, const struct round *r, size_t at)
 
 struct untold_ctx {
 	struct seam_worker *worker;
+	uint64_t until_ns;
 	int err;
 };
 
@@ -324,12 +327,12 @@ static void end_one(void *ctx, uint64_t pid, void *value)
 	(void)value;
 	if (!c->err)
 		c->err = seam_processes_untold(c->worker->processes,
-					       (uint32_t)pid);
+					       (uint32_t)pid, c->until_ns);
 }
 
 static int end_untold(struct seam_worker *w, const struct round *r)
 {
-	struct untold_ctx ctx = {w, 0};
+	struct untold_ctx ctx = {w, r->untold_ns, 0};
 
 	seam_idmap_each(&r->untold, end_one, &ctx);
 	return ctx.err;
@@ -349,6 +352,9 @@ static int work(struct seam_worker *w, struct round *r)
 		if (!err)
 			err = on_record(w, r, rec, size);
 	}
+	/* Before a fork of the round copies them, and of those born in it. */
+	if (!err)
+		err = end_untold(w, r);
 	if (!err)
 		err = follow(w, r, &side, r->until_ns);
 	if (!err)
@@ -528,6 +534,14 @@ static int keep_side(struct round *r, const struct seam_worker_side *from)
 	return 0;
 }
 
+/* What is added, user space finds later, or the kernel refused it. */
+static bool ends_tables(const struct seam_wire_jit *jit)
+{
+	return jit->what != SEAM_WIRE_JIT_ADD &&
+	       (jit->what != SEAM_WIRE_JIT_LISTED ||
+		jit->args[0] != SEAM_JIT_ADDED);
+}
+
 /* Processes whose tables of made code may be of none any more, since what they
  * said of it is among the records that are not taken. */
 static int note_untold(struct round *r, const struct seam_batch *copies)
@@ -540,9 +554,12 @@ static int note_untold(struct round *r, const struct seam_batch *copies)
 	while (!err && (rec = seam_batch_next(copies, &at, &size))) {
 		const struct seam_wire_jit *jit = (const void *)rec;
 
-		if (rec->type == SEAM_WIRE_JIT && size >= sizeof(*jit) &&
-		    jit->what != SEAM_WIRE_JIT_ADD)
-			err = seam_idmap_put(&r->untold, rec->pid, &any);
+		if (rec->type != SEAM_WIRE_JIT || size < sizeof(*jit) ||
+		    !ends_tables(jit))
+			continue;
+		err = seam_idmap_put(&r->untold, rec->pid, &any);
+		if (rec->time_ns > r->untold_ns)
+			r->untold_ns = rec->time_ns;
 	}
 	return err;
 }

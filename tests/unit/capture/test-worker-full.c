@@ -15,6 +15,7 @@
 
 #include "../jit/made.h"
 #include "capture/worker.h"
+#include "core/jit-registry.h"
 
 #define MUCH (257u << 20) /* more than may wait */
 
@@ -44,12 +45,13 @@ static int give(struct seam_worker *worker, struct seam_batch *copies)
 	return seam_worker_give(worker, copies, &held, &side);
 }
 
-static int say(struct seam_worker *worker, enum seam_wire_jit_what what)
+static int say(struct seam_worker *worker, enum seam_wire_jit_what what,
+	       uint64_t time_ns)
 {
 	struct seam_wire_jit jit = {
 		.head = {.type = SEAM_WIRE_JIT,
 			 .pid = (uint32_t)getpid(),
-			 .time_ns = 1},
+			 .time_ns = time_ns},
 		.what = what,
 		.args = {(uintptr_t)&made.section, sizeof(made.section),
 			 (uintptr_t)made.code, sizeof(made.code)},
@@ -57,6 +59,8 @@ static int say(struct seam_worker *worker, enum seam_wire_jit_what what)
 	struct seam_batch copies = {0};
 	int err;
 
+	if (what == SEAM_WIRE_JIT_LISTED)
+		jit.args[0] = SEAM_JIT_ADDED;
 	seam_batch_add(&copies, &jit.head, sizeof(jit));
 	err = give(worker, &copies);
 	seam_batch_fini(&copies);
@@ -75,7 +79,9 @@ static void fill(struct seam_worker *worker)
 	assert_int_equal(give(worker, &copies), 0);
 }
 
-static void lose(enum seam_wire_jit_what what, struct seam_jit_stats *ret)
+/* Code is added at 10, and something else lost. */
+static void lose(enum seam_wire_jit_what what, uint64_t time_ns,
+		 struct seam_jit_stats *ret)
 {
 	struct seam_images images = {0};
 	struct seam_processes ps = {.images = &images};
@@ -85,10 +91,10 @@ static void lose(enum seam_wire_jit_what what, struct seam_jit_stats *ret)
 	assert_int_equal(
 		seam_worker_start(&ps, NULL, SEAM_UNWIND_TABLES, 16, &worker),
 		0);
-	assert_int_equal(say(worker, SEAM_WIRE_JIT_ADD), 0);
+	assert_int_equal(say(worker, SEAM_WIRE_JIT_ADD, 10), 0);
 	sem_wait(&begun);
 	fill(worker);
-	assert_int_equal(say(worker, what), -ENOBUFS);
+	assert_int_equal(say(worker, what, time_ns), -ENOBUFS);
 	sem_post(&go_on);
 	seam_worker_wait(worker);
 	seam_worker_stats(worker, &stats);
@@ -103,7 +109,7 @@ static void test_lost_unmap(void **state)
 	struct seam_jit_stats stats;
 
 	(void)state;
-	lose(SEAM_WIRE_JIT_UNMAPPED, &stats);
+	lose(SEAM_WIRE_JIT_UNMAPPED, 11, &stats);
 	assert_int_equal(stats.added, 1);
 	assert_int_equal(stats.untold, 1);
 	assert_int_equal(stats.bytes, 0);
@@ -115,9 +121,24 @@ static void test_lost_add(void **state)
 	struct seam_jit_stats stats;
 
 	(void)state;
-	lose(SEAM_WIRE_JIT_ADD, &stats);
+	lose(SEAM_WIRE_JIT_ADD, 11, &stats);
 	assert_int_equal(stats.added, 1);
 	assert_int_equal(stats.untold, 0);
+	lose(SEAM_WIRE_JIT_LISTED, 11, &stats);
+	assert_int_equal(stats.added, 1);
+	assert_int_equal(stats.untold, 0);
+}
+
+/* Nor by what was lost before it was there. */
+static void test_lost_before(void **state)
+{
+	struct seam_jit_stats stats;
+
+	(void)state;
+	lose(SEAM_WIRE_JIT_UNMAPPED, 9, &stats);
+	assert_int_equal(stats.added, 1);
+	assert_int_equal(stats.untold, 0);
+	assert_int_not_equal(stats.bytes, 0);
 }
 
 int main(void)
@@ -125,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_unmap),
 		cmocka_unit_test(test_lost_add),
+		cmocka_unit_test(test_lost_before),
 	};
 
 	sem_init(&begun, 0, 0);
