@@ -242,8 +242,14 @@ static uint8_t *put_tail(uint8_t *to, const struct tail *t)
 	return put(to, t->rest, t->n_rest);
 }
 
+/* What a record that is so long has room for behind the marker. */
+static size_t room_for(size_t size)
+{
+	return size + 16 <= RECORD_MAX ? (RECORD_MAX - size) / 8 - 1 : 0;
+}
+
 /* The chain's count and words; the rest of the record stays, but for a copy of
- * the stack. */
+ * the stack. A record may be full before, even beyond what we write. */
 static void merge(struct inject *in, const struct plan *plan,
 		  const struct seam_pd_rec *rec, struct seam_pd_bytes *record)
 {
@@ -254,18 +260,21 @@ static void merge(struct inject *in, const struct plan *plan,
 	size_t n_tail = tail.n + 8 * tail.n_words + tail.n_rest;
 	struct seam_pd_words ips = user_words(in, plan);
 	bool any_own, leaf;
-	size_t own = own_words(chain, &any_own), n_user;
-	size_t room = RECORD_MAX - (n_head + 8 + 8 * (own + 1) + n_tail);
+	size_t own = own_words(chain, &any_own);
+	size_t room = room_for(n_head + 8 + 8 * own + n_tail), n_user;
 	int end = plan->end;
 	uint8_t *to = in->merged;
 
 	leaf = leaf_alone(rec, plan, any_own);
-	if (ips.n > room / 8) {
-		ips.n = room / 8;
-		end = SEAM_MAX_STACK;
+	n_user = leaf ? 1 : ips.n;
+	if (n_user > room) {
+		/* A leaf alone is the sample's ip, and is read from there. */
+		if (!leaf)
+			end = SEAM_MAX_STACK;
+		leaf = false;
+		n_user = ips.n = ips.n < room ? ips.n : room;
 		in->count.cut++;
 	}
-	n_user = leaf ? 1 : ips.n;
 	to = put(to, begin, n_head);
 	to = put_word(to, own + (n_user ? n_user + 1 : 0), chain.swap);
 	to = put(to, chain.p, 8 * own);
