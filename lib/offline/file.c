@@ -169,6 +169,13 @@ static enum seam_offline_problem open_vdso(struct seam_offline_files *files,
 	return is_it ? SEAM_OFFLINE_FINE : SEAM_OFFLINE_VDSO;
 }
 
+/* What was split off for a debugger has the build-id and the sections' names,
+ * but mostly neither code nor rules. */
+static bool is_of_use(const struct seam_offline_file *f)
+{
+	return f->has_code || f->table;
+}
+
 /* The first place's problem is what is told, unless another has the file. */
 static enum seam_offline_problem open_any(struct seam_offline_files *files,
 					  struct seam_offline_file *f)
@@ -184,7 +191,7 @@ static enum seam_offline_problem open_any(struct seam_offline_files *files,
 		if (fd == -ERANGE)
 			return first;
 		now = fd < 0 ? problem_of(fd) : try_fd(files, f, fd);
-		if (fd >= 0 && now == SEAM_OFFLINE_FINE) {
+		if (fd >= 0 && now == SEAM_OFFLINE_FINE && is_of_use(f)) {
 			f->found = path;
 			return now;
 		}
