@@ -245,7 +245,10 @@ static void unwind_one(void *ctx, size_t i)
 	struct copies *c = w->jobs[i].c;
 
 	if (c->is_foreign) {
-		*to = (struct seam_offline_stack){.end = SEAM_NO_TABLE};
+		*to = (struct seam_offline_stack){
+			.end = w->jobs[i].copy.user.abi ? SEAM_NO_TABLE
+							: SEAM_NO_USER,
+		};
 		return;
 	}
 	seam_offline_unwind(&c->offline, &w->jobs[i].copy, to);
@@ -315,6 +318,8 @@ int seam_copies_count(struct copies *c, uint32_t tid,
 {
 	struct need *need;
 
+	if (s->end == SEAM_NO_USER) /* there is none in the sample */
+		return 0;
 	stats->copies++;
 	stats->copies_by_cfi += s->by_cfi;
 	stats->copies_foreign += c->is_foreign;

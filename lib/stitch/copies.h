@@ -27,7 +27,8 @@ struct copies *seam_copies_free(struct copies *c); /* NULL is fine */
 int seam_copies_get(struct copies *c, size_t place,
 		    const struct seam_offline_stack **ret);
 
-/* Counts what was got last in stats, and what size of copies would do. */
+/* Counts what was got last in stats, if it was a copy's, and what size of
+ * copies would do. */
 int seam_copies_count(struct copies *c, uint32_t tid,
 		      const struct seam_offline_stack *stack,
 		      struct seam_stitch_stats *stats);

@@ -335,6 +335,32 @@ static void no_user(void **state)
 				 .no_regs = true});
 	open_all(&in, &m);
 	next(&in, SEAM_HALF_NONE, SEAM_NO_USER);
+	assert_int_equal(seam_stitch_stats(in.s)->copies, 0);
+	close_all(&in);
+}
+
+/* What is said to be of another machine: a copy, and a sample without one. */
+static void foreign(void **state)
+{
+	const struct seam_stitch_stats *st;
+	struct image m;
+	struct read in;
+
+	(void)state;
+	start(&m, false);
+	add_header(&m, PD_HEADER_FEATURE, 0, 4);
+	add(&m, PD_FEAT_ARCH);
+	add(&m, pair(8, 0x30393373)); /* s390 */
+	add(&m, 0);
+	add_sample(&m, &now, (struct with){0});
+	add_sample(&m, &now, (struct with){.no_regs = true});
+	open_all(&in, &m);
+	next(&in, SEAM_HALF_WITH, SEAM_NO_TABLE);
+	assert_int_equal(in.out.n_frames, 1);
+	next(&in, SEAM_HALF_WITH, SEAM_UNSURE);
+	st = seam_stitch_stats(in.s);
+	assert_int_equal(st->copies, 1);
+	assert_int_equal(st->copies_foreign, 1);
 	close_all(&in);
 }
 
@@ -441,8 +467,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),	cmocka_unit_test(cut),
 		cmocka_unit_test(other_moment), cmocka_unit_test(no_user),
-		cmocka_unit_test(precise),	cmocka_unit_test(many),
-		cmocka_unit_test(merged),
+		cmocka_unit_test(foreign),	cmocka_unit_test(precise),
+		cmocka_unit_test(many),		cmocka_unit_test(merged),
 	};
 
 	/* No folder for tables can be made there. */
