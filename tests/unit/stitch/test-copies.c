@@ -402,14 +402,20 @@ static void precise(void **state)
 static void many(void **state)
 {
 	struct image *m = malloc(sizeof(*m));
+	struct moment *at = malloc(7 * sizeof(*at));
 	struct read in;
 	size_t n = 0;
 
 	(void)state;
 	assert_non_null(m);
+	assert_non_null(at);
+	for (size_t i = 0; i < 7; i++) {
+		at[i] = now;
+		at[i].regs[IP] += i;
+	}
 	start(m, false);
 	for (; m->n + 64 < IMAGE_WORDS; n++)
-		add_sample(m, &now,
+		add_sample(m, &at[n % 7],
 			   (struct with){.room = 8 * (1 + n % 3),
 					 .tid = (uint32_t)(100 + n)});
 	open_all(&in, m);
@@ -417,10 +423,11 @@ static void many(void **state)
 		assert_int_equal(seam_stitch_next(in.s, &in.out), 1);
 		assert_int_equal(in.out.rec->tid, 100 + i);
 		assert_true(in.out.depth <= 8 * (1 + i % 3));
-		assert_int_equal(in.out.frames[0].ip, now.regs[IP]);
+		assert_int_equal(in.out.frames[0].ip, now.regs[IP] + i % 7);
 	}
 	assert_int_equal(seam_stitch_stats(in.s)->copies, n);
 	close_all(&in);
+	free(at);
 	free(m);
 }
 
