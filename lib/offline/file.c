@@ -121,10 +121,20 @@ static void make_table(struct seam_offline_files *files,
 
 static enum seam_offline_problem problem_of(int err)
 {
-	if (err == -EACCES || err == -EPERM)
+	switch (err) {
+	case -EACCES:
+	case -EPERM:
 		return SEAM_OFFLINE_CLOSED;
-	return err == -ENOENT || err == -ENOTDIR ? SEAM_OFFLINE_GONE
-						 : SEAM_OFFLINE_NO_ELF;
+	case -ENOENT:
+	case -ENOTDIR:
+		return SEAM_OFFLINE_GONE;
+	case -EINVAL:
+	case -EBADMSG:
+		return SEAM_OFFLINE_NO_ELF;
+	case -ESTALE:
+		return SEAM_OFFLINE_CHANGED;
+	}
+	return SEAM_OFFLINE_FAILED;
 }
 
 /* Takes fd. */
@@ -225,19 +235,29 @@ bool seam_offline_have(struct seam_offline_files *files,
 	return have;
 }
 
+/* The table stays, which was made of it. */
+static void lose(struct seam_offline_file *f, int err)
+{
+	__atomic_store_n(&f->later, problem_of(err), __ATOMIC_RELAXED);
+}
+
 /* The file again, if nothing has changed it. */
-static int reopen(const struct seam_offline_file *f)
+static int reopen(struct seam_offline_file *f)
 {
 	struct stat st;
 	int fd = open(f->found, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-	if (fd < 0)
-		return -errno;
+	if (fd < 0) {
+		fd = -errno;
+		lose(f, fd);
+		return fd;
+	}
 	if (!fstat(fd, &st) && st.st_ino == f->st.st_ino &&
 	    st.st_dev == f->st.st_dev && st.st_size == f->st.st_size &&
 	    seam_image_ctime_ns(&st) == seam_image_ctime_ns(&f->st))
 		return fd;
 	close(fd);
+	lose(f, -ESTALE);
 	return -ESTALE;
 }
 
@@ -260,6 +280,8 @@ struct seam_image *seam_offline_image(struct seam_offline_files *files,
 	} else {
 		err = seam_image_vdso(&files->images, &im);
 	}
+	if (err)
+		lose(f, err);
 	f->image = err ? NULL : im;
 	return f->image;
 }
@@ -301,6 +323,10 @@ const char *seam_offline_problem_text(enum seam_offline_problem problem)
 		return "the file is no ELF file of x86-64";
 	case SEAM_OFFLINE_VDSO:
 		return "it is another kernel's";
+	case SEAM_OFFLINE_CHANGED:
+		return "the file there changed while it was read";
+	case SEAM_OFFLINE_FAILED:
+		return "it could not be read";
 	}
 	return "";
 }

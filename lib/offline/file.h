@@ -30,6 +30,8 @@ enum seam_offline_problem {
 	SEAM_OFFLINE_CLOSED, /* it may not be read */
 	SEAM_OFFLINE_NO_ELF,
 	SEAM_OFFLINE_VDSO, /* of another kernel */
+	SEAM_OFFLINE_CHANGED, /* since it was found */
+	SEAM_OFFLINE_FAILED, /* it could not be read, whatever it is */
 };
 
 struct seam_offline_file {
@@ -40,6 +42,8 @@ struct seam_offline_file {
 	enum seam_offline_problem problem;
 	struct seam_lookup lookup;
 	uint8_t *table; /* NULL: none; its pc is the offset in the file */
+	/* Atomic: of a file that is had, why it cannot be read again. */
+	enum seam_offline_problem later;
 	/* With the lock held. */
 	char *found; /* where it is; NULL: in no file */
 	bool has_code; /* else it is debugging information alone */
@@ -78,13 +82,15 @@ struct seam_offline_file *seam_offline_file(struct seam_offline_files *files,
 bool seam_offline_have(struct seam_offline_files *files,
 		       struct seam_offline_file *f);
 
-/* Why it is not had, if that has been tried. */
+/* Why it is not had, or not any more, if that has been tried. */
 static inline enum seam_offline_problem
 seam_offline_problem(const struct seam_offline_file *f)
 {
-	return __atomic_load_n(&f->was_opened, __ATOMIC_ACQUIRE)
+	if (!__atomic_load_n(&f->was_opened, __ATOMIC_ACQUIRE))
+		return SEAM_OFFLINE_FINE;
+	return f->problem != SEAM_OFFLINE_FINE
 		       ? f->problem
-		       : SEAM_OFFLINE_FINE;
+		       : __atomic_load_n(&f->later, __ATOMIC_RELAXED);
 }
 
 /* The rest: with the lock held; but for the first, of a file that is had. */

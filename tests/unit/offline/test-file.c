@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: a file of a recording is found by its build-id wherever such
  * files are kept, but not in what a debugger was to have of it, which has
- * neither code nor rules. */
+ * neither code nor rules. Why one is not had is told, also if it was had
+ * before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,10 +151,62 @@ static void test_debug_alone(void **state)
 	free(debug);
 }
 
+static void test_told(void **state)
+{
+	char loop[PATH_SIZE];
+
+	(void)state;
+	snprintf(loop, sizeof(loop), "%s/loop", self.folder);
+	assert_int_equal(symlink("loop", loop), 0);
+	assert_int_equal(look_for(loop), SEAM_OFFLINE_FAILED);
+	unlink(loop);
+	assert_int_equal(look_for("/dev/null"), SEAM_OFFLINE_NO_ELF);
+	assert_int_equal(look_for("/dev/null/file"), SEAM_OFFLINE_GONE);
+	for (int i = SEAM_OFFLINE_GONE; i <= SEAM_OFFLINE_FAILED; i++)
+		assert_true(seam_offline_problem_text(
+			(enum seam_offline_problem)i)[0]);
+}
+
+/* Found, and then cut short, or gone. */
+static void check_later(bool is_gone, enum seam_offline_problem problem)
+{
+	struct seam_offline_files files;
+	struct seam_offline_file *f;
+	char path[PATH_SIZE];
+
+	keep(path, "executable", self.bytes);
+	assert_int_equal(seam_offline_files_init(&files), 0);
+	f = seam_offline_file(&files, path, NULL, 0);
+	assert_non_null(f);
+	assert_true(seam_offline_have(&files, f));
+	assert_int_equal(seam_offline_problem(f), SEAM_OFFLINE_FINE);
+	if (is_gone)
+		unlink(path);
+	else
+		assert_int_equal(truncate(path, 64), 0);
+	pthread_mutex_lock(&files.lock);
+	assert_null(seam_offline_image(&files, f));
+	pthread_mutex_unlock(&files.lock);
+	assert_int_equal(seam_offline_problem(f), problem);
+	/* What was made of it is there. */
+	assert_true(seam_offline_have(&files, f));
+	seam_offline_files_fini(&files);
+	unlink(path);
+}
+
+static void test_changed(void **state)
+{
+	(void)state;
+	check_later(false, SEAM_OFFLINE_CHANGED);
+	check_later(true, SEAM_OFFLINE_GONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_debug_alone),
+		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_changed),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
