@@ -12,8 +12,6 @@
 
 #define REG_IP 16
 #define USER_END (UINT64_C(1) << 56) /* with five levels of pages */
-/* What a word behind the copy may lie at, to be of the same stack. */
-#define STACK_MAX (UINT64_C(64) << 20)
 
 int seam_offline_init(struct seam_offline *o)
 {
@@ -183,7 +181,7 @@ static void judge(const struct seam_offline_copy *copy,
 	ret->is_cut = ret->end == SEAM_UNREADABLE &&
 		      dump->stack_size >= user->stack_room &&
 		      ret->reach.missing > dump->stack_size &&
-		      ret->reach.missing < STACK_MAX;
+		      ret->reach.missing < SEAM_OFFLINE_STACK_MAX;
 	if (user->in_kernel && is_contradicted(copy, ret))
 		unsure(ret);
 	blame_file(copy, ret);

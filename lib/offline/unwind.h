@@ -14,6 +14,8 @@
 #include "unwind/perf-regs.h"
 
 #define SEAM_OFFLINE_FRAMES 1024
+/* What lies further from SP is not believed to be of the same stack. */
+#define SEAM_OFFLINE_STACK_MAX (UINT64_C(64) << 20)
 
 /* A copy, and where its addresses lie. All is borrowed. */
 struct seam_offline_copy {

@@ -16,7 +16,6 @@
 /* Fewer than this are not worth a thread. */
 #define POOL_MIN 16
 #define MISC_CPUMODE 0x7
-#define STACK_MAX (UINT64_C(64) << 20)
 
 struct job {
 	struct copies *c;
@@ -356,7 +355,7 @@ static void add_need(void *ctx, uint64_t tid, void *value)
 	if (!need->low)
 		return;
 	if (need->top > need->low && need->top - need->low >= size &&
-	    need->top - need->low < STACK_MAX)
+	    need->top - need->low < SEAM_OFFLINE_STACK_MAX)
 		size = need->top - need->low;
 	else
 		total->is_least = true;
