@@ -104,8 +104,7 @@ int seam_profile_init(struct seam_profile *p, const char *event)
 		.event = event,
 		.in_ns = !strncmp(event, SLEEPS, strlen(SLEEPS)),
 	};
-	p->recent = calloc(N_RECENT, sizeof(*p->recent));
-	row = p->recent ? row_of(p, &top) : -ENOMEM;
+	row = row_of(p, &top);
 	if (row < 0)
 		return (int)row;
 	row = node_of(p, SEAM_NO_NODE, (uint32_t)row);
@@ -191,13 +190,16 @@ static int step_levels(struct climb *c, const struct seam_name *name)
 static int step_frame(struct climb *c, const struct seam_name *name)
 {
 	uint64_t hash = (name->number << 32 ^ c->node) * 0x9e3779b97f4a7c15ULL;
-	struct seam_profile_step *slot =
-		&c->p->recent[hash >> 32 & (N_RECENT - 1)];
+	struct seam_profile_step *slot;
 	uint32_t parent = c->node;
 	int rc;
 
-	if (!name->number || name->guessed)
+	/* A file may have thousands of events that have no samples. */
+	if (!c->p->recent)
+		c->p->recent = calloc(N_RECENT, sizeof(*c->p->recent));
+	if (!c->p->recent || !name->number || name->guessed)
 		return step_levels(c, name);
+	slot = &c->p->recent[hash >> 32 & (N_RECENT - 1)];
 	if (slot->name == name->number && slot->parent == parent) {
 		c->node = slot->node;
 		for (uint32_t at = c->node; at != parent;

@@ -47,7 +47,8 @@ struct seam_profile {
 	struct seam_tree_node *nodes;
 	size_t n_nodes, cap_nodes;
 	struct seam_index row_index, node_index;
-	struct seam_profile_step *recent; /* each where both of its keys say */
+	/* Each where both of its keys say; NULL: not needed yet, or no room. */
+	struct seam_profile_step *recent;
 };
 
 int seam_profile_init(struct seam_profile *p, const char *event);
