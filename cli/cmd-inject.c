@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/replace.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/merge.h"
 #include "inject/inject.h"
 #include "perfdata/copy.h"
 #include "seam/tracer.h"
@@ -93,18 +93,11 @@ static void tell(const struct inject *inject)
 				(unsigned long long)v[i].n, v[i].what);
 }
 
-/* Attributes of the new file are its own; it loses none. */
-static void ignore_lost(void *ctx, const char *name, int rc)
-{
-	(void)ctx;
-	(void)name;
-	(void)rc;
-}
-
 /* Where nothing is to be merged every byte stays; but one file is written,
  * also of a folder. Return: 1 if it was merged, 0 if copied, -errno. */
-static int write_to(struct inject *inject, int fd)
+static int write_to(void *ctx, int fd)
 {
+	struct inject *inject = ctx;
 	struct seam_pd_reader *r = inject->in.reader;
 	int rc = -EISDIR;
 
@@ -114,24 +107,6 @@ static int write_to(struct inject *inject, int fd)
 		return rc;
 	rc = seam_inject(r, fd, &inject->done);
 	return rc ? rc : 1;
-}
-
-static int replace(struct inject *inject)
-{
-	struct seam_replace out;
-	int rc = seam_replace_begin(inject->output, &out), merged;
-
-	if (rc)
-		return rc;
-	merged = write_to(inject, out.fd);
-	if (merged < 0) {
-		seam_replace_abort(&out);
-		return merged;
-	}
-	/* It stays as private as it was made: it tells what a recording does.
-	 */
-	rc = seam_replace_commit(&out, out.fd, ignore_lost, NULL);
-	return rc ? rc : merged;
 }
 
 static int run(struct inject *inject)
@@ -148,7 +123,7 @@ static int run(struct inject *inject)
 			inject->output);
 		return 1;
 	}
-	rc = replace(inject);
+	rc = merge_replace(inject->output, write_to, inject);
 	if (rc < 0)
 		return fail(inject->output, rc);
 	if (rc)

@@ -4,44 +4,33 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/replace.h"
+#include "cli/merge.h"
 #include "inject/inject.h"
 
-static void ignore_lost(void *ctx, const char *name, int rc)
-{
-	(void)ctx;
-	(void)name;
-	(void)rc;
-}
+struct merge {
+	struct seam_pd_reader *r;
+	const char *path;
+	struct seam_injected done;
+};
 
-static int merge(struct seam_pd_reader *r, const char *path,
-		 struct seam_injected *ret)
+static int write_to(void *ctx, int fd)
 {
-	struct seam_replace out;
-	int rc = seam_replace_begin(path, &out);
+	struct merge *m = ctx;
 
-	if (rc)
-		return rc;
-	rc = seam_inject(r, out.fd, ret);
-	if (rc)
-		seam_replace_abort(&out);
-	else /* as private as it was made */
-		rc = seam_replace_commit(&out, out.fd, ignore_lost, NULL);
-	return rc;
+	return seam_inject(m->r, fd, &m->done);
 }
 
 int record_merge(const char *path)
 {
-	struct seam_injected done = {0};
-	struct seam_pd_reader *r;
+	struct merge m = {.path = path};
 	struct seam_errinfo err = {0};
-	int rc = seam_pd_open(path, &r, &err);
+	int rc = seam_pd_open(path, &m.r, &err);
 	const char *why = err.reason;
 
 	if (!rc) {
-		rc = merge(r, path, &done);
+		rc = merge_replace(path, write_to, &m);
 		why = strerror(-rc);
-		seam_pd_close(r);
+		seam_pd_close(m.r);
 	}
 	if (rc) {
 		fprintf(stderr,
@@ -50,10 +39,10 @@ int record_merge(const char *path)
 			path, why);
 		return 1;
 	}
-	if (done.cut)
+	if (m.done.cut)
 		fprintf(stderr,
 			"seam: %s: %llu stacks cut: a record has no room for "
 			"all frames\n",
-			path, (unsigned long long)done.cut);
+			path, (unsigned long long)m.done.cut);
 	return 0;
 }

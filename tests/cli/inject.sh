@@ -67,6 +67,18 @@ all_or_nothing() {
 		[ "$(stat -c %a "$dir/full/out")" = 600 ]
 }
 
+# Of a file that cannot grow on, the signal ends it where it writes.
+ended_by_signal() {
+	mkdir "$dir/ended" && echo old >"$dir/ended/out" || return
+	(
+		ulimit -c 0
+		ulimit -f 8
+		"$seam" inject -i "$golden/deferred/sig.data" \
+			-o "$dir/ended/out" 2>/dev/null
+	) && return 1
+	[ "$(cat "$dir/ended/out")" = old ] && [ "$(ls "$dir/ended")" = out ]
+}
+
 as_it_is() {
 	"$seam" inject -i "$golden/groups/group.data" -o "$dir/same" \
 		>"$dir/out" 2>"$dir/err" &&
@@ -126,6 +138,7 @@ check 'bad usage is refused' bad_usage
 check 'bad files are refused' bad_files
 check 'the recording that is read is never written' own_input
 check 'a new recording is there whole or not at all' all_or_nothing
+check 'a signal leaves nothing half done' ended_by_signal
 check 'what is not deferred is copied as it is' as_it_is
 check 'standard input is read' standard_input
 check 'what became of samples is told' told

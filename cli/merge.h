@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The merged form of a recording, as a file that is there whole or not at
+ * all. */
+#ifndef SEAM_CLI_MERGE_H
+#define SEAM_CLI_MERGE_H
+
+/*
+ * Writes path anew: what make writes to fd, an empty file, of which nothing is
+ * left if it fails or if a signal ends the process meanwhile. It is as private
+ * as it was made: it tells what a recording does.
+ * Return: what make returned, from 0 on, or -errno.
+ */
+int merge_replace(const char *path, int (*make)(void *ctx, int fd), void *ctx);
+
+#endif
