@@ -27,8 +27,10 @@ struct recording {
 	struct seam_recorder *recorder;
 	struct child child;
 	int signals; /* signalfd */
+	sigset_t mask; /* of signals, as it was before */
 	bool child_ended;
 	int child_wait;
+	bool is_written; /* whole, whatever the command's status */
 	uint64_t deadline_ns; /* 0: none */
 };
 
@@ -43,7 +45,7 @@ static int complain(const char *what, const char *why)
  * that seam was started to ignore, as by nohup, stays ignored: a blocked one
  * would come all the same. The command is there already, and has none of it.
  */
-static int open_signals(void)
+static int open_signals(struct recording *rec)
 {
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction was;
@@ -55,7 +57,7 @@ static int open_signals(void)
 		    was.sa_handler != SIG_IGN)
 			sigaddset(&set, ends[i]);
 	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, &set, &rec->mask);
 	signal(SIGCHLD, SIG_DFL); /* ignored, no child could be waited for */
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a write error */
 	signal(SIGPIPE, SIG_IGN);
@@ -246,9 +248,17 @@ static int finish(struct recording *rec, int err)
 			o->output, strerror(-err), advice_on_writing(err));
 		return 1;
 	}
-	if (o->merge && record_merge(o->output))
-		return 1;
+	rec->is_written = true;
 	return status;
+}
+
+/* The recorder is gone then, and a signal ends it as any program: what was
+ * recorded is there, and merging may take its time. */
+static int merge(const struct recording *rec, int status)
+{
+	if (!rec->is_written || !rec->opts->merge)
+		return status;
+	return record_merge(rec->opts->output) ? 1 : status;
 }
 
 /* The status that a shell gives for a command that cannot be run. */
@@ -271,7 +281,7 @@ int cmd_record(int argc, char **argv)
 		return not_run(err);
 	}
 	raise_files();
-	rec.signals = open_signals();
+	rec.signals = open_signals(&rec);
 	if (rec.signals < 0)
 		status = complain("signalfd", strerror(errno));
 	else if (open_recorder(&rec))
@@ -283,6 +293,8 @@ int cmd_record(int argc, char **argv)
 	child_abandon(&rec.child);
 	seam_recorder_close(rec.recorder);
 	close(rec.signals);
+	sigprocmask(SIG_SETMASK, &rec.mask, NULL);
+	status = merge(&rec, status);
 	record_options_fini(&opts);
 	return status;
 }
