@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/merge.h"
-#include "inject/inject.h"
 #include "perfdata/copy.h"
 #include "seam/tracer.h"
 
@@ -64,7 +63,7 @@ static void tell(const struct inject *inject)
 {
 	const struct seam_injected *n = &inject->done;
 	const struct seam_stitch_stats *joins = &n->joins;
-	static const int ends[] = {SEAM_LOST, SEAM_PENDING};
+	static const int ends[] = {SEAM_LOST, SEAM_PENDING, SEAM_NO_TABLE};
 	const struct {
 		uint64_t n;
 		const char *what;
@@ -105,7 +104,7 @@ static int write_to(void *ctx, int fd)
 		rc = seam_pd_copy_bytes(r, fd);
 	if (rc != -EISDIR)
 		return rc;
-	rc = seam_inject(r, fd, &inject->done);
+	rc = merge_into(r, inject->in.path, fd, &inject->done);
 	return rc ? rc : 1;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "cli/lacking.h"
 
 static int open_failed(const struct input *in, int rc,
 		       const struct seam_errinfo *err)
@@ -233,27 +234,16 @@ void input_warn_copies(const struct input *in,
 			size);
 }
 
-/* Not every file of a large recording is worth a line. */
-#define LACKING_MAX 8
-
 static void warn_of_files(const struct input *in)
 {
-	unsigned long long files = 0, more = 0;
+	struct lacking lacking = {.recording = in->path};
 	const char *why, *path;
 	uint64_t stacks;
 
 	for (size_t at = 0; (why = seam_stitch_lacking(in->stitch, &at, &path,
 						       &stacks)) != NULL;)
-		if (files++ < LACKING_MAX)
-			fprintf(stderr, "seam: %s: %llu stacks end in %s: %s\n",
-				in->path, (unsigned long long)stacks, path,
-				why);
-		else
-			more += stacks;
-	if (more)
-		fprintf(stderr,
-			"seam: %s: %llu stacks end in %llu more files\n",
-			in->path, more, files - LACKING_MAX);
+		lacking_file(&lacking, path, why, stacks);
+	lacking_end(&lacking);
 }
 
 void input_warn_reader(const struct input *in)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/replace.h"
+#include "cli/lacking.h"
 
 static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 #define N_ENDS (sizeof(ends) / sizeof(*ends))
@@ -104,4 +105,15 @@ int merge_replace(const char *path, int (*make)(void *ctx, int fd), void *ctx)
 	guard_end(&guard);
 	free(temp);
 	return rc ? rc : made;
+}
+
+int merge_into(struct seam_pd_reader *r, const char *name, int fd,
+	       struct seam_injected *ret)
+{
+	struct lacking lacking = {.recording = name};
+	const struct seam_inject_tell tell = {lacking_file, &lacking};
+	int rc = seam_inject(r, fd, &tell, ret);
+
+	lacking_end(&lacking);
+	return rc;
 }

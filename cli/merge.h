@@ -4,6 +4,8 @@
 #ifndef SEAM_CLI_MERGE_H
 #define SEAM_CLI_MERGE_H
 
+#include "inject/inject.h"
+
 /*
  * Writes path anew: what make writes to fd, an empty file, of which nothing is
  * left if it fails or if a signal ends the process meanwhile. It is as private
@@ -11,5 +13,10 @@
  * Return: what make returned, from 0 on, or -errno.
  */
 int merge_replace(const char *path, int (*make)(void *ctx, int fd), void *ctx);
+
+/* Merges a recording that is told by that name, and says on stderr which files
+ * it lacked. Return: 0 or -errno. */
+int merge_into(struct seam_pd_reader *r, const char *name, int fd,
+	       struct seam_injected *ret);
 
 #endif

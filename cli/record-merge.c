@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/merge.h"
-#include "inject/inject.h"
 
 struct merge {
 	struct seam_pd_reader *r;
@@ -17,7 +16,7 @@ static int write_to(void *ctx, int fd)
 {
 	struct merge *m = ctx;
 
-	return seam_inject(m->r, fd, &m->done);
+	return merge_into(m->r, m->path, fd, &m->done);
 }
 
 int record_merge(const char *path)

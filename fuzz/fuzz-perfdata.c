@@ -150,7 +150,7 @@ static void merge(struct seam_pd_reader *r, struct seam_injected *n,
 
 	ret->fd = memfd_create("merged", 0);
 	check(ret->fd >= 0);
-	check(!seam_inject(r, ret->fd, n));
+	check(!seam_inject(r, ret->fd, NULL, n));
 	size = lseek(ret->fd, 0, SEEK_END);
 	check(size > 0);
 	ret->size = (size_t)size;

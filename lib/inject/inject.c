@@ -109,7 +109,18 @@ static int add_plan(struct inject *in, const struct seam_stitched *s)
 	return rc;
 }
 
-static int make_plans(struct inject *in)
+static void tell_lacking(const struct seam_stitch *st,
+			 const struct seam_inject_tell *tell)
+{
+	const char *why, *path;
+	uint64_t stacks;
+
+	for (size_t at = 0;
+	     (why = seam_stitch_lacking(st, &at, &path, &stacks)) != NULL;)
+		tell->lacking(tell->ctx, path, why, stacks);
+}
+
+static int make_plans(struct inject *in, const struct seam_inject_tell *tell)
 {
 	struct seam_stitched s;
 	struct seam_stitch *st;
@@ -125,6 +136,8 @@ static int make_plans(struct inject *in)
 			break;
 	}
 	in->count.joins = *seam_stitch_stats(st);
+	if (!rc && tell)
+		tell_lacking(st, tell);
 	seam_stitch_free(st);
 	if (in->n)
 		qsort(in->plans, in->n, sizeof(*in->plans), by_bytes);
@@ -337,7 +350,8 @@ bool seam_inject_needed(struct seam_pd_reader *r)
 	return false;
 }
 
-int seam_inject(struct seam_pd_reader *r, int fd, struct seam_injected *ret)
+int seam_inject(struct seam_pd_reader *r, int fd,
+		const struct seam_inject_tell *tell, struct seam_injected *ret)
 {
 	struct inject *in = calloc(1, sizeof(*in));
 	const struct seam_pd_editor editor = {edit, in};
@@ -346,7 +360,7 @@ int seam_inject(struct seam_pd_reader *r, int fd, struct seam_injected *ret)
 	if (!in)
 		return -ENOMEM;
 	in->r = r;
-	rc = make_plans(in);
+	rc = make_plans(in, tell);
 	if (!rc)
 		rc = seam_pd_copy(r, fd, &editor);
 	if (!rc)

@@ -24,7 +24,19 @@ struct seam_injected {
 
 /* Whether any sample waits for its user half. */
 bool seam_inject_needed(struct seam_pd_reader *r);
-/* fd: an empty file, which can be written at any place. Return: 0 or -errno. */
-int seam_inject(struct seam_pd_reader *r, int fd, struct seam_injected *ret);
+
+/* Who wants to know of each file that copies could not be unwound for lack of:
+ * why it is not had, and how many stacks end in it. The copies are gone then,
+ * and nobody can tell later. */
+struct seam_inject_tell {
+	void (*lacking)(void *ctx, const char *path, const char *why,
+			uint64_t stacks);
+	void *ctx;
+};
+
+/* fd: an empty file, which can be written at any place. tell: NULL: nobody.
+ * Return: 0 or -errno. */
+int seam_inject(struct seam_pd_reader *r, int fd,
+		const struct seam_inject_tell *tell, struct seam_injected *ret);
 
 #endif

@@ -106,6 +106,19 @@ told() {
 			-o "$dir/new" 2>&1 | grep -q ': 1 pending: the task'
 }
 
+# Copies whose program is nowhere, which the merged recording has not.
+lacking() {
+	sed 's,/bin/true,/no/where,g' \
+		"$here/../../fuzz/corpus/perfdata/stack-copies.data" \
+		>"$dir/copies"
+	"$seam" report -i "$dir/copies" 2>"$dir/before" >/dev/null &&
+		grep -q 'copies: 3 stacks end in /no/where: there is no' \
+			"$dir/before" &&
+		"$seam" inject -i "$dir/copies" -o "$dir/new" 2>"$dir/err" &&
+		grep -qxF "$(cat "$dir/before")" "$dir/err" &&
+		grep -q ': 3 no-table: a frame' "$dir/err"
+}
+
 # The same count, by name, in what was merged.
 counted() {
 	for name in lost-m1-pf pending two-events; do
@@ -142,6 +155,7 @@ check 'a signal leaves nothing half done' ended_by_signal
 check 'what is not deferred is copied as it is' as_it_is
 check 'standard input is read' standard_input
 check 'what became of samples is told' told
+check 'files that copies lacked are told' lacking
 check 'the merged recording counts as the recording' counted
 check 'a cut recording is merged as far as it goes' cut_off
 tap_done

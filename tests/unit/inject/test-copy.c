@@ -343,10 +343,10 @@ static void test_refused(void **state)
 	begin(&old, &raw_attr, 1);
 	add_sample(&old, 100, 7);
 	r = open_image(&old);
-	assert_int_equal(seam_inject(r, zero, &n), -EBADF);
+	assert_int_equal(seam_inject(r, zero, NULL, &n), -EBADF);
 	assert_int_equal(seam_pd_copy_bytes(r, zero), -EBADF);
 	if (full >= 0) {
-		assert_int_equal(seam_inject(r, full, &n), -ENOSPC);
+		assert_int_equal(seam_inject(r, full, NULL, &n), -ENOSPC);
 		close(full);
 	}
 	close(zero);
