@@ -8,6 +8,7 @@ import re
 import subprocess
 
 from missing import Missing, npm, program
+from patience import tries
 
 
 def ask(folder, *words):
@@ -34,8 +35,10 @@ def load(path, folder):
     servers = re.findall(r"may still be running as pid (\d+)", done.stderr)
     if "SyntaxError" in done.stderr:
         raise Missing("profiler-cli wants a newer node")
-    while done.returncode and servers and \
-            os.path.exists("/proc/" + servers[0]):
+    for _ in tries("profiler-cli's loading"):
+        if not done.returncode or not servers or \
+                not os.path.exists("/proc/" + servers[0]):
+            break
         done = ask(folder, "profile", "info")
     if done.returncode:
         raise OSError(done.stderr + done.stdout)

@@ -7,6 +7,7 @@ import json
 import os
 
 from missing import npm
+from patience import tries
 from webdriver import Browser
 
 MS = 10 ** 6
@@ -37,7 +38,8 @@ def opener(path, folder):
 def saved(path, folder):
     with Browser(folder) as browser:
         browser.go(opener(path, folder))
-        while True:
+        for _ in tries("speedscope's loading"):
+            browser.check()
             text = browser.script(TEXT)
             if "Something went wrong" in text:
                 raise ValueError("speedscope: " + text)

@@ -61,7 +61,7 @@ def recorded(seam, data):
     out = subprocess.run([seam, "script", "--no-inline", "--format", "json",
                           "-i", data], check=True, stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL).stdout
-    return known(([f["sym"] for f in reversed(sample["frames"])], 1)
+    return known(([f.get("sym", "") for f in reversed(sample["frames"])], 1)
                  for sample in map(json.loads, out.splitlines()))
 
 

@@ -57,6 +57,11 @@ class Browser:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)["value"]
 
+    def check(self):
+        """Whether there is still who would answer."""
+        if self.process.poll() is not None:
+            raise OSError("chromedriver ended")
+
     def go(self, url):
         self.ask("/%s/url" % self.session, {"url": url})
 
