@@ -160,8 +160,9 @@ __attribute__((noipa)) static int run(int argc, char **argv)
 		add(i * 7 % 400, i % 7);
 		enter(i * 7 % 400, 2);
 	}
+	/* Long enough for a busy machine to have read them all. */
 	for (int i = 0; i < 400; i++)
-		enter(i, 1);
+		enter(i, 4);
 	return 0;
 }
 """
@@ -541,7 +542,7 @@ def grow(bench):
     check(bench, "400 functions, one by one", recording)
     bench.test("each was read once", recording.summary["made"] == 400,
                recording.log)
-    bench.test("nearly all were unwound in the kernel",
+    bench.test("what is not new is unwound in the kernel",
                recording.summary["copies"] <
                recording.summary["unwinds"] / 2, recording.log)
 
