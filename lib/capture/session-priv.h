@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* What session.c and read.c share. */
+/* What session.c, session-start.c and read.c share. */
 #ifndef SEAM_LIB_CAPTURE_SESSION_PRIV_H
 #define SEAM_LIB_CAPTURE_SESSION_PRIV_H
 

@@ -9,11 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "capture/code.h"
-#include "core/arch.h"
-#include "core/err.h"
 #include "core/jit-registry.h"
-#include "unwind/skid.h"
 
 /* More waiting bytes than this, and copies are lost, counted. */
 #define MAX_WAITING (256u << 20)
@@ -47,99 +43,11 @@ struct seam_worker {
 	/* The thread's own. */
 	struct seam_processes *processes;
 	struct seam_tables *tables;
-	uint32_t methods, max_frames;
-	uint64_t *ips; /* room for one stack */
-	uint8_t *found; /* and the methods of its frames */
+	struct seam_copier copier;
 	uint8_t *later; /* sideband of after the copies of past rounds */
 	size_t later_size;
-	struct seam_code_pages code;
-	struct seam_decoder *decoder; /* NULL: not needed yet */
 	struct seam_worker_stats stats;
 };
-
-struct find_ctx {
-	struct seam_processes *processes;
-	struct seam_process *process;
-	struct seam_code_pages *code;
-	uint64_t time_ns; /* of the copy */
-	uint64_t opening_ns; /* spent on reading files */
-};
-
-static struct seam_map *find_map(struct find_ctx *f, uint64_t avma)
-{
-	const uint64_t images = f->processes->images->stats.n;
-	const uint64_t began_ns = seam_now_ns();
-	struct seam_map *map = seam_process_map(f->processes, f->process, avma);
-
-	if (f->processes->images->stats.n != images)
-		f->opening_ns += seam_now_ns() - began_ns;
-	return map;
-}
-
-/* Code that was made at run time; its maker may have made more meanwhile. */
-static bool find_made(struct find_ctx *f, uint64_t avma,
-		      struct seam_mapping *ret)
-{
-	struct seam_jit *jit = &f->process->jit;
-	const struct seam_jit_table *t = seam_jit_find(jit, avma);
-	bool changed;
-
-	if (!t && !seam_jit_rescan(jit, f->process->pid, &changed) && changed)
-		t = seam_jit_find(jit, avma);
-	/* There may have been other code then. */
-	if (!t || t->since_ns > f->time_ns)
-		return false;
-	ret->sframe = &t->sf;
-	ret->sframe_avma = t->sframe;
-	return true;
-}
-
-static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
-{
-	struct find_ctx *f = ctx;
-	struct seam_map *map = NULL;
-	uint64_t svma;
-
-	if (f->process)
-		map = find_map(f, avma);
-	memset(ret, 0, sizeof(*ret));
-	if (!map || !map->image || !map->image->elf ||
-	    !seam_elf_off_to_svma(map->image->elf, avma - map->start + map->off,
-				  &svma))
-		return (f->process && find_made(f, avma, ret)) || map ? 0
-								      : -ENOENT;
-	ret->bias = avma - svma;
-	ret->elf = map->image->elf;
-	ret->cfi = map->image->cfi;
-	ret->derived = map->image->derived;
-	return 0;
-}
-
-static size_t read_code(void *ctx, uint64_t avma, enum seam_dump_when when,
-			void *to, size_t size)
-{
-	struct find_ctx *f = ctx;
-
-	return seam_code_read(f->code, f->processes, f->process, avma, when, to,
-			      size);
-}
-
-static void set_dump(struct seam_dump *dump, const struct seam_wire_copy *copy,
-		     struct find_ctx *ctx)
-{
-	memset(dump, 0, sizeof(*dump));
-	memcpy(dump->regs.r, copy->regs, sizeof(dump->regs.r));
-	dump->regs.valid = (1u << SEAM_CFI_REGS) - 1;
-	dump->stack_avma = copy->stack;
-	dump->stack = copy->bytes;
-	dump->stack_size = copy->size;
-	dump->cut = copy->cut;
-	dump->syscall = copy->flags & SEAM_STACK_SYSCALL;
-	dump->find = find_mapping;
-	dump->ctx = ctx;
-	dump->code = read_code;
-	dump->is_32 = copy->flags & SEAM_STACK_32BIT;
-}
 
 static int keep(struct seam_worker *w, const struct seam_unwound *u)
 {
@@ -163,71 +71,17 @@ static int keep(struct seam_worker *w, const struct seam_unwound *u)
 	return err;
 }
 
-static size_t unwind_precise(struct seam_worker *w, struct seam_dump *dump,
-			     int *ret_end)
-{
-	struct seam_skid skid = {.ip = dump->regs.r[SEAM_AMD64_REG_IP],
-				 .is_ip_lost = true};
-
-	if (!w->decoder && seam_decoder_new(&w->decoder)) {
-		w->ips[0] = skid.ip;
-		w->found[0] = SEAM_METHOD_NONE;
-		*ret_end = SEAM_IRREVERSIBLE;
-		return 1;
-	}
-	skid.decoder = w->decoder;
-	return seam_skid_unwind(&skid, dump, w->ips, w->max_frames, ret_end);
-}
-
 static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 		       size_t size)
 {
-	struct find_ctx ctx = {w->processes,
-			       seam_process_find(w->processes, copy->head.pid),
-			       &w->code, copy->head.time_ns, 0};
-	struct seam_unwound u = {0};
-	struct seam_dump dump;
-	uint64_t began_ns = seam_now_ns();
-	size_t n;
-	int end, err;
+	struct seam_unwound u;
+	int err;
 
 	if (size < sizeof(*copy) || size - sizeof(*copy) < copy->size)
 		return 0;
-	set_dump(&dump, copy, &ctx);
-	dump.order = w->methods;
-	dump.methods = w->found;
-	dump.counts = &w->stats.dump;
-	seam_code_forget(&w->code);
-	n = copy->flags & SEAM_STACK_PRECISE
-		    ? unwind_precise(w, &dump, &end)
-		    : seam_dump_unwind(&dump, w->ips, w->max_frames, &end);
-	w->stats.frames += n;
-	w->stats.unwind_ns += seam_now_ns() - began_ns - ctx.opening_ns;
-	/* In a system call at an address that is not mapped: the program that
-	 * made it is gone. */
-	if (n == 1 && end == SEAM_NO_TABLE && dump.syscall &&
-	    find_mapping(&ctx, w->ips[0], &(struct seam_mapping){0}))
-		end = SEAM_EXEC;
-	u.ips = malloc(n * (sizeof(*u.ips) + 1));
-	if (!u.ips)
-		return -ENOMEM;
-	memcpy(u.ips, w->ips, n * sizeof(*u.ips));
-	memcpy(u.ips + n, w->found, n);
-	u.stack = (struct seam_user_stack){
-		.time_ns = copy->head.time_ns,
-		.cookie = copy->head.cookie,
-		.took_ns = copy->took_ns,
-		.pid = copy->head.pid,
-		.tid = copy->head.tid,
-		.cpu = copy->head.cpu,
-		.end = end,
-		.before_exec = copy->flags & SEAM_STACK_EXEC,
-		.at_exit = copy->flags & SEAM_STACK_EXIT,
-		.by_library = true,
-		.ips = u.ips,
-		.n_ips = n,
-		.methods = (const uint8_t *)(u.ips + n),
-	};
+	err = seam_copier_unwind(&w->copier, copy, &u);
+	if (err)
+		return err;
 	err = keep(w, &u);
 	if (err)
 		free(u.ips);
@@ -432,6 +286,9 @@ static void *run(void *arg)
 		w->held -= held;
 		w->stats.images = w->processes->images->stats;
 		w->stats.made = w->processes->jit.stats;
+		w->stats.frames = w->copier.frames;
+		w->stats.unwind_ns = w->copier.unwind_ns;
+		w->stats.dump = w->copier.counts;
 		w->published = w->stats;
 		if (err && !w->err)
 			w->err = err;
@@ -465,20 +322,20 @@ int seam_worker_start(struct seam_processes *processes,
 		return -ENOMEM;
 	w->processes = processes;
 	w->tables = tables;
-	w->methods = methods;
-	w->max_frames = max_frames;
 	w->last = &w->first;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->changed, &clock);
 	pthread_condattr_destroy(&clock);
-	w->ips = calloc(max_frames, sizeof(*w->ips));
-	w->found = calloc(max_frames, 1);
-	err = w->ips && w->found ? start_thread(w) : -ENOMEM;
+	err = seam_copier_init(&w->copier, processes, methods, max_frames);
 	if (err) {
-		free(w->ips);
-		free(w->found);
+		free(w);
+		return err;
+	}
+	err = start_thread(w);
+	if (err) {
+		seam_copier_fini(&w->copier);
 		free(w);
 		return err;
 	}
@@ -499,10 +356,7 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 		free(w->done[i].ips);
 	free(w->done);
 	free(w->later);
-	free(w->ips);
-	free(w->found);
-	seam_decoder_free(w->decoder);
-	seam_code_fini(&w->code);
+	seam_copier_fini(&w->copier);
 	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

@@ -13,20 +13,13 @@
 #define SEAM_LIB_CAPTURE_WORKER_H
 
 #include "capture/batch.h"
+#include "capture/copier.h"
 #include "capture/held.h"
 #include "capture/process.h"
 #include "capture/sideband.h"
 #include "capture/tables.h"
-#include "seam/tracer.h"
-#include "unwind/dump.h"
 
 struct seam_worker;
-
-/* A stack copy that has been unwound. */
-struct seam_unwound {
-	struct seam_user_stack stack;
-	uint64_t *ips; /* and behind them their methods */
-};
 
 /* The sideband of a round. Copies of before until_ns are in this round or one
  * before it; of later ones, some may come in the next. */

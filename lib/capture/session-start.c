@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* The start of a session: what there is already is told, events are attached.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "capture/fail.h"
+#include "capture/session-priv.h"
+#include "capture/synth.h"
+#include "capture/target.h"
+
+/* Events whose samples have the ids of another: tracepoints, probes, sleeps. */
+static int attach_lent(struct seam_session *s, size_t i)
+{
+	struct seam_event *ev = &s->events[i];
+	int err = s->strip.n ? 0 : seam_strip_open(&s->strip);
+
+	/* Payloads come first, then the samples that want them. */
+	if (!err)
+		err = seam_event_enable(ev, true);
+	if (err)
+		return err;
+	if (ev->is_probe)
+		return seam_kernel_attach_probe(s->kernel, ev->probe_fd,
+						(uint32_t)i);
+	if (ev->is_sleep)
+		return seam_kernel_attach_sleeps(s->kernel);
+	return seam_kernel_attach_tracepoint(
+		s->kernel, strchr(s->events[i].base, ':') + 1, (uint32_t)i);
+}
+
+static int attach_events(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < s->n_events; i++) {
+		struct seam_event *ev = &s->events[i];
+
+		if (seam_event_is_lent(ev)) {
+			err = attach_lent(s, i);
+			continue;
+		}
+		for (size_t j = 0; !err && j < ev->n; j++)
+			err = seam_kernel_attach(s->kernel, ev->fds[j],
+						 (uint32_t)i);
+	}
+	return err ? seam_fail(reterr, err, "an event cannot be attached (%s)",
+			       strerror(-err))
+		   : 0;
+}
+
+static int on_synth(void *ctx, const struct perf_event_header *record)
+{
+	struct seam_session *s = ctx;
+
+	if (s->client.on_record)
+		s->client.on_record(s->client.ctx, s->start_ns, record);
+	return seam_processes_follow(&s->processes, s->start_ns, record);
+}
+
+struct synth_ctx {
+	const struct seam_synth *sy;
+	int err;
+};
+
+static void synth_followed(void *ctx, uint64_t pid, void *value)
+{
+	struct synth_ctx *c = ctx;
+	int err = seam_synth_process(c->sy, (uint32_t)pid);
+
+	(void)value;
+	if (err && err != -ESRCH && !c->err)
+		c->err = err;
+}
+
+/* Whether any event may tell addresses of the kernel. */
+static bool wants_kernel(const struct seam_session *s)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		if (!(s->events[i].asks & SEAM_ASK_NO_KERNEL))
+			return true;
+	return false;
+}
+
+/* What ran before the recording began. */
+static int synthesize(struct seam_session *s)
+{
+	struct seam_synth sy = {
+		.time_ns = s->start_ns,
+		.id = seam_sideband_event(s->sideband)->ids[0],
+		.fn = on_synth,
+		.ctx = s,
+	};
+	struct synth_ctx ctx = {.sy = &sy};
+	/* Its own address is one of the kernel's. */
+	int err = wants_kernel(s) ? seam_synth_kernel(&sy) : 0;
+
+	if (err)
+		return err;
+	if (s->client.tasks == SEAM_TASKS_ALL)
+		return seam_synth_all(&sy);
+	seam_idmap_each(&s->followed.by_pid, synth_followed, &ctx);
+	return ctx.err;
+}
+
+static int watch_targets(struct seam_session *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < s->client.n_ids; i++) {
+		err = seam_kernel_watch(s->kernel, s->client.ids[i]);
+		/* It has just ended, and perhaps another has its number. */
+		if (seam_target_ended(&s->targets[i]))
+			err = seam_kernel_unwatch(s->kernel, s->client.ids[i]);
+	}
+	if (!err && s->client.child)
+		err = seam_kernel_watch_at_exec(s->kernel, s->client.child);
+	return err;
+}
+
+/* Copies are unwound for whoever wants most of them. */
+static uint32_t deepest(const struct seam_session *s)
+{
+	uint32_t depth = 1;
+
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].max_frames > depth)
+			depth = s->events[i].max_frames;
+	return depth;
+}
+
+/* One descriptor for both that may fill. */
+static int join_fds(struct seam_session *s)
+{
+	struct epoll_event in = {.events = EPOLLIN};
+	int fd;
+
+	if (!s->payloads)
+		return 0;
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	s->poll_fd = fd;
+	if (epoll_ctl(fd, EPOLL_CTL_ADD, seam_kernel_poll_fd(s->kernel), &in) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, seam_payloads_fd(s->payloads), &in))
+		return -errno;
+	return 0;
+}
+
+static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	int err = join_fds(s);
+
+	if (!err)
+		err = attach_events(s, reterr);
+
+	if (!err)
+		err = watch_targets(s);
+	for (size_t i = 0; !err && i < s->n_events; i++)
+		err = seam_event_enable(&s->events[i], true);
+	return err;
+}
+
+int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	int err = seam_sideband_enable(s->sideband);
+
+	s->start_ns = seam_now_ns();
+	if (!err)
+		err = synthesize(s);
+	if (!err && s->client.path && s->tables &&
+	    s->methods & SEAM_UNWIND_TABLES)
+		seam_tables_preload(s->tables, s->client.path);
+	/* From here on processes, images and tables are the worker's. */
+	if (!err)
+		err = seam_worker_start(&s->processes, s->tables, s->methods,
+					deepest(s), &s->worker);
+	if (!err)
+		err = s->kernel ? start_bpf(s, reterr) : seam_direct_start(s);
+	s->running = !err;
+	return err;
+}
