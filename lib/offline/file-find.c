@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "elf/fetched.h"
 #include "offline/file.h"
 
 /* With a build-id a file that was deleted and came back is as good. */
@@ -22,27 +23,6 @@ static const char *home(void)
 	const char *dir = getenv("HOME");
 
 	return dir && dir[0] == '/' ? dir : NULL;
-}
-
-/* Return: whether there is such a place. */
-static bool name_fetched(char to[static PATH_MAX], const char *hex,
-			 const char *what)
-{
-	const char *dir = getenv("DEBUGINFOD_CACHE_PATH"), *below = "";
-	int n;
-
-	if (!dir || !dir[0]) {
-		dir = getenv("XDG_CACHE_HOME");
-		below = "/debuginfod_client";
-	}
-	if (!dir || !dir[0]) {
-		dir = home();
-		below = "/.cache/debuginfod_client";
-	}
-	if (!dir)
-		return false;
-	n = snprintf(to, PATH_MAX, "%s%s/%s/%s", dir, below, hex, what);
-	return n > 0 && n < PATH_MAX;
 }
 
 static bool name_by_id(char to[static PATH_MAX],
@@ -63,14 +43,14 @@ static bool name_by_id(char to[static PATH_MAX],
 				     hex, hex + 2);
 		break;
 	case 1:
-		return name_fetched(to, hex, "executable");
+		return seam_fetched_name(to, hex, "executable");
 	case 2:
 		n = snprintf(to, PATH_MAX,
 			     "/usr/lib/debug/.build-id/%.2s/%s.debug", hex,
 			     hex + 2);
 		break;
 	case 3:
-		return name_fetched(to, hex, "debuginfo");
+		return seam_fetched_name(to, hex, "debuginfo");
 	}
 	return n > 0 && n < PATH_MAX;
 }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "elf/fetched.h"
+
 /* Files up to here are read into memory, so that one which is cut short
  * meanwhile is no SIGBUS. Larger ones are debug files of a distribution. */
 #define COPY_MAX (256 << 20)
@@ -61,26 +63,6 @@ static int open_by_build_id(const char *path, const uint8_t *id, size_t id_len,
 	return 0;
 }
 
-/* Where debuginfod-find and gdb keep what they fetched. */
-static int name_fetched(char path[static PATH_MAX], const char *hex)
-{
-	const char *dir = getenv("DEBUGINFOD_CACHE_PATH"), *below = "";
-	int n;
-
-	if (!dir || !dir[0]) {
-		dir = getenv("XDG_CACHE_HOME");
-		below = "/debuginfod_client";
-	}
-	if (!dir || !dir[0]) {
-		dir = getenv("HOME");
-		below = "/.cache/debuginfod_client";
-	}
-	if (!dir || dir[0] != '/')
-		return -ENOENT;
-	n = snprintf(path, PATH_MAX, "%s%s/%s/debuginfo", dir, below, hex);
-	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
-}
-
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 			       size_t id_len, struct seam_elf **ret,
 			       char ret_path[static PATH_MAX])
@@ -97,8 +79,9 @@ int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 	if (rc > 0 && rc < PATH_MAX &&
 	    !open_by_build_id(ret_path, id, id_len, ret))
 		return 0;
-	rc = name_fetched(ret_path, hex);
-	return rc ? rc : open_by_build_id(ret_path, id, id_len, ret);
+	if (!seam_fetched_name(ret_path, hex, "debuginfo"))
+		return -ENOENT;
+	return open_by_build_id(ret_path, id, id_len, ret);
 }
 
 struct link {

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What debuginfod's clients, debuginfod-find and gdb for two, have fetched. */
+#ifndef SEAM_LIB_ELF_FETCHED_H
+#define SEAM_LIB_ELF_FETCHED_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/*
+ * Names the file that a build-id's `what` would be in: "executable" or
+ * "debuginfo". hex: the build-id.
+ * Return: false: there is no such folder, or its name is too long.
+ */
+bool seam_fetched_name(char to[static PATH_MAX], const char *hex,
+		       const char *what);
+
+#endif
