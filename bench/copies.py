@@ -4,7 +4,6 @@
 perf's own script, and samply's import where there is a samply. The recording is
 given, or made of a shell that runs git. All read it in turns, in one run."""
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -46,12 +45,8 @@ def row(machine, rounds, what, ours, theirs, peer):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("build")
-    parser.add_argument("--perf", default=shutil.which("perf"))
-    parser.add_argument("--input", help="a recording, else one is made")
+    parser = measure.reader_options(__doc__, 10)
     parser.add_argument("--seconds", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=10)
     args = parser.parse_args()
     if not args.perf:
         print("copies: there is no perf")

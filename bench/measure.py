@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """What the measurements share: running, timing, statistics, the table."""
 
+import argparse
 import ctypes
 import glob
 import json
 import os
 import re
 import resource
+import shutil
 import statistics
 import subprocess
 import time
@@ -57,6 +59,16 @@ def spread(values, unit):
     low, _, high = statistics.quantiles(values, n=4)
     return "%s %s (%s to %s)" % (number(median(values), unit), unit,
                                  number(low, unit), number(high, unit))
+
+
+def reader_options(doc, rounds):
+    """The options of what reads one recording, by ours and by perf."""
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("build")
+    parser.add_argument("--perf", default=shutil.which("perf"))
+    parser.add_argument("--input", help="a recording, else one is made")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    return parser
 
 
 def print_table(rows):

@@ -4,10 +4,8 @@
 and the most memory of script and report. The recording is given, or made of
 cc1plus and python3 until it has the samples. Both read it in turns."""
 
-import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -44,26 +42,29 @@ def record(machine, samples):
         load = subprocess.Popen(["sh", "-c", loop], env=machine.env,
                                 start_new_session=True,
                                 stderr=subprocess.DEVNULL)
-        out = subprocess.run(
-            [machine.seam, "record", "-a", "-F", "25000", "-m", "4096",
-             "--duration", str(seconds), "-o", data], env=machine.env,
-            stderr=subprocess.PIPE, encoding="utf-8").stderr
-        os.killpg(load.pid, 9)
-        load.wait()
-        got = int(re.search(r"(\d+) wanted", out)[1])
-        if got >= samples:
+        try:
+            out = subprocess.run(
+                [machine.seam, "record", "-a", "-F", "25000", "-m", "4096",
+                 "--duration", str(seconds), "-o", data], env=machine.env,
+                stderr=subprocess.PIPE, encoding="utf-8").stderr
+        finally:
+            os.killpg(load.pid, 9)
+            load.wait()
+        wanted = re.search(r"(\d+) wanted", out)
+        if not wanted or wanted[1] == "0":
+            raise OSError("nothing was recorded: " + out)
+        if int(wanted[1]) >= samples:
             return data
-        seconds = int(seconds * samples / max(got, 1) * 1.1) + 1
+        seconds = int(seconds * samples / int(wanted[1]) * 1.1) + 1
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("build")
-    parser.add_argument("--perf", default=shutil.which("perf"))
-    parser.add_argument("--input", help="a recording, else one is made")
+    parser = measure.reader_options(__doc__, 3)
     parser.add_argument("--samples", type=int, default=1000000)
-    parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
+    if not args.perf:
+        print("views: there is no perf")
+        return 77
     with tempfile.TemporaryDirectory() as folder:
         machine = measure.Machine(args.build, args.perf, folder)
         data = args.input or record(machine, args.samples)
