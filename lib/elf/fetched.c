@@ -7,18 +7,23 @@
 bool seam_fetched_name(char to[static PATH_MAX], const char *hex,
 		       const char *what)
 {
-	const char *dir = getenv("DEBUGINFOD_CACHE_PATH"), *below = "";
+	static const struct {
+		const char *variable, *below;
+	} place[] = {
+		{"DEBUGINFOD_CACHE_PATH", ""},
+		{"XDG_CACHE_HOME", "/debuginfod_client"},
+		{"HOME", "/.cache/debuginfod_client"},
+	};
+	const char *dir, *below;
+	size_t i = 0;
 	int n;
 
-	if (!dir || !dir[0]) {
-		dir = getenv("XDG_CACHE_HOME");
-		below = "/debuginfod_client";
-	}
-	if (!dir || !dir[0]) {
-		dir = getenv("HOME");
-		below = "/.cache/debuginfod_client";
-	}
-	if (!dir || dir[0] != '/')
+	do {
+		dir = getenv(place[i].variable);
+		below = place[i].below;
+	} while ((!dir || !dir[0]) && ++i < 3);
+	/* Of these only debuginfod's own may be a relative one. */
+	if (!dir || !dir[0] || (i && dir[0] != '/'))
 		return false;
 	n = snprintf(to, PATH_MAX, "%s%s/%s/%s", dir, below, hex, what);
 	return n > 0 && n < PATH_MAX;
