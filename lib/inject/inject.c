@@ -13,12 +13,11 @@
 #include "base/search.h"
 #include "core/uapi.h"
 #include "inject/chains.h"
+#include "inject/record.h"
 #include "perfdata/copy.h"
-#include "perfdata/format.h"
 #include "stitch/cookie.h"
 #include "stitch/copies.h"
 
-#define RECORD_MAX 65528 /* the size has 16 bits, in steps of 8 */
 #define NO_STACK UINT32_MAX
 
 enum plan_how {
@@ -160,20 +159,6 @@ static size_t own_words(struct seam_pd_words chain, bool *ret_any)
 	return i;
 }
 
-static uint8_t *put(uint8_t *to, const void *p, size_t len)
-{
-	if (len)
-		memcpy(to, p, len);
-	return to + len;
-}
-
-static uint8_t *put_word(uint8_t *to, uint64_t v, bool swap)
-{
-	if (swap)
-		v = __builtin_bswap64(v);
-	return put(to, &v, sizeof(v));
-}
-
 /* The user half: words as the chain has them, without the marker. */
 static struct seam_pd_words user_words(struct inject *in,
 				       const struct plan *plan)
@@ -193,23 +178,6 @@ static struct seam_pd_words user_words(struct inject *in,
 	ips = stack.stack.ips;
 	ips.n = plan->n < ips.n ? plan->n : ips.n;
 	return ips;
-}
-
-static void set_header(uint8_t *record, size_t size, int end, bool swap)
-{
-	struct perf_event_header h;
-
-	memcpy(&h, record, sizeof(h));
-	if (swap)
-		h.misc = __builtin_bswap16(h.misc);
-	h.misc &= (uint16_t) ~(PD_MISC_END_MASK << PD_MISC_END_SHIFT);
-	h.misc |= (uint16_t)((end & PD_MISC_END_MASK) << PD_MISC_END_SHIFT);
-	h.size = (uint16_t)size;
-	if (swap) {
-		h.misc = __builtin_bswap16(h.misc);
-		h.size = __builtin_bswap16(h.size);
-	}
-	memcpy(record, &h, sizeof(h));
 }
 
 /* Of a sample that was taken in user mode and got nothing, the leaf. */
@@ -249,16 +217,17 @@ static struct tail tail_of(const struct inject *in,
 
 static uint8_t *put_tail(uint8_t *to, const struct tail *t)
 {
-	to = put(to, t->p, t->n);
+	to = seam_put(to, t->p, t->n);
 	for (size_t i = 0; i < t->n_words; i++)
-		to = put_word(to, 0, false);
-	return put(to, t->rest, t->n_rest);
+		to = seam_put_word(to, 0, false);
+	return seam_put(to, t->rest, t->n_rest);
 }
 
 /* What a record that is so long has room for behind the marker. */
 static size_t room_for(size_t size)
 {
-	return size + 16 <= RECORD_MAX ? (RECORD_MAX - size) / 8 - 1 : 0;
+	return size + 16 <= SEAM_RECORD_MAX ? (SEAM_RECORD_MAX - size) / 8 - 1
+					    : 0;
 }
 
 /* The chain's count and words; the rest of the record stays, but for a copy of
@@ -288,17 +257,17 @@ static void merge(struct inject *in, const struct plan *plan,
 		n_user = ips.n = ips.n < room ? ips.n : room;
 		in->count.cut++;
 	}
-	to = put(to, begin, n_head);
-	to = put_word(to, own + (n_user ? n_user + 1 : 0), chain.swap);
-	to = put(to, chain.p, 8 * own);
+	to = seam_put(to, begin, n_head);
+	to = seam_put_word(to, own + (n_user ? n_user + 1 : 0), chain.swap);
+	to = seam_put(to, chain.p, 8 * own);
 	if (n_user)
-		to = put_word(to, (uint64_t)PERF_CONTEXT_USER, chain.swap);
-	to = leaf ? put_word(to, rec->sample.ip, chain.swap)
-		  : put(to, ips.p, 8 * ips.n);
+		to = seam_put_word(to, (uint64_t)PERF_CONTEXT_USER, chain.swap);
+	to = leaf ? seam_put_word(to, rec->sample.ip, chain.swap)
+		  : seam_put(to, ips.p, 8 * ips.n);
 	to = put_tail(to, &tail);
 	record->p = in->merged;
 	record->len = (size_t)(to - in->merged);
-	set_header(in->merged, record->len, end, chain.swap);
+	seam_set_header(in->merged, record->len, end, chain.swap);
 }
 
 /* The same sample without its copy. */
@@ -307,12 +276,12 @@ static void drop_copy(struct inject *in, const struct seam_pd_rec *rec,
 {
 	const struct tail tail = tail_of(in, rec, record);
 	const uint8_t *begin = record->p;
-	uint8_t *to = put(in->merged, begin, (size_t)(tail.p - begin));
+	uint8_t *to = seam_put(in->merged, begin, (size_t)(tail.p - begin));
 
 	to = put_tail(to, &tail);
 	record->p = in->merged;
 	record->len = (size_t)(to - in->merged);
-	set_header(in->merged, record->len, rec->sample.end, false);
+	seam_set_header(in->merged, record->len, rec->sample.end, false);
 }
 
 static int edit(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
@@ -354,7 +323,7 @@ int seam_inject(struct seam_pd_reader *r, int fd,
 		const struct seam_inject_tell *tell, struct seam_injected *ret)
 {
 	struct inject *in = calloc(1, sizeof(*in));
-	const struct seam_pd_editor editor = {edit, in};
+	const struct seam_pd_editor editor = {.edit = edit, .ctx = in};
 	int rc;
 
 	if (!in)
