@@ -15,8 +15,9 @@ bool seam_pd_copy_keeps(unsigned bit)
 }
 
 /* Bit fields begin at the other end of each byte in the other byte order. */
-void seam_pd_undefer_attr(uint8_t *attr, size_t size, bool swap)
+void seam_pd_copy_attr(const struct pd_copy *c, uint8_t *attr, size_t size)
 {
+	const bool swap = c->r->swap;
 	const unsigned first = SEAM_ATTR_DEFER_CALLCHAIN % 8;
 	const size_t at =
 		SEAM_ATTR_FLAGS_OFFSET + SEAM_ATTR_DEFER_CALLCHAIN / 8;
@@ -24,14 +25,20 @@ void seam_pd_undefer_attr(uint8_t *attr, size_t size, bool swap)
 	static_assert(SEAM_ATTR_DEFER_OUTPUT == SEAM_ATTR_DEFER_CALLCHAIN + 1 &&
 			      SEAM_ATTR_DEFER_OUTPUT % 8,
 		      "both bits are in one byte");
-	if (size > at)
-		attr[at] &= (uint8_t) ~(swap ? 3u << (6 - first) : 3u << first);
+	if (size <= at)
+		return;
+	attr[at] &= (uint8_t) ~(swap ? 3u << (6 - first) : 3u << first);
+	if (c->editor->defers &&
+	    (pd_u64(attr + offsetof(struct perf_event_attr, sample_type),
+		    swap) &
+	     PERF_SAMPLE_CALLCHAIN))
+		attr[at] |= (uint8_t)(1u << (swap ? 7 - first : first));
 }
 
 /* {u32 n, attr_size; n times {attr; u32 n_ids; u32 len; name; ids}} */
-void seam_pd_undefer_desc(uint8_t *desc, size_t size, bool swap)
+void seam_pd_copy_desc(const struct pd_copy *c, uint8_t *desc, size_t size)
 {
-	struct span s = {desc, size, swap};
+	struct span s = {desc, size, c->r->swap};
 	uint32_t n, attr_size, n_ids, len;
 
 	if (!span_u32(&s, &n) || !span_u32(&s, &attr_size))
@@ -43,7 +50,7 @@ void seam_pd_undefer_desc(uint8_t *desc, size_t size, bool swap)
 		    !span_u32(&s, &len) || !span_take(&s, len) ||
 		    !span_take(&s, 8ULL * n_ids))
 			return;
-		seam_pd_undefer_attr(attr, attr_size, swap);
+		seam_pd_copy_attr(c, attr, attr_size);
 	}
 }
 
@@ -124,7 +131,7 @@ static int add_attr(struct pd_copy *c, const uint8_t *old, uint64_t ids,
 
 	memcpy(attr, old, size);
 	cut_attr(attr, size, c->r->swap);
-	seam_pd_undefer_attr(attr, size, c->r->swap);
+	seam_pd_copy_attr(c, attr, size);
 	rc = seam_pd_copy_add(c, attr, size);
 	if (!rc)
 		rc = seam_pd_copy_add_u64(c, ids);
@@ -211,7 +218,7 @@ static int add_body(struct pd_copy *c, unsigned bit)
 		return -ENOMEM;
 	memcpy(body, old, size);
 	if (bit == PD_FEAT_EVENT_DESC)
-		seam_pd_undefer_desc(body, size, c->r->swap);
+		seam_pd_copy_desc(c, body, size);
 	else
 		move_index(c, body, size);
 	rc = seam_pd_copy_add(c, body, size);

@@ -42,8 +42,9 @@ int seam_pd_copy_front(struct pd_copy *c);
 int seam_pd_copy_back(struct pd_copy *c);
 /* Whether the copy has this feature too. */
 bool seam_pd_copy_keeps(unsigned bit);
-/* An attribute, which has size bytes, or a description of events. */
-void seam_pd_undefer_attr(uint8_t *attr, size_t size, bool swap);
-void seam_pd_undefer_desc(uint8_t *desc, size_t size, bool swap);
+/* Makes an attribute, which has size bytes, or a description of events, what
+ * the editor wants them to say of deferral. */
+void seam_pd_copy_attr(const struct pd_copy *c, uint8_t *attr, size_t size);
+void seam_pd_copy_desc(const struct pd_copy *c, uint8_t *desc, size_t size);
 
 #endif

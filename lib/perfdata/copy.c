@@ -68,8 +68,9 @@ static int kernel_record(struct pd_copy *c, struct span s, uint32_t type)
 }
 
 /* A record that holds attributes, from at on. */
-static int undeferred(struct pd_copy *c, struct span s, size_t at,
-		      void (*undefer)(uint8_t *p, size_t size, bool swap))
+static int attrs_record(struct pd_copy *c, struct span s, size_t at,
+			void (*change)(const struct pd_copy *c, uint8_t *p,
+				       size_t size))
 {
 	uint8_t *copy = malloc(s.left);
 	int rc;
@@ -77,7 +78,7 @@ static int undeferred(struct pd_copy *c, struct span s, size_t at,
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, s.p, s.left);
-	undefer(copy + at, s.left - at, s.swap);
+	change(c, copy + at, s.left - at);
 	rc = seam_pd_copy_add(c, copy, s.left);
 	free(copy);
 	return rc;
@@ -89,7 +90,7 @@ static int header_feature(struct pd_copy *c, struct span s)
 	uint64_t bit = s.left < 16 ? PD_FEAT_MAX : pd_u64(s.p + 8, s.swap);
 
 	if (bit == PD_FEAT_EVENT_DESC)
-		return undeferred(c, s, 16, seam_pd_undefer_desc);
+		return attrs_record(c, s, 16, seam_pd_copy_desc);
 	if (bit < PD_FEAT_MAX && !seam_pd_copy_keeps((unsigned)bit))
 		return 0;
 	return seam_pd_copy_add(c, s.p, s.left);
@@ -138,7 +139,7 @@ static int user_record(struct pd_copy *c, uint32_t type, struct span s,
 			return 0;
 		break;
 	case PD_HEADER_ATTR:
-		return undeferred(c, s, 8, seam_pd_undefer_attr);
+		return attrs_record(c, s, 8, seam_pd_copy_attr);
 	case PD_HEADER_FEATURE:
 		return header_feature(c, s);
 	case PD_AUXTRACE:

@@ -6,7 +6,8 @@
  * of tracing, the byte order. These differ:
  *
  * - No event asks for deferral any more, in its attribute and in the
- *   description of events, which has the attributes a second time.
+ *   description of events, which has the attributes a second time; or each
+ *   that has call chains does, if the caller says so.
  * - Attributes that are longer than perf 6.1 knows are cut, if that cuts zeros
  *   alone: it would not open the file.
  * - What was compressed is not; a folder of files becomes one file, without
@@ -35,6 +36,7 @@ struct seam_pd_editor {
 	int (*edit)(void *ctx, const uint8_t *bytes,
 		    const struct seam_pd_rec *rec, struct seam_pd_bytes *ret);
 	void *ctx;
+	bool defers; /* events with call chains ask for deferral */
 };
 
 /* fd: an empty file, which can be written at any place. Return: 0 or -errno. */
