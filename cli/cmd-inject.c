@@ -9,13 +9,16 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/merge.h"
+#include "inject/unmerge.h"
 #include "perfdata/copy.h"
 #include "seam/tracer.h"
 
 static const char help[] =
-	"usage: seam inject [-i FILE] -o FILE\n\n"
+	"usage: seam inject [--unmerge] [-i FILE] -o FILE\n\n"
 	"Writes a recording in which each sample holds its whole stack, for\n"
 	"tools that do not join user stacks to samples.\n\n"
+	"      --unmerge       the reverse: user stacks in records of their "
+	"own\n"
 	"  -i, --input FILE    the recording, '-' for standard input\n"
 	"                      (default: perf.data)\n"
 	"  -o, --output FILE   what to write, a perf.data\n"
@@ -24,7 +27,10 @@ static const char help[] =
 	"  -h, --help          this text\n\n"
 	"What the merged form cannot hold: see seam-inject(1).\n";
 
+enum { OPT_UNMERGE = 256 };
+
 static const struct option options[] = {
+	{"unmerge", no_argument, NULL, OPT_UNMERGE},
 	{"input", required_argument, NULL, 'i'},
 	{"output", required_argument, NULL, 'o'},
 	{"force", no_argument, NULL, 'f'},
@@ -35,7 +41,9 @@ static const struct option options[] = {
 struct inject {
 	struct input in;
 	const char *output;
+	bool unmerge;
 	struct seam_injected done;
+	struct seam_unmerged undone;
 };
 
 static int take_option(void *ctx, int option)
@@ -44,6 +52,8 @@ static int take_option(void *ctx, int option)
 
 	if (option == 'o')
 		inject->output = optarg;
+	if (option == OPT_UNMERGE)
+		inject->unmerge = true;
 	return 0;
 }
 
@@ -92,7 +102,23 @@ static void tell(const struct inject *inject)
 				(unsigned long long)v[i].n, v[i].what);
 }
 
-/* Where nothing is to be merged every byte stays; but one file is written,
+static void tell_unmerged(const struct inject *inject)
+{
+	const struct seam_unmerged *n = &inject->undone;
+
+	fprintf(stderr,
+		"seam: %s: %llu samples, %llu have a record for their user "
+		"stack\n",
+		inject->output, (unsigned long long)n->samples,
+		(unsigned long long)n->stacks);
+	if (n->kept)
+		fprintf(stderr,
+			"seam: %s: %llu samples keep their user stack: a "
+			"record cannot hold it\n",
+			inject->output, (unsigned long long)n->kept);
+}
+
+/* Where nothing is to be done every byte stays; but one file is written,
  * also of a folder. Return: 1 if it was merged, 0 if copied, -errno. */
 static int write_to(void *ctx, int fd)
 {
@@ -100,11 +126,14 @@ static int write_to(void *ctx, int fd)
 	struct seam_pd_reader *r = inject->in.reader;
 	int rc = -EISDIR;
 
-	if (!seam_inject_needed(r))
+	if (inject->unmerge ? !seam_unmerge_needed(r) : !seam_inject_needed(r))
 		rc = seam_pd_copy_bytes(r, fd);
 	if (rc != -EISDIR)
 		return rc;
-	rc = merge_into(r, inject->in.path, fd, &inject->done);
+	if (inject->unmerge)
+		rc = seam_unmerge(r, fd, &inject->undone);
+	else
+		rc = merge_into(r, inject->in.path, fd, &inject->done);
 	return rc ? rc : 1;
 }
 
@@ -125,13 +154,14 @@ static int run(struct inject *inject)
 	rc = merge_replace(inject->output, write_to, inject);
 	if (rc < 0)
 		return fail(inject->output, rc);
-	if (rc)
-		tell(inject);
+	if (!rc)
+		fprintf(stderr, "seam: %s: %s: copied as it is\n", in->path,
+			inject->unmerge ? "no user stacks are in samples alone"
+					: "no sample waits for a user stack");
+	else if (inject->unmerge)
+		tell_unmerged(inject);
 	else
-		fprintf(stderr,
-			"seam: %s: no sample waits for a user stack: copied "
-			"as it is\n",
-			in->path);
+		tell(inject);
 	input_warn_joins(in, &inject->done.joins);
 	input_warn_copies(in, &inject->done.joins);
 	input_warn_reader(in);

@@ -3,7 +3,8 @@
  * Any bytes as a recording: read, stitched and turned into text. Records
  * come in the order of time, every sample comes out once, and what the
  * counters say adds up. The same with user stacks merged into the samples is a
- * sound recording with as many samples, and merged again the same bytes.
+ * sound recording with as many samples, and merged again the same bytes; also
+ * when user stacks had records of their own in between.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "core/uapi.h"
 #include "inject/inject.h"
+#include "inject/unmerge.h"
 #include "perfdata/reader.h"
 #include "report/text.h"
 #include "stitch/stitch.h"
@@ -135,33 +137,56 @@ static void stitch(struct seam_pd_reader *r, uint64_t samples,
 	seam_stitch_free(s);
 }
 
-struct merged {
+struct made {
 	int fd;
 	void *p;
 	size_t size;
 	struct seam_pd_reader *r;
 };
 
-static void merge(struct seam_pd_reader *r, struct seam_injected *n,
-		  struct merged *ret)
+static int make_file(void)
 {
-	struct seam_errinfo err;
-	off_t size;
+	int fd = memfd_create("made", 0);
 
-	ret->fd = memfd_create("merged", 0);
-	check(ret->fd >= 0);
-	check(!seam_inject(r, ret->fd, NULL, n));
-	size = lseek(ret->fd, 0, SEEK_END);
+	check(fd >= 0);
+	return fd;
+}
+
+/* What was written is a sound recording. */
+static void read_made(int fd, struct made *ret)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	struct seam_errinfo err;
+
 	check(size > 0);
+	ret->fd = fd;
 	ret->size = (size_t)size;
-	ret->p = mmap(NULL, ret->size, PROT_READ, MAP_PRIVATE, ret->fd, 0);
+	ret->p = mmap(NULL, ret->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	check(ret->p != MAP_FAILED);
 	check(!seam_pd_open_mem(ret->p, ret->size, &ret->r, &err));
 	check(!seam_pd_damage(ret->r)->damaged);
 	check(!seam_pd_damage(ret->r)->n_malformed);
 }
 
-static void merged_free(struct merged *m)
+static void merge(struct seam_pd_reader *r, struct seam_injected *n,
+		  struct made *ret)
+{
+	int fd = make_file();
+
+	check(!seam_inject(r, fd, NULL, n));
+	read_made(fd, ret);
+}
+
+static void unmerge(struct seam_pd_reader *r, struct seam_unmerged *n,
+		    struct made *ret)
+{
+	int fd = make_file();
+
+	check(!seam_unmerge(r, fd, n));
+	read_made(fd, ret);
+}
+
+static void made_free(struct made *m)
 {
 	seam_pd_close(m->r);
 	munmap(m->p, m->size);
@@ -171,7 +196,8 @@ static void merged_free(struct merged *m)
 static void inject(struct seam_pd_reader *r)
 {
 	struct seam_injected n, again;
-	struct merged once, twice;
+	struct seam_unmerged n_apart;
+	struct made once, apart, twice;
 
 	merge(r, &n, &once);
 	for (uint32_t t = 1; t < SEAM_RECORD_CALLCHAIN_DEFERRED; t++)
@@ -180,8 +206,16 @@ static void inject(struct seam_pd_reader *r)
 	merge(once.r, &again, &twice);
 	check(!again.merged && !again.missing && !again.cut);
 	check(twice.size == once.size && !memcmp(twice.p, once.p, once.size));
-	merged_free(&twice);
-	merged_free(&once);
+	made_free(&twice);
+	unmerge(once.r, &n_apart, &apart);
+	check(seam_pd_count(apart.r, SEAM_RECORD_CALLCHAIN_DEFERRED) ==
+	      n_apart.stacks);
+	merge(apart.r, &again, &twice);
+	check(again.merged == n_apart.stacks && !again.missing && !again.cut);
+	check(twice.size == once.size && !memcmp(twice.p, once.p, once.size));
+	made_free(&twice);
+	made_free(&apart);
+	made_free(&once);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -147,6 +147,25 @@ cut_off() {
 		! grep -q 'offset' "$dir/err" && cmp "$dir/a" "$dir/b"
 }
 
+# Records of their own again; twice changes nothing, and a file of the
+# recording is as safe as before.
+unmerged() {
+	"$seam" inject -i "$golden/deferred/lost-m1-pf.data" \
+		-o "$dir/whole" 2>/dev/null &&
+		"$seam" inject --unmerge -i "$dir/whole" -o "$dir/apart" \
+			2>"$dir/err" &&
+		grep -q ': 196 samples, 196 have a record for their user' \
+			"$dir/err" &&
+		"$seam" report --json -i "$dir/apart" 2>/dev/null |
+		grep -q '"lost": *1' &&
+		"$seam" inject --unmerge -i "$dir/apart" -o "$dir/again" \
+			2>"$dir/err" &&
+		grep -q 'apart: no user stacks are in .* copied as it is' \
+			"$dir/err" && cmp "$dir/apart" "$dir/again" &&
+		fails 1 'the recording that is read' "$seam" inject \
+			--unmerge -i "$dir/whole" -o "$dir/whole"
+}
+
 check 'bad usage is refused' bad_usage
 check 'bad files are refused' bad_files
 check 'the recording that is read is never written' own_input
@@ -156,6 +175,7 @@ check 'what is not deferred is copied as it is' as_it_is
 check 'standard input is read' standard_input
 check 'what became of samples is told' told
 check 'files that copies lacked are told' lacking
+check 'what was merged is unmerged' unmerged
 check 'the merged recording counts as the recording' counted
 check 'a cut recording is merged as far as it goes' cut_off
 tap_done

@@ -3,11 +3,14 @@
 """Description: seam inject leaves the same stacks. seam script prints of the
 merged recording what it prints of the recording, and merging again changes
 nothing; so too in the other byte order (swap.py) and from a folder (split.py).
+Unmerged it has records of user stacks again, the same text, and merged anew
+the same bytes.
 perf 7.3.4 ($SEAM_PERF) and this machine's perf, which knows nothing of
 deferral, find the same frames.
 
 usage: merged.py SEAM FOLDER
 """
+import json
 import os
 import re
 import shutil
@@ -35,8 +38,8 @@ def usable(perf):
     return perf if perf and not run(perf, "--version").returncode else None
 
 
-def inject(seam, path, out):
-    done = run(seam, "inject", "-i", path, "-o", out)
+def inject(seam, path, out, *options):
+    done = run(seam, "inject", *options, "-i", path, "-o", out)
     if done.returncode:
         raise ValueError(done.stderr)
 
@@ -77,6 +80,21 @@ def merged(seam, path, tmp, lost_files):
     inject(seam, once, twice)
     if read(once) != read(twice):
         yield "merging again changes it"
+    yield from unmerged(seam, once, tmp)
+
+
+def unmerged(seam, once, tmp):
+    apart, twice = os.path.join(tmp, "apart"), os.path.join(tmp, "twice")
+    inject(seam, once, apart, "--unmerge")
+    counts = json.loads(run(seam, "report", "--json", "-i", apart).stdout)
+    wanted = json.loads(run(seam, "report", "--json", "-i", once).stdout)
+    if counts["user_half"]["joined"] != wanted["wanted"] or counts["end"] != wanted["end"]:
+        yield f"unmerged it has other counts: {counts}"
+    if script(seam, apart) != script(seam, once):
+        yield "unmerged it has another text"
+    inject(seam, apart, twice)
+    if read(once) != read(twice):
+        yield "merging the unmerged changes it"
 
 
 def frames(perf, path):
@@ -170,6 +188,9 @@ def check(seam, folder, name, perfs, results):
                 results.append((f"{name}, perf 7.3.4", list(perf_agrees(
                     new, path, once,
                     LATE.get(name, 0) + MISSING.get(name, 0)))))
+                apart = os.path.join(tmp, "apart")
+                results.append((f"{name}, unmerged, perf 7.3.4", list(
+                    perf_agrees(new, once, apart, 0))))
             if old:
                 results.append((f"{name}{what}, this machine's perf",
                                 list(old_agrees(old, seam, once))))
