@@ -317,7 +317,7 @@ static __always_inline void take_sleeper(struct task_struct *task,
 		return;
 	__builtin_memcpy(state->regs, own->regs, sizeof(state->regs));
 	state->regs_flags = own->regs_flags;
-	state->entry.depth = own->entry.depth;
+	state->entry.who = was; /* so deep */
 	state->mm = 0; /* no mapping of another task's is believed */
 	end = unwind(&env);
 	if (seam_who_claim(&own->entry, was)) {

@@ -7,6 +7,7 @@
 #define SEAM_BPF_UNWIND_H
 
 #include "bpf/frame-pointer.h"
+#include "core/entry-who.h"
 
 /*
  * Finds the rule of the frame at the cursor by the table of its mapping.
@@ -161,7 +162,7 @@ static __always_inline int unwind_once(struct seam_env *env)
 {
 	struct scratch *s = env->scratch;
 	const uint64_t *regs = env->state->regs;
-	uint32_t max = env->state->entry.depth;
+	uint32_t max = seam_who_depth(env->state->entry.who);
 	int end = SEAM_MAX_STACK;
 
 	if (max > SEAM_MAX_FRAMES)

@@ -25,15 +25,13 @@ struct seam_entry {
 	uint64_t self; /* its task_struct */
 	uint64_t image; /* its mm, when the entry was opened */
 	uint64_t cookie; /* of the open entry; 0: none */
-	uint64_t who; /* wants its stack, and has it: entry-who.h */
+	uint64_t who; /* wants its stack, how deep, and has it: entry-who.h */
 	uint64_t served; /* the last cookie that is closed with its stack out */
 	uint64_t joined; /* a cookie that more than its first request has */
-	uint32_t depth; /* frames that the deepest of its requests wants */
-	uint32_t served_depth; /* the same of served */
+	uint32_t served_depth; /* frames that were wanted of served's */
 	uint32_t served_who; /* clients that have its stack */
 	uint32_t flags; /* enum seam_entry_flags */
 	uint32_t tid; /* that its stack comes under */
-	uint32_t pad;
 };
 
 /* The current task, and where we are in it. */

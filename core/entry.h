@@ -131,24 +131,6 @@ SEAM_INLINE struct seam_element *seam_entry_element(struct seam_entry_task *t)
 	return el;
 }
 
-/* Contexts in which events come: the task, soft and hard interrupts, NMIs. */
-#define SEAM_ENTRY_CONTEXTS 4
-
-/* Sees to it that the stack is taken as deep as is wanted: by all that ask in
- * an entry together. */
-SEAM_INLINE void seam_entry_deepen(struct seam_entry_task *t,
-				   struct seam_entry *e)
-{
-	uint32_t had = SEAM_ENTRY_GET(e->depth), now, i;
-
-	for (i = 0; i < SEAM_ENTRY_CONTEXTS && had < t->depth; i++) {
-		now = SEAM_ENTRY_SWAP(e->depth, had, t->depth);
-		if (now == had)
-			break;
-		had = now;
-	}
-}
-
 /* Whether a stack that is out serves all who ask, and is as deep as they want
  * it. had: clients that have it. */
 SEAM_INLINE bool seam_entry_serves(const struct seam_entry_task *t,
@@ -165,25 +147,23 @@ SEAM_INLINE bool seam_entry_serves(const struct seam_entry_task *t,
 SEAM_INLINE bool seam_entry_join(struct seam_entry_task *t,
 				 struct seam_entry *e, uint64_t *ret_cookie)
 {
-	uint64_t cookie = SEAM_ENTRY_GET(e->cookie), done;
-	uint32_t to_come = SEAM_ENTRY_RUNNING | SEAM_ENTRY_TAKEN;
+	uint64_t cookie = SEAM_ENTRY_GET(e->cookie), who;
+	uint32_t eager = SEAM_ENTRY_RUNNING | SEAM_ENTRY_TAKEN;
 	bool serves = true;
 
 	if (!cookie)
 		return false;
-	done = seam_who_done(SEAM_ENTRY_GET(e->who));
 	if (cookie == SEAM_ENTRY_GET(e->served)) {
 		/* We interrupt who closes it, or who goes by that. */
-		done = SEAM_ENTRY_GET(e->served_who);
-		serves = seam_entry_serves(t, done,
+		serves = seam_entry_serves(t, SEAM_ENTRY_GET(e->served_who),
 					   SEAM_ENTRY_GET(e->served_depth));
-	} else if (!done || (t->clients & ~done)) {
-		seam_entry_deepen(t, e);
+	} else {
 		SEAM_ENTRY_SET(e->joined, cookie);
-		seam_who_want(e, t->clients);
-	} else if (!(SEAM_ENTRY_GET(e->flags) & to_come)) {
+		eager &= SEAM_ENTRY_GET(e->flags);
+		who = seam_who_want(e, t->clients, t->depth, !eager);
 		/* From outside, while it slept. */
-		serves = seam_entry_serves(t, done, SEAM_ENTRY_GET(e->depth));
+		if (seam_who_done(who) && !eager)
+			serves = seam_who_depth(who) >= t->depth;
 	}
 	if (serves)
 		*ret_cookie = cookie;
@@ -212,11 +192,10 @@ SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 		return joined;
 	}
 	*ret_first = true;
-	/* Not before: who interrupts us may close an entry of its own. */
-	seam_entry_deepen(t, e);
+	/* Nothing before: who interrupts us may close an entry of its own. */
 	SEAM_ENTRY_SET(e->image, t->image);
 	seam_entry_env_keep_regs(t, el, in_user);
-	seam_who_want(e, SEAM_WHO_KEPT | t->clients);
+	seam_who_want(e, SEAM_WHO_KEPT | t->clients, t->depth, false);
 	return cookie;
 }
 
@@ -224,15 +203,16 @@ SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 SEAM_INLINE void seam_entry_forget(struct seam_entry *e)
 {
 	SEAM_ENTRY_SET(e->who, seam_who_next(SEAM_ENTRY_GET(e->who)));
-	SEAM_ENTRY_SET(e->depth, 0);
 	SEAM_ENTRY_SET(e->cookie, 0);
 }
 
 /* The stack is out, for all who wanted it. */
 SEAM_INLINE void seam_entry_close(struct seam_entry *e, uint64_t cookie)
 {
-	SEAM_ENTRY_SET(e->served_depth, SEAM_ENTRY_GET(e->depth));
-	SEAM_ENTRY_SET(e->served_who, seam_who_done(SEAM_ENTRY_GET(e->who)));
+	uint64_t who = SEAM_ENTRY_GET(e->who);
+
+	SEAM_ENTRY_SET(e->served_depth, seam_who_depth(who));
+	SEAM_ENTRY_SET(e->served_who, seam_who_done(who));
 	/* Who interrupts us here may join what an exec took: by this. */
 	SEAM_ENTRY_SET(e->served, cookie);
 	seam_entry_forget(e);

@@ -73,7 +73,8 @@ mutant 'a dead task'"'"'s element reset, whoever has it now' \
 	's/SEAM_ENTRY_SWAP(e->cookie, cookie, 0);/SEAM_ENTRY_SET(e->cookie, 0);/' \
 	'no stack, and no reason'
 mutant 'a client that does not say that it joins' \
-	's/seam_who_want(e, t->clients);/;/' 'no stack, and no reason'
+	's/seam_who_want(e, t->clients, t->depth, !eager);/0;/' \
+	'no stack, and no reason'
 mutant 'a stack claimed for who has it' \
 	's/SEAM_WHO_MASK & ~seam_who_done(who)/SEAM_WHO_MASK/' 'two stacks'
 mutant 'an entry that inherits who had the last stack' \
@@ -92,8 +93,12 @@ mutant 'what exit took joined by a client that has it not' \
 	's/: seam_entry_late(t, el, cookie, ret_end);/: cookie;/' \
 	'no stack, and no reason'
 mutant 'a depth noted before the entry is open' \
-	's/^\tcookie = seam_entry_cookie(t);/\tseam_entry_deepen(t, e);&/
-	s/^\tseam_entry_deepen(t, e);$/\t;/' 'wanted 2 frames deep, cut at'
+	's/^\tcookie = seam_entry_cookie(t);/\tseam_who_want(e, 0, t->depth, false);&/
+	s/KEPT | t->clients, t->depth,/KEPT | t->clients, 0,/' \
+	'wanted 2 frames deep, cut at'
+mutant 'a depth that nobody deepens' \
+	's/if (seam_who_depth(was) < depth)/if (!seam_who_depth(was))/' \
+	'wanted 2 frames deep, cut at 1'
 mutant 'a stack that is out joined by who wants more of it' \
 	's/ \&\& depth >= t->depth;/;/' \
 	'wanted 2 frames deep, cut at 1'

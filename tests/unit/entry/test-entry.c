@@ -239,6 +239,33 @@ static void clients_from_outside(void **state)
 		 world_search("clients, from outside", PLAN_OUTSIDE, &limits));
 }
 
+static void depths_from_outside(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .entries = 1,
+					     .switches = 2,
+					     .outside = 1,
+					     .depths = true};
+
+	(void)state;
+	AT_LEAST(10000,
+		 world_search("depths, from outside", PLAN_OUTSIDE, &limits));
+}
+
+static void clients_depths_from_outside(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .entries = 1,
+					     .switches = 2,
+					     .outside = 1,
+					     .clients = 2,
+					     .depths = true};
+
+	(void)state;
+	AT_LEAST(10000, world_search("clients, depths, from outside",
+				     PLAN_OUTSIDE, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +286,8 @@ int main(void)
 		cmocka_unit_test(clients_exec_and_exit),
 		cmocka_unit_test(clients_from_outside),
 		cmocka_unit_test(from_outside),
+		cmocka_unit_test(depths_from_outside),
+		cmocka_unit_test(clients_depths_from_outside),
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(clients),
 	};

@@ -148,7 +148,7 @@ static void deliver(const struct seam_element *el, uint64_t cookie,
 	HOLDS(end || is_same(el->regs, t->at),
 	      "registers of the program before an exec are unwound");
 	HOLDS(!t->no_mm, "a stack is taken where there is no memory");
-	send(el->left, el->entry.depth, cookie, clients, end);
+	send(el->left, seam_who_depth(el->entry.who), cookie, clients, end);
 }
 
 static void take_stack(struct seam_element *el, uint64_t cookie,

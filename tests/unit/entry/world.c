@@ -141,6 +141,13 @@ static void let_others(void)
 	WRONG("every task waits");
 }
 
+/* Where there are no interrupts, any request may; else those of the task do,
+ * and of what interrupts it. */
+static bool wants_less(void)
+{
+	return limits->interrupts ? self()->level + 1 < MAX_LEVELS : pick(2);
+}
+
 static void request(bool in_user)
 {
 	struct seam_entry_env env;
@@ -156,7 +163,7 @@ static void request(bool in_user)
 	client = 1u << pick(n_clients());
 	TRACE("request of %x%s", client, in_user ? " from user code" : "");
 	entry_task(&t, &env, client);
-	if (limits->depths && self()->level + 1 < MAX_LEVELS)
+	if (limits->depths && wants_less())
 		t.depth = SHALLOW;
 	self()->inside++;
 	seam_entry_request(&t, in_user, &asked);
@@ -412,7 +419,7 @@ static void take_outside(void)
 	if (!clients)
 		return;
 	w.n_outside++;
-	send(regs, DEEP, cookie, clients, 0);
+	send(regs, seam_who_depth(was), cookie, clients, 0);
 }
 
 static void run_task(void)
