@@ -31,6 +31,24 @@ static long cpu_ms(void)
 }
 """
 
+# Spins for so many ms of CPU time; with another argument it ends with 3.
+SPIN = r"""
+#include <time.h>
+#include <stdlib.h>
+static volatile unsigned long sink;
+""" + CPU_MS + r"""
+void leaf(void) { for (int i = 0; i < 20000; i++) sink += i; }
+void middle(void) { leaf(); __asm__ volatile(""); }
+void outer(void) { middle(); __asm__ volatile(""); }
+int main(int argc, char **argv)
+{
+	while (cpu_ms() < atol(argv[1]))
+		outer();
+	return argc > 2 ? 3 : 0;
+}
+"""
+SPIN_PATH = ["leaf", "middle", "outer", "main"]
+
 
 class Bench:
     """One run of a test file: its options, its folder, its TAP lines."""
@@ -261,6 +279,28 @@ def polls(pid):
             return f.read().split()[0] in ("7", "271")
     except OSError:
         return False
+
+
+def newer_perf():
+    """perf 7.3.4 that was fetched; empty: none was."""
+    tool = os.path.join(HERE, "..", "..", "tools", "peers.sh")
+    return os.environ.get("SEAM_PERF") or subprocess.run(
+        [tool, "--where"], stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, encoding="utf-8").stdout.strip()
+
+
+def perf_stacks(text):
+    """Of perf script's text, each leaf first."""
+    for block in text.split("\n\n"):
+        lines = [line.split() for line in block.splitlines()[1:]]
+        yield [words[1].split("+")[0] for words in lines if len(words) > 1]
+
+
+def is_spin(found):
+    """From SPIN's innermost function that is in it on, all of its path."""
+    at = min(found.index(name) for name in SPIN_PATH if name in found)
+    expected = SPIN_PATH[SPIN_PATH.index(found[at]):]
+    return found[at:at + len(expected)] == expected
 
 
 def user_frames(sample):

@@ -14,23 +14,7 @@ import subprocess
 import sys
 
 import livetest
-
-SPIN = r"""
-#include <time.h>
-#include <stdlib.h>
-static volatile unsigned long sink;
-""" + livetest.CPU_MS + r"""
-void leaf(void) { for (int i = 0; i < 20000; i++) sink += i; }
-void middle(void) { leaf(); __asm__ volatile(""); }
-void outer(void) { middle(); __asm__ volatile(""); }
-int main(int argc, char **argv)
-{
-	while (cpu_ms() < atol(argv[1]))
-		outer();
-	return argc > 2 ? 3 : 0;
-}
-"""
-PATH = ["leaf", "middle", "outer", "main"]
+from livetest import SPIN_PATH
 
 SCRIPT = """
 set -eu
@@ -51,35 +35,21 @@ COMMAND = ["-g", "-F 499 -e cpu-clock --call-graph dwarf,8192",
 TARGET = ["-g -p %d", "-g -t %d", "-F 499 -g --pid %d"]
 
 
-def stacks(text):
-    """Of perf script's text, each leaf first."""
-    for block in text.split("\n\n"):
-        lines = [line.split() for line in block.splitlines()[1:]]
-        yield [words[1].split("+")[0] for words in lines if len(words) > 1]
-
-
-def is_whole(found):
-    """From the path's innermost function that is in it on, all of it."""
-    at = min(found.index(name) for name in PATH if name in found)
-    expected = PATH[PATH.index(found[at]):]
-    return found[at:at + len(expected)] == expected
-
-
 def what_is_wrong(folder):
     def text(name):
         with open(os.path.join(folder, name), encoding="utf-8") as out:
             return out.read()
 
-    seen = [found for found in stacks(text("script.txt"))
-            if set(found) & set(PATH[:3])]
-    whole = [is_whole(found) for found in seen]
+    seen = [found for found in livetest.perf_stacks(text("script.txt"))
+            if set(found) & set(SPIN_PATH[:3])]
+    whole = [livetest.is_spin(found) for found in seen]
     # Nearly all of its time is leaf's own.
     in_leaf = sum("leaf" in found for found in seen)
     if sum(whole) < max(1, 0.9 * len(whole)) or in_leaf < 0.5 * len(seen):
         return "%d of %d stacks are whole:\n%s" % (
             sum(whole), len(whole), text("script.txt")[:2000])
     report = text("report.txt")
-    if any(name not in report for name in PATH):
+    if any(name not in report for name in SPIN_PATH):
         return "report has not the whole path:\n" + report[:2000]
     annotated = text("annotate.txt")
     if "Disassembly of section .text" not in annotated or \
@@ -101,7 +71,7 @@ def looked_at(bench, perf, record):
 
 
 def each(bench, perf, title, record, command=COMMAND, others=TARGET):
-    program = bench.compile(SPIN, "spin")
+    program = bench.compile(livetest.SPIN, "spin")
     for options in command:
         wrong = looked_at(bench, perf, "%s %s -- %s 400" % (
             record, options, program))
@@ -116,10 +86,7 @@ def each(bench, perf, title, record, command=COMMAND, others=TARGET):
 
 
 def newer_perf(bench):
-    tool = os.path.join(livetest.HERE, "..", "..", "tools", "peers.sh")
-    perf = os.environ.get("SEAM_PERF") or subprocess.run(
-        [tool, "--where"], stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, encoding="utf-8").stdout.strip()
+    perf = livetest.newer_perf()
     if not perf:
         bench.skip("perf 6.19 or later", "it was not fetched: make peers")
         return
@@ -139,7 +106,7 @@ def older_perf(bench):
 
 def status(bench):
     """A command's status is the script's, merged or not."""
-    program = bench.compile(SPIN, "spin")
+    program = bench.compile(livetest.SPIN, "spin")
     done = subprocess.run([bench.seam, "record", "--merge", "-q", "-o",
                            bench.path("status.data"), "--", program, "100",
                            "3"], env=bench.env)
