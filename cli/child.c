@@ -46,11 +46,13 @@ static int resolve(const char *name, char *to, size_t room)
 }
 
 /* In the child: waits for its go, then becomes the command. */
-static void run(int go, int failure, char **argv)
+static void run(int go, int failure, char **argv, int out)
 {
 	char byte;
 	int err;
 
+	if (out != STDOUT_FILENO && dup2(out, STDOUT_FILENO) < 0)
+		_exit(126);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (read(go, &byte, 1) != 1)
 		_exit(127);
@@ -62,7 +64,7 @@ static void run(int go, int failure, char **argv)
 	_exit(127);
 }
 
-int child_start(struct child *c, char **argv)
+int child_start(struct child *c, char **argv, int out)
 {
 	int go[2], failure[2];
 	int err = resolve(argv[0], c->path, sizeof(c->path));
@@ -81,7 +83,7 @@ int child_start(struct child *c, char **argv)
 	if (c->pid == 0) {
 		close(go[1]);
 		close(failure[0]);
-		run(go[0], failure[1], argv);
+		run(go[0], failure[1], argv, out);
 	}
 	err = c->pid < 0 ? -errno : 0;
 	close(go[0]);

@@ -12,8 +12,8 @@ struct child {
 	char path[4096]; /* what will run, as PATH has it; "" if not found */
 };
 
-/* Return: 0 or -errno; -ENOENT: no such command. */
-int child_start(struct child *c, char **argv);
+/* out: its standard output. Return: 0 or -errno; -ENOENT: no such command. */
+int child_start(struct child *c, char **argv, int out);
 /* Return: 0, or -errno of the exec. */
 int child_exec(struct child *c);
 /* An exit status as a shell gives it: 128 + N for signal N. */

@@ -140,10 +140,17 @@ static int start_child(struct recording *rec)
 
 	if (!argv)
 		return 0;
-	err = child_start(&rec->child, argv);
+	err = child_start(&rec->child, argv,
+			  record_to_stdout(rec->opts) ? STDERR_FILENO
+						      : STDOUT_FILENO);
 	if (err)
 		complain_command(argv[0], err);
 	return err;
+}
+
+static const char *output_name(const struct record_options *o)
+{
+	return record_to_stdout(o) ? "standard output" : o->output;
 }
 
 static int open_recorder(struct recording *rec)
@@ -182,7 +189,7 @@ static int open_recorder(struct recording *rec)
 		const char *where = why.where;
 
 		if (!strcmp(where, "output"))
-			where = o->output;
+			where = output_name(o);
 		fprintf(stderr, "seam: %s%s%s%s\n", where, where[0] ? ": " : "",
 			why.reason[0] ? why.reason : strerror(-err),
 			where == o->output ? "; name another with -o" : "");
@@ -235,7 +242,7 @@ static int finish(struct recording *rec, int err)
 	if (!err)
 		err = stop_err;
 	if (!o->quiet)
-		summary_print(stderr, &sum, o->output);
+		summary_print(stderr, &sum, output_name(o));
 	if (o->json_summary) {
 		int json_err = summary_write_json(o->json_summary, &sum);
 
@@ -244,8 +251,10 @@ static int finish(struct recording *rec, int err)
 	}
 	if (err) {
 		fprintf(stderr,
-			"seam: %s: %s; what was recorded before is kept%s\n",
-			o->output, strerror(-err), advice_on_writing(err));
+			"seam: %s: %s; what was recorded before is %s%s\n",
+			output_name(o), strerror(-err),
+			record_to_stdout(o) ? "out" : "kept",
+			advice_on_writing(err));
 		return 1;
 	}
 	rec->is_written = true;

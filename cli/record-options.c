@@ -49,7 +49,8 @@ static const char usage_text[] =
 	"  -t, --tid TID[,TID]   running threads, and what they start\n"
 	"  -a, --all, --all-cpus every task of the machine\n"
 	"  -o, --output FILE     default perf.data; an old one is kept as "
-	".old\n"
+	".old;\n"
+	"                        '-' is standard output, for a pipe\n"
 	"  -g                    stacks; always on, and whole, for perf's "
 	"users\n"
 	"      --call-graph M    the same, by fp, dwarf or lbr\n"
@@ -381,6 +382,37 @@ static int on_option(struct record_options *o, int c)
 	return on_number(o, c, optarg);
 }
 
+bool record_to_stdout(const struct record_options *o)
+{
+	return !strcmp(o->output, "-");
+}
+
+/* A pipe's reader is on this machine and wants it soon: not compressed. */
+static int complete_output(struct record_options *o)
+{
+	if (o->merge && o->stacks_only) {
+		fputs("seam: record: --merge and --stacks-only exclude each "
+		      "other\n",
+		      stderr);
+		return 2;
+	}
+	if (o->merge && record_to_stdout(o)) {
+		fputs("seam: record: --merge goes back over what was written; "
+		      "name a file with -o\n",
+		      stderr);
+		return 2;
+	}
+	if (record_to_stdout(o) && isatty(STDOUT_FILENO)) {
+		fputs("seam: record: -o - writes a recording, and standard "
+		      "output is a terminal; lead it elsewhere\n",
+		      stderr);
+		return 2;
+	}
+	if (o->zstd_level < 0)
+		o->zstd_level = record_to_stdout(o) ? 0 : 1;
+	return -1;
+}
+
 /* What follows from all options together. */
 static int complete(struct record_options *o, int argc, char **argv)
 {
@@ -404,12 +436,9 @@ static int complete(struct record_options *o, int argc, char **argv)
 		fputs("seam: record: -F and -c exclude each other\n", stderr);
 		return 2;
 	}
-	if (o->merge && o->stacks_only) {
-		fputs("seam: record: --merge and --stacks-only exclude each "
-		      "other\n",
-		      stderr);
-		return 2;
-	}
+	status = complete_output(o);
+	if (status >= 0)
+		return status;
 	if (!o->n_events)
 		o->n_events = 1; /* without a name */
 	if (o->off_cpu && (status = add_event(o, SEAM_SLEEP_EVENT,
@@ -432,7 +461,7 @@ int record_options_parse(struct record_options *o, int argc, char **argv)
 		.tasks = SEAM_TASKS_PROCESSES,
 		.output = "perf.data",
 		.table_memory = 512ULL << 20,
-		.zstd_level = 1,
+		.zstd_level = -1,
 		.argv = argv,
 		.argc = argc,
 	};

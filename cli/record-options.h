@@ -24,7 +24,7 @@ struct record_options {
 	uint64_t table_memory;
 	const char *unwind; /* NULL: the default */
 	double duration_s;
-	int zstd_level;
+	int zstd_level; /* < 0 while nobody said one */
 	bool quiet, off_cpu, stacks_only, merge;
 	char **command; /* NULL: none */
 	char **argv;
@@ -33,6 +33,8 @@ struct record_options {
 
 /* Return: -1 to go on; else the exit status. Strings are argv's. */
 int record_options_parse(struct record_options *o, int argc, char **argv);
+/* The recording is what seam prints; the command's output goes elsewhere. */
+bool record_to_stdout(const struct record_options *o);
 void record_options_fini(struct record_options *o);
 
 #endif

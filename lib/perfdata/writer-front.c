@@ -35,13 +35,14 @@ static void align(struct pd_buf *b, size_t to)
 	seam_pd_buf_add(b, zeros, (to - b->len % to) % to);
 }
 
-/* Repeats a part of the same buffer, which may move as it grows. */
-static void add_copy(struct pd_buf *b, struct pd_section at)
+/* A part of from, which may be b itself, and moves as it grows then. */
+static void add_copy(struct pd_buf *b, const struct pd_buf *from,
+		     struct pd_section at)
 {
 	uint8_t *copy = malloc(at.size);
 
 	if (copy)
-		memcpy(copy, b->p + at.offset, at.size);
+		memcpy(copy, from->p + at.offset, at.size);
 	else
 		b->err = -ENOMEM;
 	seam_pd_buf_add(b, copy, at.size);
@@ -59,7 +60,7 @@ static void add_string(struct pd_buf *b, const char *s)
 }
 
 /* The attribute as the file has it; see struct seam_pd_event. */
-static void add_attr(struct pd_buf *b, const struct seam_pd_event *ev)
+void seam_pd_add_attr(struct pd_buf *b, const struct seam_pd_event *ev)
 {
 	union {
 		struct perf_event_attr attr;
@@ -90,7 +91,7 @@ static void add_attrs(struct seam_pd_writer *w, const struct seam_pd_opts *o,
 	w->header.attrs.offset = b->len;
 	w->header.attrs.size = o->n_events * w->header.attr_size;
 	for (size_t i = 0; i < o->n_events; i++) {
-		add_attr(b, &o->events[i]);
+		seam_pd_add_attr(b, &o->events[i]);
 		add_u64(b, ids);
 		add_u64(b, 8 * o->events[i].n_ids);
 		ids += 8 * o->events[i].n_ids;
@@ -136,7 +137,7 @@ static void body_event_desc(struct pd_buf *b, const struct seam_pd_opts *o)
 	for (size_t i = 0; i < o->n_events; i++) {
 		const struct seam_pd_event *ev = &o->events[i];
 
-		add_attr(b, ev);
+		seam_pd_add_attr(b, ev);
 		add_u32(b, (uint32_t)ev->n_ids);
 		add_string(b, ev->name ? ev->name : "unknown");
 		seam_pd_buf_add(b, ev->ids, 8 * ev->n_ids);
@@ -230,8 +231,8 @@ static const uint8_t feature_bits[] = {
 };
 static_assert(sizeof(feature_bits) <= PD_MAX_FEATS, "feats holds them");
 
-static void add_features(struct seam_pd_writer *w, const struct seam_pd_opts *o,
-			 struct pd_buf *b)
+void seam_pd_features(struct seam_pd_writer *w, const struct seam_pd_opts *o,
+		      struct pd_buf *b)
 {
 	for (size_t i = 0; i < sizeof(feature_bits); i++) {
 		unsigned bit = feature_bits[i];
@@ -250,15 +251,9 @@ static void add_features(struct seam_pd_writer *w, const struct seam_pd_opts *o,
 	}
 }
 
-/*
- * The data begins with the features as records, which perf reads as well.
- * They serve the moments without a feature table, see publish(). What does
- * not fit a record is left to the table, and so is the description of
- * tracepoints, which perf would want from elsewhere.
- */
-static void add_feature_records(struct seam_pd_writer *w, struct pd_buf *b)
+void seam_pd_feature_records(const struct seam_pd_writer *w,
+			     const struct pd_buf *from, struct pd_buf *b)
 {
-	w->header.data.offset = b->len;
 	for (size_t i = 0; i < w->n_feats; i++) {
 		const struct pd_feat_entry *f = &w->feats[i];
 		size_t size = 16 + (f->at.size + 7) / 8 * 8;
@@ -267,14 +262,26 @@ static void add_feature_records(struct seam_pd_writer *w, struct pd_buf *b)
 			.size = (uint16_t)size,
 		};
 
-		if (!f->at.size || size > UINT16_MAX || b->err ||
+		if (!f->at.size || size > UINT16_MAX || b->err || from->err ||
 		    f->bit == PD_FEAT_TRACING_DATA)
 			continue;
 		seam_pd_buf_add(b, &h, sizeof(h));
 		add_u64(b, f->bit);
-		add_copy(b, f->at);
+		add_copy(b, from, f->at);
 		align(b, DATA_ALIGN);
 	}
+}
+
+/*
+ * The data begins with the features as records, which perf reads as well.
+ * They serve the moments without a feature table, see publish(). What does
+ * not fit a record is left to the table, and so is the description of
+ * tracepoints, which perf would want from elsewhere.
+ */
+static void begin_data(struct seam_pd_writer *w, struct pd_buf *b)
+{
+	w->header.data.offset = b->len;
+	seam_pd_feature_records(w, b, b);
 	w->header.data.size = b->len - w->header.data.offset;
 }
 
@@ -287,8 +294,8 @@ int seam_pd_front(struct seam_pd_writer *w, const struct seam_pd_opts *opts,
 	w->header.size = sizeof(w->header);
 	seam_pd_buf_add(b, &w->header, sizeof(w->header));
 	add_attrs(w, opts, b);
-	add_features(w, opts, b);
-	add_feature_records(w, b);
+	seam_pd_features(w, opts, b);
+	begin_data(w, b);
 	seam_pd_feature_table(w, b->len, b);
 	if (b->err)
 		return b->err;

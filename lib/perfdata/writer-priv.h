@@ -17,6 +17,8 @@ void seam_pd_buf_add(struct pd_buf *b, const void *data, size_t len);
 void seam_pd_buf_fini(struct pd_buf *b);
 /* All of it at this place of the file. Return: 0 or -errno. */
 int seam_pd_write_at(int fd, const void *data, size_t len, uint64_t off);
+/* writer-pipe.c: all of it, behind what was written last. */
+int seam_pd_write_on(int fd, const void *data, size_t len);
 
 /* One entry of the feature table whose body lies in the front part. */
 struct pd_feat_entry {
@@ -36,6 +38,7 @@ struct pd_compressor;
 
 struct seam_pd_writer {
 	int fd;
+	bool pipe; /* it cannot go back: no header to change, no table */
 	int err; /* sticky */
 	struct pd_header header;
 	struct pd_feat_entry feats[PD_MAX_FEATS];
@@ -54,6 +57,18 @@ struct seam_pd_writer {
 /* Builds header, attributes, ids and constant feature bodies. */
 int seam_pd_front(struct seam_pd_writer *w, const struct seam_pd_opts *opts,
 		  struct pd_buf *ret_front);
+/* The same for a pipe: records alone. */
+int seam_pd_front_pipe(struct seam_pd_writer *w,
+		       const struct seam_pd_opts *opts,
+		       struct pd_buf *ret_front);
+/* Parts of both. Attributes: as the file has them, see struct seam_pd_event.
+ * Features: bodies, of which w notes where they are in b; and a record for each
+ * that fits one, of the bodies in from, which may be b. */
+void seam_pd_add_attr(struct pd_buf *b, const struct seam_pd_event *ev);
+void seam_pd_features(struct seam_pd_writer *w, const struct seam_pd_opts *o,
+		      struct pd_buf *b);
+void seam_pd_feature_records(const struct seam_pd_writer *w,
+			     const struct pd_buf *from, struct pd_buf *b);
 /* Appends what readers of payloads need to know of tracepoints. */
 void seam_pd_tracing(const struct seam_pd_opts *opts, struct pd_buf *out);
 /* Whether any event has payloads. */

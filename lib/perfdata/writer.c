@@ -74,7 +74,9 @@ static int drain(struct seam_pd_writer *w)
 /* Appends out to the file. The header is not told. */
 static int append(struct seam_pd_writer *w)
 {
-	int rc = seam_pd_write_at(w->fd, w->out.p, w->out.len, w->end);
+	int rc =
+		w->pipe ? seam_pd_write_on(w->fd, w->out.p, w->out.len)
+			: seam_pd_write_at(w->fd, w->out.p, w->out.len, w->end);
 
 	if (rc)
 		return rc;
@@ -91,6 +93,10 @@ static int write_header(struct seam_pd_writer *w, uint64_t data_end,
 	struct pd_header h = w->header;
 	int rc;
 
+	if (w->pipe) {
+		w->data_end = data_end;
+		return 0;
+	}
 	h.data.size = data_end - h.data.offset;
 	h.features[0] = features;
 	rc = seam_pd_write_at(w->fd, &h.data,
@@ -305,7 +311,8 @@ static int publish(struct seam_pd_writer *w)
 	if (rc)
 		return rc;
 	data_end = w->end;
-	seam_pd_feature_table(w, data_end, &w->out);
+	if (!w->pipe)
+		seam_pd_feature_table(w, data_end, &w->out);
 	rc = w->out.err ? w->out.err : append(w);
 	if (rc)
 		return rc;
@@ -406,6 +413,16 @@ static int create(const char *path, struct seam_errinfo *reterr)
 	return fd;
 }
 
+/* The caller's stays open. */
+static int duplicate_stdout(struct seam_errinfo *reterr)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	return fd < 0 ? fill_err(reterr, -errno, "output",
+				 "standard output cannot be written to")
+		      : fd;
+}
+
 /* Learns which ids are of events that have payloads. */
 static int learn_raws(struct seam_pd_writer *w, const struct seam_pd_opts *opts)
 {
@@ -438,16 +455,19 @@ static int start(struct seam_pd_writer *w, const struct seam_pd_opts *opts)
 
 	if (rc)
 		return rc;
-
 	if (opts->zstd_level) {
 		w->zstd = seam_pd_compressor_new(opts->zstd_level);
 		if (!w->zstd)
 			return -ENOMEM;
 	}
-	rc = seam_pd_front(w, opts, &front);
+	rc = w->pipe ? seam_pd_front_pipe(w, opts, &front)
+		     : seam_pd_front(w, opts, &front);
 	if (!rc)
-		rc = seam_pd_write_at(w->fd, front.p, front.len, 0);
-	w->end = w->data_end = w->header.data.offset + w->header.data.size;
+		rc = w->pipe ? seam_pd_write_on(w->fd, front.p, front.len)
+			     : seam_pd_write_at(w->fd, front.p, front.len, 0);
+	w->end = w->data_end =
+		w->pipe ? front.len
+			: w->header.data.offset + w->header.data.size;
 	w->table = front.len - w->end;
 	seam_pd_buf_fini(&front);
 	return rc;
@@ -460,9 +480,6 @@ int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
 	struct seam_pd_writer *w;
 	int rc;
 
-	if (!strcmp(path, "-"))
-		return fill_err(reterr, -ENOTSUP, "output",
-				"a recording cannot be written to a pipe yet");
 	if (opts->sz != sizeof(*opts) || !opts->n_events ||
 	    opts->n_events > MAX_EVENTS)
 		return fill_err(reterr, -EINVAL, "events",
@@ -470,7 +487,8 @@ int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return fill_err(reterr, -ENOMEM, "output", "no memory");
-	w->fd = create(path, reterr);
+	w->pipe = !strcmp(path, "-");
+	w->fd = w->pipe ? duplicate_stdout(reterr) : create(path, reterr);
 	if (w->fd < 0) {
 		rc = w->fd;
 		free(w);

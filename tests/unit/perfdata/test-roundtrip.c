@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: what the writer writes the reader reads, field by field,
- * plain and compressed; the file is private and the old one is kept. */
+ * plain and compressed, as a file and as a stream; the file is private and the
+ * old one is kept. */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "recording.h"
 
@@ -133,6 +135,37 @@ static void round_trip(int zstd)
 	folder_remove(&f);
 }
 
+/* Standard output is a file for a moment: the stream that a pipe gets. */
+static void stream(int zstd)
+{
+	int fd, out = dup(STDOUT_FILENO);
+	struct seam_pd_writer *w;
+	struct folder f;
+
+	folder_make(&f);
+	fd = open(f.file, O_RDWR | O_CREAT, 0600);
+	fflush(stdout);
+	assert_int_equal(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
+	w = open_writer("-", zstd);
+	assert_int_equal(dup2(out, STDOUT_FILENO), STDOUT_FILENO);
+	write_all(w);
+	assert_int_equal(seam_pd_flush(w), 0);
+	check_file(f.file, zstd);
+	assert_int_equal(seam_pd_bytes(w), lseek(fd, 0, SEEK_END));
+	assert_int_equal(seam_pd_writer_close(w), 0);
+	check_file(f.file, zstd);
+	close(fd);
+	close(out);
+	folder_remove(&f);
+}
+
+static void test_stream(void **state)
+{
+	(void)state;
+	stream(0);
+	stream(1);
+}
+
 static void test_plain(void **state)
 {
 	(void)state;
@@ -254,7 +287,7 @@ static void test_refuses(void **state)
 	struct folder f;
 
 	(void)state;
-	assert_int_equal(seam_pd_writer_open("-", &opts, &w, &err), -ENOTSUP);
+	assert_int_equal(seam_pd_writer_open("-", &opts, &w, &err), -EINVAL);
 	assert_int_equal(seam_pd_writer_open("x", &opts, &w, &err), -EINVAL);
 	assert_null(w);
 	folder_make(&f);
@@ -270,6 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_stream),
 		cmocka_unit_test(test_zstd),
 		cmocka_unit_test(test_many_plain),
 		cmocka_unit_test(test_many_zstd),

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* A recording as a stream: a header of 16 bytes, and all else as records. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/uapi.h"
+#include "perfdata/writer-priv.h"
+
+#define UPDATE_NAME 2 /* of an EVENT_UPDATE record: a name follows */
+
+/* A pipe that does not block is somebody else's wish; we wait. */
+static int wait_for_room(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
+int seam_pd_write_on(int fd, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+		int rc = 0;
+
+		if (n < 0 && errno == EAGAIN)
+			rc = wait_for_room(fd);
+		else if (n < 0 && errno != EINTR)
+			rc = -errno;
+		else if (n == 0)
+			rc = -EIO;
+		if (rc)
+			return rc;
+		p += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static void add_u64(struct pd_buf *b, uint64_t v)
+{
+	seam_pd_buf_add(b, &v, sizeof(v));
+}
+
+static void add_zeros(struct pd_buf *b, size_t n)
+{
+	static const uint8_t zeros[8];
+
+	seam_pd_buf_add(b, zeros, n);
+}
+
+/* Return: 0; -E2BIG: it has no room. */
+static int add_header(struct pd_buf *b, uint32_t type, size_t size)
+{
+	struct perf_event_header h = {.type = type, .size = (uint16_t)size};
+
+	if (size > UINT16_MAX)
+		return -E2BIG;
+	seam_pd_buf_add(b, &h, sizeof(h));
+	return 0;
+}
+
+static int add_attr(struct pd_buf *b, const struct seam_pd_event *ev)
+{
+	int rc = add_header(b, PD_HEADER_ATTR,
+			    8 + SEAM_ATTR_SIZE + 8 * ev->n_ids);
+
+	if (rc)
+		return rc;
+	seam_pd_add_attr(b, ev);
+	seam_pd_buf_add(b, ev->ids, 8 * ev->n_ids);
+	return 0;
+}
+
+static int add_name(struct pd_buf *b, const struct seam_pd_event *ev)
+{
+	size_t len = ev->name ? strlen(ev->name) + 1 : 0;
+	size_t pad = (8 - len % 8) % 8;
+	int rc;
+
+	if (!len || !ev->n_ids)
+		return 0;
+	rc = add_header(b, PD_EVENT_UPDATE, 24 + len + pad);
+	if (rc)
+		return rc;
+	add_u64(b, UPDATE_NAME);
+	add_u64(b, ev->ids[0]);
+	seam_pd_buf_add(b, ev->name, len);
+	add_zeros(b, pad);
+	return 0;
+}
+
+/* The size that the record tells is that of what lies behind it. */
+static int add_tracing(struct pd_buf *b, const struct seam_pd_opts *opts)
+{
+	struct pd_buf text = {0};
+	int rc;
+
+	seam_pd_tracing(opts, &text);
+	add_zeros(&text, (8 - text.len % 8) % 8);
+	rc = text.err;
+	if (!rc)
+		rc = add_header(b, PD_HEADER_TRACING_DATA, 16);
+	if (!rc) {
+		add_u64(b, text.len);
+		seam_pd_buf_add(b, text.p, text.len);
+	}
+	seam_pd_buf_fini(&text);
+	return rc;
+}
+
+int seam_pd_front_pipe(struct seam_pd_writer *w,
+		       const struct seam_pd_opts *opts,
+		       struct pd_buf *ret_front)
+{
+	struct pd_buf *b = ret_front, bodies = {0};
+	int rc = 0;
+
+	add_u64(b, PD_MAGIC);
+	add_u64(b, PD_PIPE_HEADER_SIZE);
+	for (size_t i = 0; !rc && i < opts->n_events; i++)
+		rc = add_attr(b, &opts->events[i]);
+	for (size_t i = 0; !rc && i < opts->n_events; i++)
+		rc = add_name(b, &opts->events[i]);
+	seam_pd_features(w, opts, &bodies);
+	seam_pd_feature_records(w, &bodies, b);
+	if (!rc)
+		rc = bodies.err;
+	seam_pd_buf_fini(&bodies);
+	if (!rc && seam_pd_has_tracing(opts))
+		rc = add_tracing(b, opts);
+	return rc ? rc : b->err;
+}
