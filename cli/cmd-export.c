@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/replace.h"
 #include "cli/commands.h"
 #include "cli/exported.h"
+#include "cli/replaced.h"
 
 static const char help[] =
 	"usage: seam export --to FORMAT [OPTIONS]\n\n"
@@ -65,6 +65,8 @@ struct export
 	struct input in;
 	const struct format *format;
 	const char *out;
+	struct seam_export_counts counts;
+	bool told; /* why it cannot be written */
 };
 
 static void list_formats(void)
@@ -164,11 +166,21 @@ static int complain(const char *path, int rc)
 	return -1;
 }
 
-/* Return: 0 or -1, said on stderr. */
-static int to_file(struct export *e, struct seam_export_counts *counts)
+static int write_to(void *ctx, int fd)
 {
-	struct exported_to to = {.path = e->out};
-	struct seam_replace r;
+	struct export *e = ctx;
+	struct exported_to to = {.path = e->out, .fd = fd};
+	int rc = exported_write(&e->in, e->format->format, &to, &e->counts);
+
+	e->told = rc;
+	return rc;
+}
+
+/* Return: 0 or -1, said on stderr. */
+static int to_file(struct export *e)
+{
+	const struct replaced r = {
+		.path = e->out, .like_fd = -1, .make = write_to, .ctx = e};
 	int rc;
 
 	if (input_is(&e->in, e->out)) {
@@ -176,34 +188,27 @@ static int to_file(struct export *e, struct seam_export_counts *counts)
 			e->out);
 		return -1;
 	}
-	rc = seam_replace_begin(e->out, &r);
-	if (rc)
-		return complain(e->out, rc);
-	to.fd = r.fd;
-	if (exported_write(&e->in, e->format->format, &to, counts)) {
-		seam_replace_abort(&r);
-		return -1;
-	}
-	rc = seam_replace_commit(&r, -1, NULL, NULL);
-	return rc ? complain(e->out, rc) : 0;
+	rc = replaced(&r);
+	if (rc && !e->told)
+		complain(e->out, rc);
+	return rc ? -1 : 0;
 }
 
 static int run(struct export *e)
 {
 	struct exported_to to = {.fd = STDOUT_FILENO};
-	struct seam_export_counts counts;
 	int rc;
 
 	if (input_open(&e->in))
 		return 1;
 	if (strcmp(e->out, "-") != 0)
-		rc = to_file(e, &counts);
+		rc = to_file(e);
 	else
-		rc = exported_write(&e->in, e->format->format, &to, &counts);
+		rc = exported_write(&e->in, e->format->format, &to, &e->counts);
 	if (rc)
 		return 1;
 	input_warn(&e->in);
-	say_counts(e, &counts);
+	say_counts(e, &e->counts);
 	return 0;
 }
 

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/replace.h"
 #include "cli/input.h"
+#include "cli/replaced.h"
 #include "cli/sframe.h"
 #include "table/into-elf.h"
 
@@ -45,6 +45,9 @@ struct make {
 	const char *out;
 	uint8_t version;
 	bool in_place, detached, json;
+	const struct sframe_input *in;
+	struct seam_table_in_elf made;
+	bool told; /* why it cannot be made */
 };
 
 static int take_format(struct make *m, const char *text)
@@ -155,28 +158,36 @@ static void say_lost(void *ctx, const char *name, int rc)
 		name, strerror(-rc));
 }
 
-static int make(struct make *m, struct sframe_input *in)
+/* Return: 0 or -1, said on stderr. */
+static int write_to(void *ctx, int fd)
 {
-	struct seam_table_in_elf made = {0};
+	struct make *m = ctx;
 	struct seam_errinfo err = {0};
-	struct seam_replace r;
-	int rc = seam_replace_begin(m->out, &r);
+	int rc = m->detached ? write_detached(m->in->elf, m->version, fd,
+					      &m->made, &err)
+			     : seam_table_into_elf(m->in->elf, m->version, fd,
+						   &m->made, &err);
 
+	if (!rc)
+		return 0;
+	m->told = true;
+	return sframe_complain(m->in->path, rc, &err);
+}
+
+static int make(struct make *m, const struct sframe_input *in)
+{
+	const struct replaced r = {.path = m->out,
+				   .like_fd = m->detached ? -1 : in->fd,
+				   .lost = say_lost,
+				   .make = write_to,
+				   .ctx = m};
+	int rc;
+
+	m->in = in;
+	rc = replaced(&r);
 	if (rc)
-		return sframe_complain(m->out, rc, NULL);
-	if (m->detached)
-		rc = write_detached(in->elf, m->version, r.fd, &made, &err);
-	else
-		rc = seam_table_into_elf(in->elf, m->version, r.fd, &made,
-					 &err);
-	if (rc) {
-		seam_replace_abort(&r);
-		return sframe_complain(in->path, rc, &err);
-	}
-	rc = seam_replace_commit(&r, m->detached ? -1 : in->fd, say_lost, m);
-	if (rc)
-		return sframe_complain(m->out, rc, NULL);
-	print_made(m, m->in_place ? in->path : m->out, &made);
+		return m->told ? rc : sframe_complain(m->out, rc, NULL);
+	print_made(m, m->in_place ? in->path : m->out, &m->made);
 	return 0;
 }
 

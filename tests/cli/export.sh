@@ -94,6 +94,18 @@ replaced() {
 		"$@" -o "$dir/r/z" <&- >&- 2>&- && cmp "$dir/r/x" "$dir/r/z"
 }
 
+# Of a file that cannot grow on, the signal ends it where it writes.
+ended_by_signal() {
+	mkdir "$dir/e" && echo old >"$dir/e/x" || return
+	(
+		ulimit -c 0
+		ulimit -f 1
+		"$seam" export --to chrome -i "$golden/groups/group.data" \
+			-o "$dir/e/x" 2>/dev/null
+	) && return 1
+	[ "$(cat "$dir/e/x")" = old ] && [ "$(ls -A "$dir/e")" = x ]
+}
+
 counts_told() {
 	"$seam" export --to folded -o "$dir/out" \
 		-i "$golden/deferred/lost-m1-pf.data" 2>"$dir/err" || return
@@ -138,6 +150,7 @@ check 'what is not text is for no terminal' terminal
 check 'bad files are refused' bad_files
 check 'bad outputs are refused' bad_outputs
 check 'a file is replaced whole' replaced
+check 'a signal leaves nothing half done' ended_by_signal
 check 'counts are told' counts_told
 check 'what was lost is marked' lost_marked
 for format in folded speedscope pprof firefox chrome; do

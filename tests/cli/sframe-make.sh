@@ -393,6 +393,17 @@ put("<Q", old + 32, (1 << 64) - len(data) - 48)' pie.sf
 	[ $? = 7 ]
 }
 
+# Of a file that cannot grow on, the signal ends it where it writes.
+ended_by_signal() {
+	mkdir "$dir/ended" && cp /bin/true "$dir/ended/x" || return
+	(
+		ulimit -c 0
+		ulimit -f 8
+		"$seam" sframe make --in-place "$dir/ended/x" 2>/dev/null
+	) && return 1
+	cmp /bin/true "$dir/ended/x" && [ "$(ls -A "$dir/ended")" = x ]
+}
+
 no_cfi() {
 	"${CC:-gcc}" -nostdlib -static -fno-asynchronous-unwind-tables \
 		-xc - -o "$dir/bare-c" <<-END || return
@@ -447,6 +458,7 @@ check 'a symbolic link stays one' link_kept
 check 'the input is not written over' not_over_input
 check 'what would not run as before is refused' refusals
 check 'a header without a type clears nothing' inactive
+check 'a signal leaves nothing half done' ended_by_signal
 check 'a file without CFI is refused' no_cfi
 if [ -n "$sid" ]; then
 	check "binutils' newest objdump reads them all" \
