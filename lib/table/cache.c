@@ -7,17 +7,15 @@
 #include "table/table.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sframe/verify.h"
 #include "table/fingerprint.h"
+#include "table/folder.h"
 #include "table/tidy.h"
 
 /* Raise it whenever the converter makes different tables. */
@@ -41,94 +39,11 @@ struct cache_header {
 	struct seam_table_stats stats;
 };
 
-/* Another user who could write here could make us believe anything. */
-static bool is_ours(const struct stat *st)
-{
-	return (st->st_uid == geteuid() || st->st_uid == 0) &&
-	       !(st->st_mode & (S_IWGRP | S_IWOTH));
-}
-
-/* mkdir -p, private. path is changed and put back. */
-static int make_dirs(char *path)
-{
-	for (char *p = path + 1;; p++) {
-		char c = *p;
-
-		if (c != '/' && c != '\0')
-			continue;
-		*p = '\0';
-		if (mkdir(path, 0700) && errno != EEXIST) {
-			int r = -errno;
-
-			*p = c;
-			return r;
-		}
-		*p = c;
-		if (!c)
-			return 0;
-	}
-}
-
-/* The XDG base directory rules; a relative path in a variable counts not.
- * Return: 0, and the caller frees *ret; -ENOENT; -ENOMEM. */
-static int default_dir(char **ret)
-{
-	const char *xdg = getenv("XDG_CACHE_HOME");
-	const char *home = getenv("HOME");
-	char *path = NULL;
-	int n;
-
-	if (xdg && xdg[0] == '/')
-		n = asprintf(&path, "%s/seam", xdg);
-	else if (geteuid() == 0)
-		n = asprintf(&path, "/var/cache/seam");
-	else if (home && home[0] == '/')
-		n = asprintf(&path, "%s/.cache/seam", home);
-	else
-		return -ENOENT;
-	if (n < 0)
-		return -ENOMEM;
-	*ret = path;
-	return 0;
-}
-
-static int copy_path(const char *path, char **ret)
-{
-	*ret = strdup(path);
-	return *ret ? 0 : -ENOMEM;
-}
-
-static int open_dir(char *path, int *ret_fd)
-{
-	struct stat st;
-	int r, fd;
-
-	if (!path[0])
-		return -EINVAL;
-	r = make_dirs(path);
-	if (r)
-		return r;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !is_ours(&st)) {
-		close(fd);
-		return -EPERM;
-	}
-	*ret_fd = fd;
-	return 0;
-}
-
 int seam_table_cache_open(const char *dir, struct seam_table_cache **ret)
 {
 	struct seam_table_cache *cache;
-	char *path = NULL;
-	int r, fd = -1;
+	int fd, r = seam_cache_folder(dir, &fd);
 
-	r = dir ? copy_path(dir, &path) : default_dir(&path);
-	if (!r)
-		r = open_dir(path, &fd);
-	free(path);
 	if (r)
 		return r;
 	cache = malloc(sizeof(*cache));
@@ -184,23 +99,6 @@ static int read_all(int fd, void *to, size_t size)
 	return 0;
 }
 
-static int write_all(int fd, const void *from, size_t size)
-{
-	const uint8_t *p = from;
-
-	while (size) {
-		ssize_t n = write(fd, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		p += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 static uint32_t table_crc(const struct cache_header *h, const uint8_t *bytes)
 {
 	size_t from = offsetof(struct cache_header, length);
@@ -211,25 +109,23 @@ static uint32_t table_crc(const struct cache_header *h, const uint8_t *bytes)
 }
 
 /* The table of an opened cache file, if there is every reason to trust it. */
-static int read_table(int fd, const struct seam_elf *elf,
+static int read_table(int fd, uint64_t file_size, const struct seam_elf *elf,
 		      const struct seam_fingerprint *source,
 		      struct cache_header *h, uint8_t **ret_bytes)
 {
 	struct seam_sframe_limits limits = {
 		.flags = SEAM_SFRAME_VERIFY_KERNEL,
 	};
-	struct stat st;
 	uint8_t *bytes;
 	size_t size;
 
 	seam_elf_bytes(elf, &size);
 	limits.text_end = size;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_ours(&st) ||
-	    read_all(fd, h, sizeof(*h)))
+	if (read_all(fd, h, sizeof(*h)))
 		return -EINVAL;
 	if (memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) ||
 	    h->version != CACHE_VERSION || h->length > SEAM_TABLE_CACHE_MAX ||
-	    (uint64_t)st.st_size != sizeof(*h) + h->length ||
+	    file_size != sizeof(*h) + h->length ||
 	    memcmp(&h->source, source, sizeof(*source)))
 		return -EINVAL;
 	bytes = malloc(h->length ? h->length : 1);
@@ -249,65 +145,28 @@ static int load(const struct seam_table_cache *cache, const char *name,
 		const struct seam_fingerprint *source, struct cache_header *h,
 		uint8_t **ret_bytes)
 {
-	/* O_NONBLOCK: a fifo of this name must not hold us up. */
-	int fd = openat(cache->dir, name,
-			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	int fd = seam_cache_read(cache->dir, name, &st);
 	int r;
 
 	if (fd < 0)
-		return -errno;
-	r = read_table(fd, elf, source, h, ret_bytes);
+		return fd;
+	r = read_table(fd, (uint64_t)st.st_size, elf, source, h, ret_bytes);
 	if (!r)
 		futimens(fd, NULL); /* used now; who may not say so reads on */
 	close(fd);
 	return r;
 }
 
-/* A name that no other process, and no other call here, uses now. */
-static int create_private(const struct seam_table_cache *cache,
-			  char name[static 64])
-{
-	static unsigned int counter;
-
-	for (int i = 0; i < 100; i++) {
-		unsigned int n =
-			__atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
-		int fd;
-
-		snprintf(name, 64, SEAM_CACHE_TMP "%d-%u", getpid(), n);
-		fd = openat(cache->dir, name,
-			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
-				    O_CLOEXEC,
-			    0600);
-		if (fd >= 0 || errno != EEXIST)
-			return fd < 0 ? -errno : fd;
-	}
-	return -EEXIST;
-}
-
-/*
- * Without fsync: a file that a crash cuts short is not believed. Failing is
- * no error: the next run converts again.
- */
+/* Failing is no error: the next run converts again. */
 static void store(struct seam_table_cache *cache, const char *name,
 		  struct cache_header *h, const uint8_t *bytes)
 {
-	char tmp[64];
-	int fd = create_private(cache, tmp);
-	int r;
+	struct iovec parts[] = {{h, sizeof(*h)}, {(void *)bytes, h->length}};
 
-	if (fd < 0)
-		return;
 	h->crc = table_crc(h, bytes);
-	r = write_all(fd, h, sizeof(*h));
-	if (!r)
-		r = write_all(fd, bytes, h->length);
-	if (close(fd) && !r)
-		r = -errno;
-	if (r || renameat(cache->dir, tmp, cache->dir, name)) {
-		unlinkat(cache->dir, tmp, 0);
+	if (seam_cache_write(cache->dir, name, parts, 2))
 		return;
-	}
 	if (__atomic_add_fetch(&cache->stored, sizeof(*h) + h->length,
 			       __ATOMIC_RELAXED) < SHRINK_EVERY)
 		return;

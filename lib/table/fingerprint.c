@@ -8,45 +8,14 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "table/folder.h"
+
 uint32_t seam_crc32(uint32_t crc, const uint8_t *bytes, size_t size)
 {
 	return (uint32_t)crc32_z(crc, bytes, size);
 }
 
 #define POPULATE_MIN 65536
-#define LANES 8
-#define STRIDE (LANES * sizeof(uint64_t))
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15;
-	return h ^ h >> 32;
-}
-
-/* Tens of megabytes are read whenever a table is taken from the cache, so
- * speed matters: as many words at once as a processor multiplies. */
-static uint64_t hash(uint64_t h, const uint8_t *p, size_t size)
-{
-	uint64_t lanes[LANES], words[LANES] = {0};
-	size_t left = size;
-
-	for (unsigned int i = 0; i < LANES; i++)
-		lanes[i] = i;
-	for (; left >= STRIDE; p += STRIDE, left -= STRIDE) {
-		memcpy(words, p, STRIDE);
-#pragma GCC unroll 8
-		for (unsigned int i = 0; i < LANES; i++)
-			lanes[i] = mix(lanes[i], words[i]);
-	}
-	memset(words, 0, sizeof(words));
-	if (left)
-		memcpy(words, p, left);
-	h = mix(h, size);
-	for (unsigned int i = 0; i < LANES; i++)
-		h = mix(h, mix(lanes[i], words[i]));
-	return h;
-}
-
 /* Faults, one for a few pages each, would take longer than the rest. Where
  * the kernel does not know this, they do. */
 static void populate(const uint8_t *p, size_t size)
@@ -71,10 +40,10 @@ static uint64_t hash_file(uint64_t h, const struct seam_elf *elf, uint64_t off,
 	const uint8_t *bytes = seam_elf_bytes(elf, &size);
 
 	if (off >= size)
-		return mix(h, 0);
+		return seam_cache_hash(h, NULL, 0);
 	n = n < size - off ? n : size - off;
 	populate(bytes + off, n);
-	return hash(h, bytes + off, n);
+	return seam_cache_hash(h, bytes + off, n);
 }
 
 /* The headers in the file's own form, names of sections included. */
