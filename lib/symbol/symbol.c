@@ -9,6 +9,9 @@
 #include "base/grow.h"
 #include "base/index.h"
 #include "symbol/file.h"
+#include "symbol/kernel-cache.h"
+
+#define KALLSYMS "/proc/kallsyms"
 
 struct seam_symbolizer {
 	char *debug_root, *kallsyms;
@@ -16,8 +19,9 @@ struct seam_symbolizer {
 	struct seam_symbol_file **files;
 	size_t num_files, room_files;
 	struct seam_index index; /* of files */
+	struct seam_kernel_cache kernel_cache;
 	struct seam_symtab kernel;
-	bool kernel_loaded;
+	bool cache_opened, kernel_loaded;
 	char kernel_problem[200];
 };
 
@@ -34,7 +38,7 @@ int seam_symbolizer_new(const struct seam_symbol_opts *opts,
 		return -ENOMEM;
 	s->no_demangle = o.no_demangle;
 	s->debug_root = strdup(o.debug_root ? o.debug_root : "/usr/lib/debug");
-	s->kallsyms = strdup(o.kallsyms ? o.kallsyms : "/proc/kallsyms");
+	s->kallsyms = strdup(o.kallsyms ? o.kallsyms : KALLSYMS);
 	if (!s->debug_root || !s->kallsyms) {
 		seam_symbolizer_free(s);
 		return -ENOMEM;
@@ -51,6 +55,7 @@ struct seam_symbolizer *seam_symbolizer_free(struct seam_symbolizer *s)
 		seam_symbol_file_fini(s->files[i]);
 		free(s->files[i]);
 	}
+	seam_kernel_cache_close(&s->kernel_cache);
 	seam_symtab_fini(&s->kernel);
 	free(s->files);
 	seam_index_fini(&s->index);
@@ -238,6 +243,12 @@ const char *seam_symbolizer_source_problem(const struct seam_symbolizer *s,
 	return NULL;
 }
 
+/* Else another kernel's symbols are in a file that the user named. */
+static bool is_running(const struct seam_symbolizer *s)
+{
+	return !strcmp(s->kallsyms, KALLSYMS);
+}
+
 static void load_kernel(struct seam_symbolizer *s)
 {
 	int rc;
@@ -255,6 +266,8 @@ static void load_kernel(struct seam_symbolizer *s)
 					: strerrordesc_np(-rc));
 	}
 	seam_symtab_finish(&s->kernel);
+	if (!rc && !s->kernel_cache.bytes && is_running(s))
+		seam_kernel_cache_store(&s->kernel);
 }
 
 const char *seam_symbolizer_kernel_problem(struct seam_symbolizer *s)
@@ -268,6 +281,11 @@ const char *seam_symbolizer_kernel_problem(struct seam_symbolizer *s)
 bool seam_symbolize_kernel(struct seam_symbolizer *s, uint64_t addr,
 			   struct seam_symbol *ret)
 {
+	if (!s->cache_opened && !s->kernel_loaded && is_running(s))
+		seam_kernel_cache_open(&s->kernel_cache);
+	s->cache_opened = true;
+	if (seam_kernel_cache_find(&s->kernel_cache, addr, ret))
+		return true;
 	load_kernel(s);
 	return find(&s->kernel, addr, ret);
 }
