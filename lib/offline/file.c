@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "core/sframe-read.h"
 #include "elf/elf.h"
+#include "table/laid-out.h"
 #include "table/lookup.h"
 
 int seam_offline_files_init(struct seam_offline_files *files)
@@ -97,6 +98,39 @@ static bool has_id(const struct seam_offline_file *f,
 		!memcmp(id, f->build_id, f->build_id_len));
 }
 
+static uint64_t room_for(const struct seam_offline_files *files)
+{
+	return files->table_bytes < SEAM_OFFLINE_TABLES_MAX
+		       ? SEAM_OFFLINE_TABLES_MAX - files->table_bytes
+		       : 0;
+}
+
+/* What an earlier reading made of the very same file. */
+static bool take_table(struct seam_offline_files *files,
+		       struct seam_offline_file *f)
+{
+	const struct seam_laid_out of = {f->build_id, f->build_id_len, &f->st};
+
+	if (!files->cache ||
+	    seam_laid_out_load(files->cache, &of, room_for(files), &f->lookup,
+			       &f->table))
+		return false;
+	files->table_bytes += f->lookup.size;
+	return true;
+}
+
+static void keep_table(struct seam_offline_files *files,
+		       struct seam_offline_file *f, int fd)
+{
+	const struct seam_laid_out of = {f->build_id, f->build_id_len, &f->st};
+	struct stat now;
+
+	if (files->cache && f->table && !fstat(fd, &now) &&
+	    now.st_size == f->st.st_size &&
+	    seam_image_ctime_ns(&now) == seam_image_ctime_ns(&f->st))
+		seam_laid_out_store(files->cache, &of, &f->lookup, f->table);
+}
+
 /* A file without a table is none the worse, but slower. */
 static void make_table(struct seam_offline_files *files,
 		       struct seam_offline_file *f, const struct seam_elf *elf)
@@ -105,14 +139,14 @@ static void make_table(struct seam_offline_files *files,
 	uint8_t *bytes;
 	size_t size;
 
-	if (files->table_bytes >= SEAM_OFFLINE_TABLES_MAX ||
+	if (!room_for(files) ||
 	    seam_table_load_kernel(files->cache, elf, &bytes, &size, NULL,
 				   NULL))
 		return;
 	if (seam_sframe_open(&sf, bytes, size) ||
 	    sf.abi != SEAM_SFRAME_ABI_AMD64 || !sf.num_fdes ||
-	    seam_lookup_build(&sf, SEAM_OFFLINE_TABLES_MAX - files->table_bytes,
-			      &f->lookup, &f->table, NULL))
+	    seam_lookup_build(&sf, room_for(files), &f->lookup, &f->table,
+			      NULL))
 		f->table = NULL;
 	else
 		files->table_bytes += f->lookup.size;
@@ -137,29 +171,39 @@ static enum seam_offline_problem problem_of(int err)
 	return SEAM_OFFLINE_FAILED;
 }
 
-/* Takes fd. */
-static enum seam_offline_problem try_fd(struct seam_offline_files *files,
-					struct seam_offline_file *f, int fd)
+static enum seam_offline_problem read_file(struct seam_offline_files *files,
+					   struct seam_offline_file *f, int fd)
 {
 	enum seam_offline_problem problem = SEAM_OFFLINE_FINE;
 	struct seam_elf *elf = NULL;
-	int err;
+	int err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, NULL);
 
-	if (fstat(fd, &f->st))
-		err = -errno;
-	else if (!S_ISREG(f->st.st_mode))
-		err = -EINVAL;
-	else
-		err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, NULL);
 	if (err)
-		problem = problem_of(err);
-	else if (!has_id(f, elf))
+		return problem_of(err);
+	if (!has_id(f, elf))
 		problem = SEAM_OFFLINE_OTHER;
 	else if (seam_elf_machine(elf) != EM_X86_64)
 		problem = SEAM_OFFLINE_NO_ELF;
 	else
 		make_table(files, f, elf);
 	seam_elf_close(elf);
+	if (problem == SEAM_OFFLINE_FINE)
+		keep_table(files, f, fd);
+	return problem;
+}
+
+/* Takes fd. */
+static enum seam_offline_problem try_fd(struct seam_offline_files *files,
+					struct seam_offline_file *f, int fd)
+{
+	enum seam_offline_problem problem = SEAM_OFFLINE_FINE;
+
+	if (fstat(fd, &f->st))
+		problem = problem_of(-errno);
+	else if (!S_ISREG(f->st.st_mode))
+		problem = problem_of(-EINVAL);
+	else if (!take_table(files, f))
+		problem = read_file(files, f, fd);
 	close(fd);
 	return problem;
 }

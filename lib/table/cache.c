@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
  * The disk cache: a folder of files BUILDID.kN, N the version of their
- * content. Nothing in it is believed because of its name: a file has to be
- * ours, whole, made from these very bytes of CFI, and valid SFrame.
+ * content, and what laid-out.h adds. Nothing in it is believed because of its
+ * name: a file has to be ours, whole, made from these very bytes of CFI, and
+ * valid SFrame.
  */
 #include "table/table.h"
 
@@ -14,22 +15,14 @@
 #include <unistd.h>
 
 #include "sframe/verify.h"
+#include "table/cache-priv.h"
 #include "table/fingerprint.h"
 #include "table/folder.h"
 #include "table/tidy.h"
 
-/* Raise it whenever the converter makes different tables. */
-#define CACHE_VERSION 4
 #define CACHE_MAGIC "seamtab"
 /* A recording that stores much makes room meanwhile. */
 #define SHRINK_EVERY (SEAM_TABLE_CACHE_MAX / 16)
-#define NAME_SIZE (2 * SEAM_BUILD_ID_MAX + 16)
-
-struct seam_table_cache {
-	int dir;
-	uint64_t stored; /* bytes since the folder was last made smaller */
-};
-
 struct cache_header {
 	char magic[8];
 	uint32_t version;
@@ -69,16 +62,23 @@ struct seam_table_cache *seam_table_cache_close(struct seam_table_cache *cache)
 	return NULL;
 }
 
+void seam_cache_name(char name[static SEAM_CACHE_NAME_SIZE], const uint8_t *id,
+		     size_t id_len, char kind, int version)
+{
+	for (size_t i = 0; i < id_len; i++)
+		sprintf(name + 2 * i, "%02x", id[i]);
+	sprintf(name + 2 * id_len, ".%c%d", kind, version);
+}
+
 /* Return: false if the file has no build-id, which is the name here. */
-static bool make_name(const struct seam_elf *elf, char name[static NAME_SIZE])
+static bool make_name(const struct seam_elf *elf,
+		      char name[static SEAM_CACHE_NAME_SIZE])
 {
 	uint8_t id[SEAM_BUILD_ID_MAX];
 	size_t len = seam_elf_build_id(elf, id);
 
-	for (size_t i = 0; i < len; i++)
-		sprintf(name + 2 * i, "%02x", id[i]);
 	if (len)
-		sprintf(name + 2 * len, ".k%d", CACHE_VERSION);
+		seam_cache_name(name, id, len, 'k', SEAM_CACHE_VERSION);
 	return len > 0;
 }
 
@@ -124,7 +124,8 @@ static int read_table(int fd, uint64_t file_size, const struct seam_elf *elf,
 	if (read_all(fd, h, sizeof(*h)))
 		return -EINVAL;
 	if (memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) ||
-	    h->version != CACHE_VERSION || h->length > SEAM_TABLE_CACHE_MAX ||
+	    h->version != SEAM_CACHE_VERSION ||
+	    h->length > SEAM_TABLE_CACHE_MAX ||
 	    file_size != sizeof(*h) + h->length ||
 	    memcmp(&h->source, source, sizeof(*source)))
 		return -EINVAL;
@@ -158,6 +159,15 @@ static int load(const struct seam_table_cache *cache, const char *name,
 	return r;
 }
 
+void seam_cache_stored(struct seam_table_cache *cache, uint64_t bytes)
+{
+	if (__atomic_add_fetch(&cache->stored, bytes, __ATOMIC_RELAXED) <
+	    SHRINK_EVERY)
+		return;
+	__atomic_store_n(&cache->stored, 0, __ATOMIC_RELAXED);
+	seam_cache_shrink(cache->dir, SEAM_TABLE_CACHE_MAX);
+}
+
 /* Failing is no error: the next run converts again. */
 static void store(struct seam_table_cache *cache, const char *name,
 		  struct cache_header *h, const uint8_t *bytes)
@@ -165,13 +175,8 @@ static void store(struct seam_table_cache *cache, const char *name,
 	struct iovec parts[] = {{h, sizeof(*h)}, {(void *)bytes, h->length}};
 
 	h->crc = table_crc(h, bytes);
-	if (seam_cache_write(cache->dir, name, parts, 2))
-		return;
-	if (__atomic_add_fetch(&cache->stored, sizeof(*h) + h->length,
-			       __ATOMIC_RELAXED) < SHRINK_EVERY)
-		return;
-	__atomic_store_n(&cache->stored, 0, __ATOMIC_RELAXED);
-	seam_cache_shrink(cache->dir, SEAM_TABLE_CACHE_MAX);
+	if (!seam_cache_write(cache->dir, name, parts, 2))
+		seam_cache_stored(cache, sizeof(*h) + h->length);
 }
 
 int seam_table_load_kernel(struct seam_table_cache *cache,
@@ -182,7 +187,7 @@ int seam_table_load_kernel(struct seam_table_cache *cache,
 	struct seam_fingerprint source;
 	struct seam_table_stats stats;
 	struct cache_header h;
-	char name[NAME_SIZE];
+	char name[SEAM_CACHE_NAME_SIZE];
 	int r;
 
 	if (!cache || !make_name(elf, name))
@@ -201,7 +206,7 @@ int seam_table_load_kernel(struct seam_table_cache *cache,
 		return r;
 	memset(&h, 0, sizeof(h));
 	memcpy(h.magic, CACHE_MAGIC, sizeof(h.magic));
-	h.version = CACHE_VERSION;
+	h.version = SEAM_CACHE_VERSION;
 	h.length = *ret_size;
 	h.source = source;
 	h.stats = stats;

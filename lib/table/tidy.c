@@ -55,12 +55,13 @@ void seam_cache_remove_stale(int dir)
 		closedir(d);
 }
 
-/* BUILDID.kN, of any version: nobody else removes the old ones. */
+/* BUILDID.kN or .lN, of any version: nobody else removes the old ones. */
 static bool is_table(const char *name)
 {
 	size_t n = strspn(name, "0123456789abcdef");
 
-	return n && !strncmp(name + n, ".k", 2) &&
+	return n && name[n] == '.' &&
+	       (name[n + 1] == 'k' || name[n + 1] == 'l') &&
 	       isdigit((unsigned char)name[n + 2]) &&
 	       !name[n + 2 + strspn(name + n + 2, "0123456789")];
 }
