@@ -20,6 +20,7 @@ int seam_offline_files_init(struct seam_offline_files *files)
 	/* Without a cache tables are made anew. */
 	if (seam_table_cache_open(NULL, &files->cache))
 		files->cache = NULL;
+	files->images.derive_late = true;
 	return -pthread_mutex_init(&files->lock, NULL);
 }
 
@@ -328,6 +329,26 @@ struct seam_image *seam_offline_image(struct seam_offline_files *files,
 		lose(f, err);
 	f->image = err ? NULL : im;
 	return f->image;
+}
+
+const struct seam_derived *
+seam_offline_derived(struct seam_offline_files *files,
+		     struct seam_offline_file *f)
+{
+	struct seam_image *im = f->image;
+	int fd;
+
+	if (!im || !im->is_open)
+		return NULL;
+	if (!im->was_derived) {
+		fd = f->found ? reopen(f) : -1;
+		if (f->found && fd < 0)
+			return NULL;
+		seam_image_derive(&files->images, im, fd);
+		if (fd >= 0)
+			close(fd);
+	}
+	return im->derived;
 }
 
 size_t seam_offline_code(struct seam_offline_files *files,

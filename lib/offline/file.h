@@ -100,6 +100,11 @@ bool seam_offline_have_locked(struct seam_offline_files *files,
 /* Its CFI. Return: NULL: it changed since, or has none. */
 struct seam_image *seam_offline_image(struct seam_offline_files *files,
 				      struct seam_offline_file *f);
+/* The rules of an image of it that its CFI lacks. Return: NULL: there are
+ * none. */
+const struct seam_derived *
+seam_offline_derived(struct seam_offline_files *files,
+		     struct seam_offline_file *f);
 /* Its bytes at an offset. Return: how many. */
 size_t seam_offline_code(struct seam_offline_files *files,
 			 struct seam_offline_file *f, uint64_t off, void *to,

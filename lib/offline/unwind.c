@@ -30,11 +30,12 @@ void seam_offline_fini(struct seam_offline *o)
 struct full {
 	struct seam_offline *o;
 	const struct seam_offline_copy *copy;
+	struct seam_offline_file *found; /* by find_mapping, last */
 };
 
 /* Return: whether code is mapped there; *ret: NULL: nothing is known of it. */
-static bool image_at(const struct full *full, uint64_t avma,
-		     struct seam_image **ret, uint64_t *ret_off)
+static bool image_at(struct full *full, uint64_t avma, struct seam_image **ret,
+		     uint64_t *ret_off)
 {
 	struct seam_offline_file *f = NULL;
 
@@ -43,7 +44,15 @@ static bool image_at(const struct full *full, uint64_t avma,
 		return false;
 	if (f && seam_offline_have_locked(&full->o->files, f))
 		*ret = seam_offline_image(&full->o->files, f);
+	full->found = f;
 	return true;
+}
+
+static const struct seam_derived *derive(void *ctx)
+{
+	struct full *full = ctx;
+
+	return seam_offline_derived(&full->o->files, full->found);
 }
 
 static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
@@ -60,7 +69,8 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	ret->bias = avma - svma;
 	ret->elf = image->elf;
 	ret->cfi = image->cfi;
-	ret->derived = image->derived;
+	ret->derive = derive;
+	ret->ctx = ctx;
 	return 0;
 }
 
@@ -199,7 +209,7 @@ void seam_offline_unwind(struct seam_offline *o,
 			 const struct seam_offline_copy *copy,
 			 struct seam_offline_stack *ret)
 {
-	struct full full = {o, copy};
+	struct full full = {.o = o, .copy = copy};
 	struct seam_dump dump;
 	int err = seam_dump_from_perf(&copy->user, &dump);
 	bool is_precise;

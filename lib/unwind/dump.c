@@ -89,12 +89,14 @@ static bool derived_row(const struct seam_mapping *map, uint64_t svma,
 }
 
 /* The row of a frame, of a mapping with CFI or derived rules. */
-static int file_row(const struct seam_mapping *map, uint64_t svma,
+static int file_row(struct seam_mapping *map, uint64_t svma,
 		    const struct seam_regs *regs, bool exact,
 		    struct seam_cfi_row *row)
 {
 	int rc = map->cfi ? seam_cfi_find(map->cfi, svma, row, NULL) : -ENOENT;
 
+	if (rc == -ENOENT && !map->derived && map->derive)
+		map->derived = map->derive(map->ctx);
 	if (rc == -ENOENT && derived_row(map, svma, regs, exact, row))
 		return SEAM_OK;
 	if (rc == -ENOENT)

@@ -15,8 +15,11 @@ struct seam_mapping {
 	uint64_t bias; /* avma - svma */
 	struct seam_elf *elf; /* NULL: mapped, but not an ELF file we have */
 	struct seam_cfi *cfi; /* NULL: no CFI */
-	/* Asked where there is no FDE; NULL: not known. */
+	/* Asked where there is no FDE; NULL: not known, or derive makes it. */
 	const struct seam_derived *derived;
+	/* NULL: not needed. Return: NULL: there is none. */
+	const struct seam_derived *(*derive)(void *ctx);
+	void *ctx;
 	/* Code that was made at run time has this alone; NULL: it is not. */
 	const struct seam_sframe *sframe;
 	uint64_t sframe_avma;

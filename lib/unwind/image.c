@@ -82,7 +82,7 @@ static void empty(struct seam_images *images, struct seam_image *im)
 	im->elf = seam_elf_close(im->elf);
 	images->stats.n -= im->is_open;
 	images->stats.bytes -= im->bytes;
-	im->is_open = false;
+	im->is_open = im->was_derived = false;
 	im->bytes = 0;
 }
 
@@ -95,11 +95,28 @@ static size_t part_bytes(const struct seam_elf_parts *parts)
 	return bytes;
 }
 
+/* Return: 0, or -ENOMEM. */
+static int derive(struct seam_image *im, const struct seam_elf *elf)
+{
+	size_t rows = 0;
+	int err = seam_derived_build(elf, im->cfi, &im->derived);
+
+	if (err == -ENOMEM)
+		return err;
+	im->was_derived = true;
+	if (err)
+		im->derived = NULL;
+	else
+		seam_derived_rows(im->derived, &rows);
+	im->bytes += rows * sizeof(struct seam_derived_row);
+	return 0;
+}
+
 /* Reads all that is ever asked of the file, and lets go of the rest. */
 static int read_rules(struct seam_images *images, struct seam_image *im)
 {
 	struct seam_elf_parts keep = {0};
-	size_t own = 0, rows = 0;
+	size_t own = 0;
 	int err;
 
 	if (!images->work)
@@ -111,20 +128,14 @@ static int read_rules(struct seam_images *images, struct seam_image *im)
 		im->cfi = NULL;
 	else
 		seam_cfi_share(im->cfi, images->work);
-	err = seam_derived_build(im->elf, im->cfi, &im->derived);
-	if (err == -ENOMEM)
-		return err;
-	if (err)
-		im->derived = NULL;
+	if (!images->derive_late && derive(im, im->elf))
+		return -ENOMEM;
 	if (im->cfi && seam_cfi_keeps(im->cfi, &keep, &own))
 		return -ENOMEM;
-	if (im->derived)
-		seam_derived_rows(im->derived, &rows);
 	/* Kept with the file: asked for at the entry point. */
 	seam_entry_is_real(im->elf);
 	seam_entry_next_symbol(im->elf);
-	im->bytes = part_bytes(&keep) + own +
-		    rows * sizeof(struct seam_derived_row);
+	im->bytes += part_bytes(&keep) + own;
 	seam_elf_trim(im->elf, &keep);
 	return 0;
 }
@@ -252,6 +263,24 @@ int seam_vdso_open(struct seam_elf **ret)
 		return -ENOENT;
 	err = seam_elf_open_mem(ehdr, vdso_size(ehdr), ret, NULL);
 	return err && err != -ENOMEM ? -ENOENT : err;
+}
+
+void seam_image_derive(struct seam_images *images, struct seam_image *im,
+		       int fd)
+{
+	size_t bytes = im->bytes;
+	struct seam_elf *elf;
+
+	if (im->was_derived || !im->elf)
+		return;
+	im->was_derived = true;
+	if (fd < 0 ? seam_vdso_open(&elf)
+		   : seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, NULL))
+		return;
+	derive(im, elf);
+	seam_elf_close(elf);
+	images->stats.bytes += im->bytes - bytes;
+	make_room(images, im);
 }
 
 int seam_image_vdso(struct seam_images *images, struct seam_image **ret)

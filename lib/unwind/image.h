@@ -37,6 +37,7 @@ struct seam_image {
 	struct seam_elf *elf; /* NULL: cannot be read as ELF. Trimmed. */
 	struct seam_cfi *cfi; /* NULL: none */
 	struct seam_derived *derived; /* NULL: none */
+	bool was_derived; /* it was tried */
 };
 
 struct seam_images_stats {
@@ -49,6 +50,9 @@ struct seam_images {
 	struct seam_image *newest, *oldest;
 	struct seam_cfi_work *work; /* which all of them share */
 	size_t budget; /* bytes; 0: SEAM_IMAGES_BUDGET */
+	/* Rules are derived when they are asked for: whoever has few stacks to
+	 * unwind seldom needs them. Files must be there again by then. */
+	bool derive_late;
 	struct seam_images_stats stats;
 };
 
@@ -63,6 +67,10 @@ int seam_image_of_fd(struct seam_images *images, int fd,
 int seam_image_of_elf(struct seam_images *images, const struct stat *st,
 		      struct seam_elf *elf, struct seam_image **ret);
 int seam_image_vdso(struct seam_images *images, struct seam_image **ret);
+
+/* Of an image of that file, opened with derive_late; fd -1: of the vDSO. */
+void seam_image_derive(struct seam_images *images, struct seam_image *image,
+		       int fd);
 
 /* When a file last changed. Not the mtime: whoever installs a file may set
  * that, and some set the same one for all files, while inode numbers are used
