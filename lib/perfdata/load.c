@@ -12,8 +12,14 @@
 #include "perfdata/reader-priv.h"
 
 #define MAX_PARTS 65536
-/* Of files' pages; enough for pages to be read once in order of time. */
-#define RESIDENT_MAX (32ULL << 20)
+/* Of files' pages; enough for pages to be read once in order of time. More of
+ * them stay where there is little else to keep, so that what is read again, as
+ * recordings of stack copies are, is seldom mapped again. */
+#define RESIDENT_MIN (32ULL << 20)
+#define RESIDENT_MAX (192ULL << 20)
+#define BRING (2u << 20)
+/* What a record may take in all, here and where it is joined. */
+#define RECORD_MEMORY 96
 /* Of a stream that is kept in memory; a longer one goes to a file. */
 #define SPOOL_MIN (32u << 20)
 
@@ -241,10 +247,44 @@ void seam_pd_unload(struct seam_pd_reader *r)
 	free(r->parts);
 }
 
+static uint64_t resident_max(const struct seam_pd_reader *r)
+{
+	uint64_t other = (uint64_t)r->n_index * RECORD_MEMORY;
+
+	return other < RESIDENT_MAX - RESIDENT_MIN ? RESIDENT_MAX - other
+						   : RESIDENT_MIN;
+}
+
+static bool is_resident(const struct seam_pd_reader *r)
+{
+	uint64_t max = resident_max(r);
+
+	return r->touched < max || (!r->spool.open && r->total_size <= max);
+}
+
+/* Faults, one for a few pages each, take longer than bringing what is about to
+ * be read. Where the kernel does not know this, they do. */
+void seam_pd_bring(struct seam_pd_reader *r, const uint8_t *at)
+{
+#ifdef MADV_POPULATE_READ
+	const struct pd_part *part = r->part;
+	size_t off = (size_t)(at - part->p) / BRING * BRING, n;
+
+	if (!part->mapped || at < r->brought)
+		return;
+	n = part->size - off < BRING ? part->size - off : BRING;
+	madvise((void *)(part->p + off), n, MADV_POPULATE_READ);
+	r->brought = part->p + off + n;
+#else
+	(void)r;
+	(void)at;
+#endif
+}
+
 void seam_pd_touch(struct seam_pd_reader *r, size_t n)
 {
 	r->touched += n;
-	if (r->touched < RESIDENT_MAX)
+	if (r->touched < RESIDENT_MIN || is_resident(r))
 		return;
 	r->touched = 0;
 	for (size_t i = 0; i < r->n_parts; i++)

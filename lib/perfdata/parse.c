@@ -329,6 +329,12 @@ static bool parse_body(struct span *s, struct seam_pd_rec *rec)
 	return true;
 }
 
+bool seam_pd_chain_deferred(struct seam_pd_words chain)
+{
+	return chain.n >= 2 &&
+	       seam_pd_word(chain, chain.n - 2) == SEAM_CONTEXT_USER_DEFERRED;
+}
+
 /* Which event a record is of. Perf itself writes records with id 0 or with
  * none at all: they are laid out as the first event says. */
 static int find_event(struct seam_pd_reader *r, uint32_t type, struct span s)

@@ -97,8 +97,14 @@ struct pd_id { /* sorted by id */
 
 struct pd_index {
 	uint64_t time_ns;
-	const uint8_t *rec;
+	uint64_t no_cookie : 1; /* a sample that asks for no record */
+	uint64_t rec : 63; /* its address */
 };
+
+static inline const uint8_t *pd_index_rec(const struct pd_index *ix)
+{
+	return (const uint8_t *)(uintptr_t)ix->rec;
+}
 
 /* Bytes in a file without a name, mapped piece by piece as it grows. */
 struct pd_segment {
@@ -152,6 +158,7 @@ struct seam_pd_reader {
 	size_t n_parts;
 	uint64_t total_size; /* of all parts */
 	const struct pd_part *part; /* that is being walked */
+	const uint8_t *brought; /* of part: pages before it were mapped */
 	uint64_t touched; /* bytes read since pages were let go */
 	bool swap; /* its numbers are in the other byte order */
 	struct pd_event *events;
@@ -200,6 +207,8 @@ void seam_pd_unload(struct seam_pd_reader *r);
 /* n more bytes were read. Files' pages are let go every so often: they come
  * back when they are read again, and the recording need not fit in memory. */
 void seam_pd_touch(struct seam_pd_reader *r, size_t n);
+/* at: in the part that is walked, upward. */
+void seam_pd_bring(struct seam_pd_reader *r, const uint8_t *at);
 
 /* spool.c: a file without a name, which goes when it is closed and unmapped.
  * Return: a descriptor or -errno. */

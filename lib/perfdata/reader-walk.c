@@ -66,7 +66,12 @@ static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
 		return -ENOMEM;
 	if (parsed->has_time)
 		r->last_ns = parsed->time_ns;
-	r->index[r->n_index++] = (struct pd_index){r->last_ns, rec};
+	r->index[r->n_index++] = (struct pd_index){
+		.time_ns = r->last_ns,
+		.no_cookie = parsed->type == PERF_RECORD_SAMPLE &&
+			     !seam_pd_chain_deferred(parsed->sample.chain),
+		.rec = (uintptr_t)rec,
+	};
 	return 0;
 }
 
@@ -318,6 +323,8 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 		struct span s;
 		int rc;
 
+		if (!depth)
+			seam_pd_bring(r, rec);
 		h = pd_record_header(rec, r->swap);
 		if (h.size < sizeof(h))
 			return -EBADMSG;
@@ -345,9 +352,12 @@ int seam_pd_walk(struct seam_pd_reader *r, struct span data)
 {
 	struct pd_part *part = &r->parts[part_number(r)];
 	const uint8_t *begin = data.p;
-	int rc = walk(r, &data, 0);
-	uint64_t at = data.p ? (uint64_t)(data.p - r->part->p) : 0;
+	uint64_t at;
+	int rc;
 
+	r->brought = begin;
+	rc = walk(r, &data, 0);
+	at = data.p ? (uint64_t)(data.p - r->part->p) : 0;
 	if (begin) {
 		part->begin = (size_t)(begin - part->p);
 		part->walked = (size_t)(data.p - begin);

@@ -265,19 +265,36 @@ uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i)
 
 const uint8_t *seam_pd_raw(const struct seam_pd_reader *r, size_t i)
 {
-	return r->index[i].rec;
+	return pd_index_rec(&r->index[i]);
 }
 
 void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 		    struct seam_pd_rec *ret)
 {
 	struct seam_pd_reader *own = (struct seam_pd_reader *)r;
-	const uint8_t *rec = r->index[i].rec;
+	const uint8_t *rec = pd_index_rec(&r->index[i]);
 
 	/* It was parsed once when it was indexed, so it can be again. */
 	seam_pd_parse(own, rec, ret);
 	seam_pd_touch(own, pd_record_header(rec, r->swap).size);
 	ret->time_ns = r->index[i].time_ns;
+}
+
+bool seam_pd_asks_nothing(const struct seam_pd_reader *r, size_t i)
+{
+	return r->index[i].no_cookie;
+}
+
+/* Records are far apart, and none of them says where the next one is. */
+void seam_pd_prefetch(const struct seam_pd_reader *r, size_t i)
+{
+	const uint8_t *rec;
+
+	if (i >= r->n_index)
+		return;
+	rec = pd_index_rec(&r->index[i]);
+	__builtin_prefetch(rec);
+	__builtin_prefetch(rec + 64);
 }
 
 size_t seam_pd_path_build_id(const struct seam_pd_reader *r, const char *path,

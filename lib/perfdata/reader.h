@@ -183,6 +183,14 @@ const char *seam_pd_passed_over(const struct seam_pd_reader *r, size_t i,
 size_t seam_pd_n_records(const struct seam_pd_reader *r);
 void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 		    struct seam_pd_rec *ret);
+/* Without reading it: whether record i is a sample that asks for no record of
+ * a user stack. */
+bool seam_pd_asks_nothing(const struct seam_pd_reader *r, size_t i);
+/* Record i, if there is one, is going to be read in a moment. */
+void seam_pd_prefetch(const struct seam_pd_reader *r, size_t i);
+
+/* Whether a sample's chain ends in the mark and a cookie. */
+bool seam_pd_chain_deferred(struct seam_pd_words chain);
 
 /*
  * One record as the kernel wrote it for an event that was opened with attr.

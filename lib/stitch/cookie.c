@@ -7,6 +7,8 @@
 #include "base/grow.h"
 #include "core/uapi.h"
 
+#define AHEAD 8 /* records */
+
 struct task {
 	uint64_t last_cookie; /* of its samples */
 	uint64_t last_stack_ns; /* of its user stacks */
@@ -15,8 +17,7 @@ struct task {
 
 bool seam_chain_deferred(struct seam_pd_words chain)
 {
-	return chain.n >= 2 &&
-	       seam_pd_word(chain, chain.n - 2) == SEAM_CONTEXT_USER_DEFERRED;
+	return seam_pd_chain_deferred(chain);
 }
 
 uint64_t seam_chain_cookie(struct seam_pd_words chain)
@@ -130,6 +131,9 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 	if (n > UINT32_MAX)
 		return -E2BIG;
 	for (size_t i = 0; i < n && !rc; i++) {
+		seam_pd_prefetch(r, i + AHEAD);
+		if (seam_pd_asks_nothing(r, i))
+			continue;
 		seam_pd_record(r, i, &rec);
 		rc = seam_world_apply(world, r, &rec);
 		if (!rc)

@@ -15,6 +15,7 @@
 #define WINDOW_AREAS (1U << 20) /* in address spaces kept for them */
 /* Fewer than this are not worth a thread. */
 #define POOL_MIN 16
+#define AHEAD 8 /* records */
 #define MISC_CPUMODE 0x7
 
 struct job {
@@ -224,6 +225,7 @@ static int fill(struct copies *c)
 
 	c->next->n = c->next->at = 0;
 	for (; !rc && c->record < end && c->next->n < WINDOW; c->record++) {
+		seam_pd_prefetch(c->r, c->record + AHEAD);
 		seam_pd_record(c->r, c->record, &rec);
 		if (rec.type != PERF_RECORD_SAMPLE)
 			rc = seam_world_apply(&c->world, c->r, &rec);

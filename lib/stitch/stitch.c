@@ -13,6 +13,7 @@
 #include "stitch/copies.h"
 #include "stitch/members.h"
 
+#define AHEAD 8 /* records */
 #define MISC_CPUMODE 0x7
 
 struct seam_stitch {
@@ -431,6 +432,7 @@ int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret)
 	int rc = next_member(s, ret);
 
 	while (!rc && s->at < seam_pd_n_records(s->r)) {
+		seam_pd_prefetch(s->r, s->at + AHEAD);
 		seam_pd_record(s->r, s->at++, &s->rec);
 		if (s->rec.type == PERF_RECORD_SAMPLE) {
 			rc = build(s);
