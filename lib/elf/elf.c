@@ -194,8 +194,8 @@ static int open_copy(int fd, size_t size, struct seam_elf **ret_elf,
 	return seam_elf_open_memory(&from, ret_elf, reterr);
 }
 
-static int open_parts(int fd, size_t size, struct seam_elf **ret_elf,
-		      struct seam_errinfo *reterr)
+static int open_parts(int fd, size_t size, enum seam_elf_parts_for what,
+		      struct seam_elf **ret_elf, struct seam_errinfo *reterr)
 {
 	struct seam_elf from = {.kind = SEAM_ELF_IN_PARTS, .size = size};
 	uint8_t *bytes;
@@ -203,7 +203,7 @@ static int open_parts(int fd, size_t size, struct seam_elf **ret_elf,
 
 	if (size > COPY_MAX)
 		return -EFBIG;
-	rc = seam_elf_parts_of_fd(fd, size, &from.parts);
+	rc = seam_elf_parts_of_fd(fd, size, what, &from.parts);
 	if (rc == -EINVAL)
 		seam_elf_fail(reterr, SEAM_ELF_NOT, 0, "ELF header",
 			      "not an ELF file");
@@ -235,7 +235,13 @@ static int open_regular(int fd, int flags, size_t size,
 	if (flags & SEAM_ELF_COPY)
 		return open_copy(fd, size, ret_elf, reterr);
 	if (flags & SEAM_ELF_PARTS)
-		return open_parts(fd, size, ret_elf, reterr);
+		return open_parts(fd, size, SEAM_ELF_FOR_ALL, ret_elf, reterr);
+	if (flags & SEAM_ELF_RULES)
+		return open_parts(fd, size, SEAM_ELF_FOR_RULES, ret_elf,
+				  reterr);
+	if (flags & SEAM_ELF_NAMES)
+		return open_parts(fd, size, SEAM_ELF_FOR_NAMES, ret_elf,
+				  reterr);
 	map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;

@@ -8,7 +8,9 @@
  * A file may shrink while it is mapped; callers that read files which others
  * may write use SEAM_ELF_COPY, which reads the file into memory instead, or
  * SEAM_ELF_PARTS, which so reads what tables and unwinding need, and leaves
- * out debugging information, most of a large file that has it.
+ * out debugging information, most of a large file that has it. Less of it is
+ * read with SEAM_ELF_RULES, which is for CFI without deriving rules from code,
+ * and SEAM_ELF_NAMES, which is for symbols.
  */
 #ifndef SEAM_LIB_ELF_H
 #define SEAM_LIB_ELF_H
@@ -30,7 +32,12 @@ struct seam_elf_segment { /* one PT_LOAD */
 	uint32_t flags; /* PF_X ... */
 };
 
-enum seam_elf_open_flags { SEAM_ELF_COPY = 1, SEAM_ELF_PARTS = 2 };
+enum seam_elf_open_flags {
+	SEAM_ELF_COPY = 1,
+	SEAM_ELF_PARTS = 2,
+	SEAM_ELF_RULES = 4,
+	SEAM_ELF_NAMES = 8,
+};
 
 /* fd stays the caller's and may be closed at once. -EFBIG: of a copy, the file
  * has over 4 GiB; of parts, they have over 1 GiB. -EIO: the file shrank. */
@@ -58,9 +65,10 @@ struct seam_elf *seam_elf_close(struct seam_elf *elf); /* NULL is fine */
 
 /*
  * Lets go of all bytes but some parts, for an elf that was opened with
- * SEAM_ELF_PARTS; of others it keeps the bytes. What stays known is said by
- * segments, entry and header; sections, notes and libelf are gone, so entry.h
- * and the build-id are to be asked before. keep is settled, and taken.
+ * SEAM_ELF_PARTS or SEAM_ELF_RULES; of others it keeps the bytes. What stays
+ * known is said by segments, entry and header; sections, notes and libelf are
+ * gone, so entry.h and the build-id are to be asked before. keep is settled,
+ * and taken.
  */
 void seam_elf_trim(struct seam_elf *elf, struct seam_elf_parts *keep);
 

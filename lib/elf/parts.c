@@ -90,16 +90,21 @@ static int add_headers(struct seam_elf_parts *parts, Elf *elf,
 					phnum * (uint64_t)ehdr->e_phentsize);
 }
 
-static int add_segments(struct seam_elf_parts *parts, Elf *elf)
+/* What is loaded, sections tell better, where there are any. */
+static int add_segments(struct seam_elf_parts *parts, Elf *elf,
+			enum seam_elf_parts_for what)
 {
-	size_t n = 0;
+	size_t n = 0, names = 0;
+	bool load = what == SEAM_ELF_FOR_ALL ||
+		    elf_getshdrstrndx(elf, &names) || !names;
 	GElf_Phdr ph;
 	int err = 0;
 
 	if (elf_getphdrnum(elf, &n))
 		return 0;
 	for (size_t i = 0; !err && i < n; i++)
-		if (gelf_getphdr(elf, (int)i, &ph))
+		if (gelf_getphdr(elf, (int)i, &ph) &&
+		    (load || ph.p_type != PT_LOAD))
 			err = seam_elf_parts_add(parts, ph.p_offset,
 						 ph.p_filesz);
 	return err;
@@ -127,7 +132,57 @@ static bool is_read(const GElf_Shdr *sh, const char *name)
 		!strcmp(name, ".rela.debug_frame"));
 }
 
-static int add_sections(struct seam_elf_parts *parts, Elf *elf)
+/* Names are only claims: what is no plain content is read by any of them. */
+static bool is_left_out(const GElf_Shdr *sh, const char *name,
+			const char *const *v)
+{
+	if (!name || sh->sh_type != SHT_PROGBITS)
+		return false;
+	for (; *v; v++)
+		if (!strcmp(name, *v))
+			return true;
+	return false;
+}
+
+/* Where rules are; not the code that they are for. */
+static bool is_for_rules(const GElf_Shdr *sh, const char *name)
+{
+	static const char *const code[] = {".text", ".rodata", NULL};
+
+	return is_read(sh, name) && !is_left_out(sh, name, code);
+}
+
+/* Most of a file is of no use for names; what is not known to be is read. */
+static bool is_for_names(const GElf_Shdr *sh, const char *name)
+{
+	static const char *const other[] = {
+		".text", ".rodata",	 ".eh_frame",	      ".eh_frame_hdr",
+		".data", ".data.rel.ro", ".gcc_except_table", NULL,
+	};
+
+	if (sh->sh_type == SHT_NULL || sh->sh_type == SHT_NOBITS)
+		return false;
+	if (name && sh->sh_type == SHT_PROGBITS &&
+	    (!strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8)))
+		return false;
+	return !is_left_out(sh, name, other);
+}
+
+static bool is_wanted(const GElf_Shdr *sh, const char *name,
+		      enum seam_elf_parts_for what)
+{
+	switch (what) {
+	case SEAM_ELF_FOR_RULES:
+		return is_for_rules(sh, name);
+	case SEAM_ELF_FOR_NAMES:
+		return is_for_names(sh, name);
+	default:
+		return is_read(sh, name);
+	}
+}
+
+static int add_sections(struct seam_elf_parts *parts, Elf *elf,
+			enum seam_elf_parts_for what)
 {
 	size_t names = 0;
 	Elf_Scn *scn = NULL;
@@ -140,14 +195,16 @@ static int add_sections(struct seam_elf_parts *parts, Elf *elf)
 		if (!gelf_getshdr(scn, &sh))
 			break;
 		if (elf_ndxscn(scn) == names ||
-		    is_read(&sh, elf_strptr(elf, names, sh.sh_name)))
+		    is_wanted(&sh, elf_strptr(elf, names, sh.sh_name), what))
 			err = seam_elf_parts_add(parts, sh.sh_offset,
 						 sh.sh_size);
 	}
 	return err;
 }
 
-int seam_elf_parts_of_fd(int fd, uint64_t file_size, struct seam_elf_parts *ret)
+int seam_elf_parts_of_fd(int fd, uint64_t file_size,
+			 enum seam_elf_parts_for what,
+			 struct seam_elf_parts *ret)
 {
 	struct seam_elf_parts parts = {0};
 	GElf_Ehdr ehdr;
@@ -163,9 +220,9 @@ int seam_elf_parts_of_fd(int fd, uint64_t file_size, struct seam_elf_parts *ret)
 	}
 	err = add_headers(&parts, elf, &ehdr);
 	if (!err)
-		err = add_segments(&parts, elf);
+		err = add_segments(&parts, elf, what);
 	if (!err)
-		err = add_sections(&parts, elf);
+		err = add_sections(&parts, elf, what);
 	elf_end(elf);
 	if (err) {
 		seam_elf_parts_fini(&parts);

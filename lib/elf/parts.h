@@ -27,12 +27,20 @@ bool seam_elf_parts_have(const struct seam_elf_parts *parts, uint64_t off,
 			 uint64_t size);
 void seam_elf_parts_fini(struct seam_elf_parts *parts);
 
+enum seam_elf_parts_for {
+	/* Headers, segments, notes, CFI and symbols, all that tables and
+	 * unwinding read, but no debugging information. */
+	SEAM_ELF_FOR_ALL,
+	SEAM_ELF_FOR_RULES, /* of these, what CFI and entry.h need */
+	SEAM_ELF_FOR_NAMES, /* what symbols need, where debug files are too */
+};
+
 /*
- * The parts that tables and unwinding read: headers, segments, notes, CFI
- * and symbols, but no debugging information. Settled.
+ * The parts of a file. Settled.
  * Return: 0, -ENOMEM, or -EINVAL: not an ELF file.
  */
 int seam_elf_parts_of_fd(int fd, uint64_t file_size,
+			 enum seam_elf_parts_for what,
 			 struct seam_elf_parts *ret);
 /* Reads the parts into to, each at its offset. Return: 0, -errno, or -EIO
  * if the file ends before a part does. */

@@ -19,7 +19,7 @@
 #define MINI_MAX (256u << 20)
 #define MINI_MEMORY (256u << 20)
 
-int seam_symbol_open_elf(const char *path, struct seam_elf **ret)
+static int open_elf(const char *path, bool names, struct seam_elf **ret)
 {
 	struct stat st;
 	int fd, rc;
@@ -32,11 +32,24 @@ int seam_symbol_open_elf(const char *path, struct seam_elf **ret)
 	else if (!S_ISREG(st.st_mode))
 		rc = -EINVAL;
 	else
+		rc = names ? seam_elf_open_fd(fd, SEAM_ELF_NAMES, ret, NULL)
+			   : -EFBIG;
+	if (rc == -EFBIG)
 		rc = seam_elf_open_fd(
 			fd, st.st_size <= COPY_MAX ? SEAM_ELF_COPY : 0, ret,
 			NULL);
 	close(fd);
 	return rc;
+}
+
+int seam_symbol_open_elf(const char *path, struct seam_elf **ret)
+{
+	return open_elf(path, false, ret);
+}
+
+int seam_symbol_open_names(const char *path, struct seam_elf **ret)
+{
+	return open_elf(path, true, ret);
 }
 
 static bool has_build_id(const struct seam_elf *elf, const uint8_t *id,

@@ -9,6 +9,8 @@
 
 /* Opens any file; never waits for a FIFO, never follows to a device. */
 int seam_symbol_open_elf(const char *path, struct seam_elf **ret);
+/* The same, with SEAM_ELF_NAMES. */
+int seam_symbol_open_names(const char *path, struct seam_elf **ret);
 
 /* ROOT/.build-id/xx/yyyy.debug, or what a debuginfod client has fetched, if
  * it carries that build-id. ret_path: where it was found. */

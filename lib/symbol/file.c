@@ -11,6 +11,7 @@
 struct load {
 	struct seam_symbol_file *f;
 	const char *debug_root;
+	bool whole; /* for more than names */
 	struct seam_elf *elf; /* NULL: not to be had, or another file now */
 	int rc; /* why */
 };
@@ -45,8 +46,11 @@ static int open_path(struct load *l, const char *path)
 	size_t id_len;
 	int rc;
 
-	rc = !strcmp(path, "[vdso]") ? open_vdso(&l->elf)
-				     : seam_symbol_open_elf(path, &l->elf);
+	if (!strcmp(path, "[vdso]"))
+		rc = open_vdso(&l->elf);
+	else
+		rc = l->whole ? seam_symbol_open_elf(path, &l->elf)
+			      : seam_symbol_open_names(path, &l->elf);
 	if (rc)
 		return rc;
 	id_len = seam_elf_build_id(l->elf, id);
@@ -82,7 +86,7 @@ static void open_file(struct load *l)
 
 int seam_symbol_file_open(struct seam_symbol_file *f, struct seam_elf **ret)
 {
-	struct load l = {.f = f};
+	struct load l = {.f = f, .whole = true};
 
 	open_file(&l);
 	if (!l.rc)

@@ -231,7 +231,9 @@ int seam_image_of_fd(struct seam_images *images, int fd,
 		*ret = im;
 		return 0;
 	}
-	err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, NULL);
+	err = seam_elf_open_fd(
+		fd, images->derive_late ? SEAM_ELF_RULES : SEAM_ELF_PARTS, &elf,
+		NULL);
 	if (err && err != -EINVAL)
 		return err;
 	/* What was read while it was written is neither of two files. */
