@@ -82,6 +82,28 @@ with_libraries() {
 	done
 }
 
+# with_known_paths: programs whose stacks are known, and what compares them.
+with_known_paths() {
+	mkdir -p "$root/progs" "$root/seam/known" "$root/seam/signals"
+	for name in asm dynstack noreturn qsort realign syscalls tailcall \
+		threads; do
+		cp "$build/tests/progs/$name-gcc-O2" "$root/seam/known"
+	done
+	cp "$build/tests/progs/signals-gcc-O2" "$root/seam/signals"
+	cp "$here"/../tests/progs/*.expect \
+		"$here/../tests/progs/known-bad-cfi.txt" "$root/progs"
+	with_libraries "$build"/tests/progs/*-gcc-O2 /usr/bin/objdump \
+		/usr/bin/readelf /usr/bin/c++filt
+	# Names of libc's own functions, which some paths go through.
+	for file in "$root"/lib/*/libc.so.6 "$root"/lib*/ld-linux*; do
+		id=$(readelf -n "$file" | sed -n 's/.*Build ID: //p')
+		debug=/usr/lib/debug/.build-id/$(echo "$id" |
+			sed 's,^..,&/,').debug
+		mkdir -p "$root${debug%/*}"
+		cp "$debug" "$root$debug"
+	done
+}
+
 make_root() {
 	mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/tmp" \
 		"$root/bin" "$root/root" "$root/seam"
@@ -96,9 +118,11 @@ print(sysconfig.get_path("stdlib", "posix_prefix"))')
 	with_libraries "$build/seam" /usr/bin/setpriv
 	cp "$build/seam" "$root/seam/seam"
 	cp "$here/../examples/demo.py" "$here/kernel-guest.sh" "$root/seam"
-	for name in livetest native rights; do
+	for name in livetest native rights known-path check-paths \
+		pathgrammar; do
 		cp "$here/../tests/live/$name.py" "$root/seam"
 	done
+	with_known_paths
 	PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 \
 		"$here/../tests/live/native.py" \
 		--make "$root/seam/native-fp"

@@ -3,10 +3,11 @@
 # What check-kernel.sh runs inside the guest, by busybox's shell: speaks TAP.
 # Description: a real program is recorded on this kernel with each engine that
 # seam doctor says it can do, its stacks are whole, and both halves of a system
-# call are joined; auto takes the best of them. Without root too: by the two
-# capabilities that seam-record(1) names, and a user's own programs by none,
-# where the settings allow it. With native, the kernel's own deferral, it is a
-# program with frame pointers, and its stacks are compared with deferred's.
+# call are joined; programs of known paths show these, and no others; auto takes
+# the best of them. Without root too: by the two capabilities that
+# seam-record(1) names, and a user's own programs by none, where the settings
+# allow it. With native, the kernel's own deferral, it is a program with frame
+# pointers, and its stacks are compared with deferred's.
 seam=/seam/seam
 count=0
 
@@ -82,11 +83,22 @@ joined() {
 		found = 1 } END { exit !found }' /tmp/script
 }
 
-# What an engine does as root.
+# known_paths ENGINE FOLDER
+known_paths() {
+	PATH=/usr/bin:/bin python3 /seam/known-path.py --seam "$seam" \
+		--engine "$1" --progs "/seam/$2" --freq 499 --seconds 2 \
+		--share 0.2 --no-coverage
+}
+
+# What an engine does as root. A copy has no other stack than the one in use.
 check_engine() {
 	check "$1: python3 is recorded" record "$1"
 	check "$1: its stacks are whole" whole /tmp/summary.json "$1"
 	check "$1: a system call shows the kernel and the program" joined
+	check "$1: stacks are the known paths" known_paths "$1" known
+	[ "$1" = dump ] ||
+		check "$1: signal handlers' stacks are the known paths" \
+			known_paths "$1" signals
 }
 
 native_test() {

@@ -123,10 +123,13 @@ def check(args, folder, exe, name, values):
                                   args.share))]
     if args.recorder == "gdb":
         # It does not get everywhere: not into signal handlers, for one.
-        command += ["--no-coverage", "--no-kernel", "--min", str(args.steps)]
-    if args.engine == "immediate":
-        # What it could not read, or not believe, it says.
-        command += ["--may-end", "unreadable", "--may-end", "unsure"]
+        command += ["--no-kernel", "--min", str(args.steps)]
+    if args.recorder == "gdb" or args.no_coverage:
+        command += ["--no-coverage"]
+    # What it could not read, or not believe, it says.
+    for end in {"immediate": ("unreadable", "unsure"),
+                "dump": ("copy-short", "exec", "exited")}.get(args.engine, ()):
+        command += ["--may-end", end]
     for variable, value in values.items():
         command += ["--set", "%s=%s" % (variable, value)]
     done = subprocess.run(command, stdout=subprocess.PIPE,
@@ -209,6 +212,8 @@ def main():
     parser.add_argument("--freq", type=int, default=4999)
     parser.add_argument("--share", type=float, default=0.5,
                         help="least part of freq * seconds to be had")
+    parser.add_argument("--no-coverage", action="store_true",
+                        help="some paths may not be seen: few samples")
     parser.add_argument("--recorder", default="seam",
                         choices=("seam", "perf", "gdb"))
     parser.add_argument("--engine", default="auto")
