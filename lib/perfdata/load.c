@@ -96,7 +96,7 @@ static int slurp(struct pd_part *part, int fd)
 	}
 	rc = p ? (int)n : -ENOMEM;
 	if (rc > 0) { /* it is full */
-		file = seam_pd_spool_open();
+		file = seam_spill_file();
 		rc = file < 0 ? -EDQUOT : spool(part, fd, file, p, len);
 		if (file >= 0)
 			close(file);

@@ -4,6 +4,7 @@
 #ifndef SEAM_LIB_PERFDATA_READER_PRIV_H
 #define SEAM_LIB_PERFDATA_READER_PRIV_H
 
+#include "base/spill.h"
 #include "perfdata/format.h"
 #include "perfdata/reader.h"
 
@@ -168,8 +169,9 @@ struct seam_pd_reader {
 	bool ids_sorted;
 	int id_word; /* of a sample, from its start; -1: none */
 	int id_tail_word; /* of others, from their end, 1 = last; -1: none */
-	struct pd_index *index;
-	size_t n_index, cap_index;
+	struct pd_index *index; /* in index_room */
+	size_t n_index;
+	struct seam_spill index_room;
 	uint64_t last_ns;
 	struct pd_chunk *chunks;
 	size_t n_chunks;
@@ -210,10 +212,8 @@ void seam_pd_touch(struct seam_pd_reader *r, size_t n);
 /* at: in the part that is walked, upward. */
 void seam_pd_bring(struct seam_pd_reader *r, const uint8_t *at);
 
-/* spool.c: a file without a name, which goes when it is closed and unmapped.
- * Return: a descriptor or -errno. */
-int seam_pd_spool_open(void);
-/* What was decompressed, in memory or in the spool. Return: 0 or -ENOMEM. */
+/* spool.c: what was decompressed, in memory or in the spool. Return: 0 or
+ * -ENOMEM. */
 int seam_pd_keep(struct seam_pd_reader *r, const uint8_t *p, size_t len,
 		 struct pd_chunk *ret);
 void seam_pd_spool_let_go(struct pd_spool *s);

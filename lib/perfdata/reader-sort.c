@@ -50,21 +50,21 @@ static size_t pass(const struct pd_index *v, struct pd_index *out, size_t n)
 
 int seam_pd_sort(struct seam_pd_reader *r)
 {
+	struct seam_spill *room = &r->index_room, other = {0};
 	size_t n = r->n_index, runs;
-	struct pd_index *other;
 
 	if (!n || run_end(r->index, 0, n) == n)
 		return 0;
-	other = malloc(n * sizeof(*other));
-	if (!other)
+	if (seam_spill_grow(&other, n, sizeof(*r->index)))
 		return -ENOMEM;
 	do { /* the number of runs halves each time */
-		struct pd_index *tmp = r->index;
+		struct seam_spill tmp = *room;
 
-		runs = pass(r->index, other, n);
-		r->index = other;
+		runs = pass(room->p, other.p, n);
+		*room = other;
 		other = tmp;
 	} while (runs > 1);
-	free(other);
+	r->index = room->p;
+	seam_spill_fini(&other);
 	return 0;
 }

@@ -61,9 +61,9 @@ bool seam_pd_wanted(uint32_t type)
 static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
 		     const struct seam_pd_rec *parsed)
 {
-	if (seam_grow(&r->index, r->n_index + 1, &r->cap_index,
-		      sizeof(*r->index)))
+	if (seam_spill_grow(&r->index_room, r->n_index + 1, sizeof(*r->index)))
 		return -ENOMEM;
+	r->index = r->index_room.p;
 	if (parsed->has_time)
 		r->last_ns = parsed->time_ns;
 	r->index[r->n_index++] = (struct pd_index){

@@ -209,7 +209,7 @@ struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r)
 	seam_pd_spool_fini(&r->spool);
 	free(r->events);
 	free(r->ids);
-	free(r->index);
+	seam_spill_fini(&r->index_room);
 	free(r->chunks);
 	free(r->path_ids);
 	free(r->cmdline);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Bytes that need not stay in memory, in a file without a name. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,23 +13,6 @@
 #define KEEP_MAX (32ULL << 20)
 #define SEGMENT_MIN (64u << 20)
 
-int seam_pd_spool_open(void)
-{
-	const char *folder = secure_getenv("TMPDIR");
-	char *path;
-	int fd, rc;
-
-	if (asprintf(&path, "%s/seam-XXXXXX",
-		     folder && *folder ? folder : "/var/tmp") < 0)
-		return -ENOMEM;
-	fd = mkostemp(path, O_CLOEXEC);
-	rc = fd < 0 ? -errno : fd;
-	if (fd >= 0)
-		unlink(path);
-	free(path);
-	return rc;
-}
-
 /* One more segment, for len bytes or more. What is mapped is there to read
  * once it was written, and stays where it is. */
 static int add_segment(struct pd_spool *s, size_t len)
@@ -42,7 +23,7 @@ static int add_segment(struct pd_spool *s, size_t len)
 	void *p;
 
 	if (!s->open) {
-		s->fd = seam_pd_spool_open();
+		s->fd = seam_spill_file();
 		if (s->fd < 0)
 			return s->fd;
 		s->open = true;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
 #include "core/uapi.h"
 
 #define AHEAD 8 /* records */
@@ -46,8 +45,9 @@ static int add_stack(struct cookie_index *ix, struct world *w,
 	struct process *p = seam_world_process(w, rec->pid);
 	struct task *t = task_of(ix, rec->tid);
 
-	if (!t || !p || seam_grow(&ix->v, ix->n + 1, &ix->cap, sizeof(*ix->v)))
+	if (!t || !p || seam_spill_grow(&ix->room, ix->n + 1, sizeof(*ix->v)))
 		return -ENOMEM;
+	ix->v = ix->room.p;
 	ix->v[ix->n++] = (struct cookie_entry){
 		.cookie = rec->stack.cookie,
 		.time_ns = rec->time_ns,
@@ -139,8 +139,10 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		if (!rc)
 			rc = note(ix, world, &rec, i, stats);
 	}
-	if (!rc && ix->n)
-		qsort(ix->v, ix->n, sizeof(*ix->v), seam_cookie_by_cookie);
+	if (!rc)
+		rc = seam_spill_sort(&ix->room, ix->n, sizeof(*ix->v),
+				     seam_cookie_by_cookie);
+	ix->v = ix->room.p;
 	for (size_t i = 1; i < ix->n; i++)
 		if (ix->v[i].cookie == ix->v[i - 1].cookie &&
 		    ix->v[i].tid == ix->v[i - 1].tid)
@@ -155,8 +157,8 @@ void seam_cookie_fini(struct cookie_index *ix)
 		seam_space_put(ix->v[i].space);
 		seam_space_put(ix->v[i].before);
 	}
-	free(ix->v);
-	free(ix->order);
+	seam_spill_fini(&ix->room);
+	seam_spill_fini(&ix->order_room);
 }
 
 int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,

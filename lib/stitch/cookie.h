@@ -4,6 +4,7 @@
 #ifndef SEAM_LIB_STITCH_COOKIE_H
 #define SEAM_LIB_STITCH_COOKIE_H
 
+#include "base/spill.h"
 #include "stitch/space.h"
 
 struct cookie_entry { /* sorted by cookie, tid, time, record */
@@ -22,9 +23,12 @@ struct cookie_turn { /* sorted by tid, record */
 };
 
 struct cookie_index {
-	struct cookie_entry *v;
-	size_t n, cap;
-	struct cookie_turn *order; /* one for each of v; NULL: not asked for */
+	struct cookie_entry *v; /* in room */
+	size_t n;
+	struct seam_spill room;
+	struct cookie_turn *order; /* one for each of v, in order_room; NULL:
+				    * not asked for */
+	struct seam_spill order_room;
 	bool complete; /* whoever wrote it says which stacks are pending */
 	struct seam_idmap tasks; /* struct task, by tid */
 };

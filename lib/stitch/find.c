@@ -130,17 +130,21 @@ static int by_order(const void *a, const void *b)
 
 int seam_cookie_order(struct cookie_index *ix)
 {
-	struct cookie_turn *order = malloc((ix->n + 1) * sizeof(*order));
+	struct seam_spill room = {0};
+	struct cookie_turn *order;
+	int rc = seam_spill_grow(&room, ix->n + 1, sizeof(*order));
 
-	if (!order)
-		return -ENOMEM;
+	if (rc)
+		return rc;
+	order = room.p;
 	for (size_t i = 0; i < ix->n; i++)
 		order[i] = (struct cookie_turn){ix->v[i].tid, ix->v[i].record,
 						(uint32_t)i};
-	qsort(order, ix->n, sizeof(*order), by_order);
-	free(ix->order);
-	ix->order = order;
-	return 0;
+	rc = seam_spill_sort(&room, ix->n, sizeof(*order), by_order);
+	seam_spill_fini(&ix->order_room);
+	ix->order_room = room;
+	ix->order = room.p;
+	return rc;
 }
 
 struct cookie_entry *seam_cookie_next(const struct cookie_index *ix,

@@ -3,6 +3,7 @@
  * and after it; the thread and the nearest time decide between equal
  * cookies; a sample without one says why, and all are counted. */
 #include "../perfdata/recording.h"
+#include "base/spill.h"
 #include "stitch/stitch.h"
 
 struct session {
@@ -473,5 +474,9 @@ int main(void)
 		cmocka_unit_test(test_lost),
 	};
 
+	if (cmocka_run_group_tests(tests, NULL, NULL))
+		return 1;
+	/* The same with all that can be in files. */
+	seam_spill_from = 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "base/spill.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+
+size_t seam_spill_from = 64 << 20;
+
+int seam_spill_file(void)
+{
+	const char *folder = secure_getenv("TMPDIR");
+	char *path;
+	int fd, rc;
+
+	if (asprintf(&path, "%s/seam-XXXXXX",
+		     folder && *folder ? folder : "/var/tmp") < 0)
+		return -ENOMEM;
+	fd = mkostemp(path, O_CLOEXEC);
+	rc = fd < 0 ? -errno : fd;
+	if (fd >= 0)
+		unlink(path);
+	free(path);
+	return rc;
+}
+
+/* Its room is taken at once: a full disk found later would be a SIGBUS. */
+static int extend(struct seam_spill *s, size_t bytes)
+{
+	void *p;
+
+	if (posix_fallocate(s->fd, 0, (off_t)bytes))
+		return -ENOSPC;
+	p = s->mapped ? mremap(s->p, s->mapped, bytes, MREMAP_MAYMOVE)
+		      : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			     s->fd, 0);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	s->p = p;
+	s->mapped = bytes;
+	return 0;
+}
+
+/* From memory to a file of that size. */
+static int to_file(struct seam_spill *s, size_t bytes, size_t used)
+{
+	struct seam_spill file = {.fd = seam_spill_file()};
+	int rc;
+
+	if (file.fd < 0)
+		return file.fd;
+	rc = extend(&file, bytes);
+	if (rc) {
+		close(file.fd);
+		return rc;
+	}
+	if (used)
+		memcpy(file.p, s->p, used);
+	free(s->p);
+	file.max = s->max;
+	*s = file;
+	return 0;
+}
+
+/* And back, where the file cannot grow. */
+static int to_memory(struct seam_spill *s, size_t bytes, size_t used)
+{
+	void *p = malloc(bytes);
+
+	if (!p)
+		return -ENOMEM;
+	memcpy(p, s->p, used);
+	munmap(s->p, s->mapped);
+	close(s->fd);
+	s->p = p;
+	s->mapped = 0;
+	return 0;
+}
+
+int seam_spill_grow(struct seam_spill *s, size_t need, size_t size)
+{
+	size_t n = s->max, used = s->max * size;
+	int rc;
+
+	if (need <= s->max)
+		return 0;
+	if (need > PTRDIFF_MAX / 2 / size)
+		return -ENOMEM;
+	if (!s->mapped && need * size < seam_spill_from)
+		return seam_grow(&s->p, need, &s->max, size);
+	for (n = n ? n : need; n < need;)
+		n *= 2;
+	if (s->mapped)
+		rc = extend(s, n * size) ? to_memory(s, n * size, used) : 0;
+	else
+		rc = to_file(s, n * size, used);
+	if (!rc)
+		s->max = n;
+	else if (!s->mapped)
+		rc = seam_grow(&s->p, need, &s->max, size);
+	return rc;
+}
+
+void seam_spill_fini(struct seam_spill *s)
+{
+	if (s->mapped) {
+		munmap(s->p, s->mapped);
+		close(s->fd);
+	} else {
+		free(s->p);
+	}
+	*s = (struct seam_spill){0};
+}
+
+struct sorting {
+	size_t n, size;
+	int (*compare)(const void *, const void *);
+};
+
+static size_t run_end(const struct sorting *o, const char *v, size_t from)
+{
+	size_t i = from + 1;
+
+	while (i < o->n &&
+	       o->compare(v + (i - 1) * o->size, v + i * o->size) <= 0)
+		i++;
+	return i < o->n ? i : o->n;
+}
+
+/* Two runs, the one that ends at mid and the one from there to end. */
+static void merge(const struct sorting *o, const char *v, char *out, size_t at,
+		  size_t mid, size_t end)
+{
+	size_t a = at, b = mid;
+
+	for (; at < end; at++) {
+		bool second = a == mid ||
+			      (b < end && o->compare(v + b * o->size,
+						     v + a * o->size) < 0);
+		size_t from = second ? b++ : a++;
+
+		memcpy(out + at * o->size, v + from * o->size, o->size);
+	}
+}
+
+/* Merges runs two by two from v to out. Return: how many are left. */
+static size_t pass(const struct sorting *o, const char *v, char *out)
+{
+	size_t runs = 0;
+
+	for (size_t at = 0; at < o->n; runs++) {
+		size_t mid = run_end(o, v, at);
+		size_t end = mid < o->n ? run_end(o, v, mid) : o->n;
+
+		merge(o, v, out, at, mid, end);
+		at = end;
+	}
+	return runs;
+}
+
+int seam_spill_sort(struct seam_spill *s, size_t n, size_t size,
+		    int (*compare)(const void *, const void *))
+{
+	struct sorting o = {n, size, compare};
+	struct seam_spill other = {0};
+	size_t runs;
+
+	if (!n)
+		return 0;
+	/* qsort wants as much memory again. */
+	if (!s->mapped) {
+		qsort(s->p, n, size, compare);
+		return 0;
+	}
+	if (seam_spill_grow(&other, n, size))
+		return -ENOMEM;
+	do { /* the number of runs halves each time */
+		struct seam_spill tmp = *s;
+
+		runs = pass(&o, s->p, other.p);
+		*s = other;
+		other = tmp;
+	} while (runs > 1);
+	seam_spill_fini(&other);
+	return 0;
+}
