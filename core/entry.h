@@ -240,35 +240,68 @@ SEAM_INLINE uint32_t seam_entry_why_not(const struct seam_entry_task *t,
 	return SEAM_ENTRY_GET(e->image) == t->image ? SEAM_OK : SEAM_EXEC;
 }
 
+/* A stack that is to be taken now, which a request may come to. */
+enum seam_taking_why {
+	SEAM_TAKING_NONE, /* none is */
+	SEAM_TAKING_FIRST, /* for the first request of an entry */
+	SEAM_TAKING_LATE, /* once more, of an exec or exit */
+};
+
+struct seam_taking {
+	uint64_t cookie;
+	uint32_t why; /* enum seam_taking_why */
+	uint32_t clients; /* for whom; 0: it is out, after all */
+	uint32_t flags; /* enum seam_stack_flags */
+};
+
 /* RUNNING from before it is claimed until the caller has noted that the stack
  * is out, since then it is too late to ask for more of it. */
-SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
-				       struct seam_element *el, uint64_t cookie,
-				       uint32_t flags)
+SEAM_INLINE uint32_t seam_entry_claim_now(struct seam_entry_task *t,
+					  struct seam_element *el)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
-	uint32_t clients;
 
-	flags |= SEAM_STACK_EAGER;
 	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
-	clients = seam_entry_claim(t, e);
-	if (!clients)
-		return;
-	seam_entry_env_unwind_now(t, el, cookie, clients, flags,
-				  seam_entry_why_not(t, e));
+	return seam_entry_claim(t, e);
+}
+
+SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
+				       struct seam_element *el, uint64_t cookie,
+				       uint32_t clients, uint32_t flags)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+
+	if (clients)
+		seam_entry_env_unwind_now(t, el, cookie, clients,
+					  flags | SEAM_STACK_EAGER,
+					  seam_entry_why_not(t, e));
+}
+
+/* The stack that a request came to is out. */
+SEAM_INLINE void seam_entry_taken(struct seam_entry_task *t,
+				  struct seam_element *el,
+				  const struct seam_taking *taking)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+
+	if (taking->why == SEAM_TAKING_FIRST && t->exiting)
+		seam_entry_set_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_EXIT);
+	else if (taking->why == SEAM_TAKING_FIRST)
+		seam_entry_close(e, taking->cookie);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 }
 
 /*
- * Has the task take its stack on its way to user space.
+ * The task was to take its stack on its way to user space; err is what the
+ * kernel said.
  * Return: whether it will, or *ret_served, by which the caller goes, was just
  * taken and is this entry's too.
  */
-SEAM_INLINE bool seam_entry_schedule(struct seam_entry_task *t,
-				     struct seam_element *el, uint64_t cookie,
-				     uint64_t *ret_served)
+SEAM_INLINE bool seam_entry_scheduled(struct seam_entry_task *t,
+				      struct seam_element *el, uint64_t cookie,
+				      int err, uint64_t *ret_served)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
-	int err = seam_entry_env_schedule(t, el);
 	uint64_t served, had;
 	uint32_t deep;
 
@@ -294,33 +327,46 @@ SEAM_INLINE bool seam_entry_schedule(struct seam_entry_task *t,
 	return true;
 }
 
-/* The first request of an entry: sees to it that its stack is taken. */
-SEAM_INLINE uint64_t seam_entry_arm(struct seam_entry_task *t,
-				    struct seam_element *el, uint64_t cookie,
-				    bool in_user)
+/* The first request of an entry, before its stack is seen to. */
+struct seam_arming {
+	bool later; /* the task is to take it: seam_entry_env_schedule */
+	bool again; /* one was taken before, in this stay in the kernel */
+};
+
+SEAM_INLINE void seam_entry_arm_begin(struct seam_entry_task *t,
+				      struct seam_element *el, bool in_user,
+				      struct seam_arming *ret)
 {
-	struct seam_entry *e = seam_entry_env_entry(el);
 	/* User code that spins leaves its registers as they were. */
-	bool again =
+	ret->again =
 		!t->at_once && !in_user && seam_entry_env_is_as_left(t, el);
-	bool later = !t->at_once && !t->exiting;
+	ret->later = !t->at_once && !t->exiting;
+}
+
+/* Sees to it that the stack is taken, now by *ret_taking if need be. err: of
+ * the task work, if .later. Return: the cookie that it comes with. */
+SEAM_INLINE uint64_t seam_entry_arm_end(struct seam_entry_task *t,
+					struct seam_element *el,
+					uint64_t cookie,
+					const struct seam_arming *arming,
+					int err, struct seam_taking *ret_taking)
+{
 	uint64_t served = 0;
 
-	if (later && seam_entry_schedule(t, el, cookie, &served)) {
-		if (again && !served)
+	if (arming->later &&
+	    seam_entry_scheduled(t, el, cookie, err, &served)) {
+		if (arming->again && !served)
 			seam_entry_env_count(t, SEAM_COUNT_AGAIN);
 		return served ? served : cookie;
 	}
-	if (again)
+	if (arming->again)
 		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
 	/* An event that comes in between joins the cookie, so it stays until
 	 * the stack is out; in an exit for good. */
-	seam_entry_unwind_now(t, el, cookie, t->exiting ? SEAM_STACK_EXIT : 0);
-	if (t->exiting)
-		seam_entry_set_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_EXIT);
-	else
-		seam_entry_close(e, cookie);
-	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
+	ret_taking->why = SEAM_TAKING_FIRST;
+	ret_taking->cookie = cookie;
+	ret_taking->flags = t->exiting ? SEAM_STACK_EXIT : 0;
+	ret_taking->clients = seam_entry_claim_now(t, el);
 	return served ? served : cookie;
 }
 
@@ -328,7 +374,8 @@ SEAM_INLINE uint64_t seam_entry_arm(struct seam_entry_task *t,
  * is taken for them, while there is memory. Return: the cookie, or 0. */
 SEAM_INLINE uint64_t seam_entry_late(struct seam_entry_task *t,
 				     struct seam_element *el, uint64_t cookie,
-				     uint32_t *ret_end)
+				     uint32_t *ret_end,
+				     struct seam_taking *ret_taking)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 	uint64_t done = seam_who_done(SEAM_ENTRY_GET(e->who));
@@ -342,51 +389,81 @@ SEAM_INLINE uint64_t seam_entry_late(struct seam_entry_task *t,
 		*ret_end = SEAM_EXITED;
 		return 0;
 	}
-	seam_entry_unwind_now(t, el, cookie,
-			      flags & SEAM_ENTRY_EXIT ? SEAM_STACK_EXIT
-						      : SEAM_STACK_EXEC);
-	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
+	ret_taking->why = SEAM_TAKING_LATE;
+	ret_taking->cookie = cookie;
+	ret_taking->flags =
+		flags & SEAM_ENTRY_EXIT ? SEAM_STACK_EXIT : SEAM_STACK_EXEC;
+	ret_taking->clients = seam_entry_claim_now(t, el);
 	return cookie;
 }
 
-SEAM_INLINE uint64_t seam_entry_ask(struct seam_entry_task *t,
-				    struct seam_element *el, bool in_user,
-				    uint32_t *ret_end)
-{
-	struct seam_entry *e = seam_entry_env_entry(el);
-	uint64_t cookie;
-	bool first;
-
-	if (t->gone && !SEAM_ENTRY_GET(e->cookie)) {
-		*ret_end = SEAM_EXITED;
-		return 0;
-	}
-	cookie = seam_entry_open(t, el, in_user, &first);
-	return first ? seam_entry_arm(t, el, cookie, in_user)
-		     : seam_entry_late(t, el, cookie, ret_end);
-}
-
-/* A request at an event. in_user: the event interrupted user code. */
-SEAM_INLINE void seam_entry_request(struct seam_entry_task *t, bool in_user,
-				    struct seam_asked *ret)
+/*
+ * A request at an event, as far as it goes without task work and unwinds: those
+ * are for the caller who cannot have them done from here. in_user: the event
+ * interrupted user code.
+ * Return: the element, NULL: the request is answered; *ret_first: the cookie is
+ * of an entry that this opened, and that is to be armed; *ret_taking.
+ */
+SEAM_INLINE struct seam_element *
+seam_entry_request_begin(struct seam_entry_task *t, bool in_user,
+			 struct seam_asked *ret, bool *ret_first,
+			 struct seam_taking *ret_taking)
 {
 	struct seam_element *el = seam_entry_element(t);
 	const struct seam_entry *e;
 
+	ret_taking->why = SEAM_TAKING_NONE;
+	*ret_first = false;
 	ret->cookie = 0;
 	ret->end = t->dead ? SEAM_EXITED : SEAM_LOST;
 	ret->stack_tid = t->tid;
 	ret->flags = 0;
 	if (!el)
-		return;
+		return NULL;
 	e = seam_entry_env_entry(el);
 	ret->stack_tid = SEAM_ENTRY_GET(e->tid);
 	/* What happens inside an unwind asks for no other. */
 	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_RUNNING) {
 		ret->flags = SEAM_SAMPLE_OWN;
-		return;
+		return NULL;
 	}
-	ret->cookie = seam_entry_ask(t, el, in_user, &ret->end);
+	if (t->gone && !SEAM_ENTRY_GET(e->cookie)) {
+		ret->end = SEAM_EXITED;
+		return el;
+	}
+	ret->cookie = seam_entry_open(t, el, in_user, ret_first);
+	if (!*ret_first)
+		ret->cookie = seam_entry_late(t, el, ret->cookie, &ret->end,
+					      ret_taking);
+	return el;
+}
+
+/* A request at an event. */
+SEAM_INLINE void seam_entry_request(struct seam_entry_task *t, bool in_user,
+				    struct seam_asked *ret)
+{
+	struct seam_taking taking;
+	struct seam_arming arming;
+	const struct seam_entry *e;
+	struct seam_element *el;
+	bool first;
+	int err;
+
+	el = seam_entry_request_begin(t, in_user, ret, &first, &taking);
+	if (!el)
+		return;
+	if (first) {
+		seam_entry_arm_begin(t, el, in_user, &arming);
+		err = arming.later ? seam_entry_env_schedule(t, el) : 0;
+		ret->cookie = seam_entry_arm_end(t, el, ret->cookie, &arming,
+						 err, &taking);
+	}
+	if (taking.why != SEAM_TAKING_NONE) {
+		seam_entry_unwind_now(t, el, taking.cookie, taking.clients,
+				      taking.flags);
+		seam_entry_taken(t, el, &taking);
+	}
+	e = seam_entry_env_entry(el);
 	ret->stack_tid = SEAM_ENTRY_GET(e->tid);
 	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
 		ret->flags = SEAM_SAMPLE_TAIL;
@@ -404,31 +481,56 @@ SEAM_INLINE void seam_entry_exec_over(struct seam_entry_task *t,
 	seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_UNSEEN);
 }
 
-/* Runs in the task, on its way to user space; may sleep. */
-SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
-				   struct seam_element *el)
+/* The stack is out. */
+SEAM_INLINE void seam_entry_return_end(struct seam_element *el, uint64_t cookie)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+
+	seam_entry_close(e, cookie);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
+}
+
+/* The task is on its way to user space. Return: whom to take its stack for,
+ * with *ret_cookie, and to end it after that; 0: there is nothing to do. */
+SEAM_INLINE uint32_t seam_entry_return_begin(struct seam_entry_task *t,
+					     struct seam_element *el,
+					     uint64_t *ret_cookie)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
 	uint32_t flags = SEAM_ENTRY_GET(e->flags), clients;
 
+	*ret_cookie = cookie;
 	if (flags & SEAM_ENTRY_TAKEN) {
 		seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
 		if (!t->exiting)
 			seam_entry_exec_over(t, el);
-		return;
+		return 0;
 	}
 	if (!cookie)
-		return;
+		return 0;
 	seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);
 	clients = seam_entry_claim(t, e);
 	if (clients)
-		seam_entry_env_unwind(t, el, cookie, clients,
-				      seam_entry_why_not(t, e));
-	else /* From outside, while it slept: that is this entry's too. */
-		seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
-	seam_entry_close(e, cookie);
-	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
+		return clients;
+	/* From outside, while it slept: that is this entry's too. */
+	seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
+	seam_entry_return_end(el, cookie);
+	return 0;
+}
+
+/* Runs in the task, on its way to user space; may sleep. */
+SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
+				   struct seam_element *el)
+{
+	uint64_t cookie;
+	uint32_t clients = seam_entry_return_begin(t, el, &cookie);
+
+	if (!clients)
+		return;
+	seam_entry_env_unwind(t, el, cookie, clients,
+			      seam_entry_why_not(t, seam_entry_env_entry(el)));
+	seam_entry_return_end(el, cookie);
 }
 
 /* Takes the stack now: at exec and exit, while the memory is still there.
@@ -451,7 +553,8 @@ SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 	/* Asked behind it: an event in between may have taken it. */
 	taken = SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN;
 	if (cookie)
-		seam_entry_unwind_now(t, el, cookie, stack_flags);
+		seam_entry_unwind_now(t, el, cookie,
+				      seam_entry_claim_now(t, el), stack_flags);
 	seam_entry_set_flag(e, SEAM_ENTRY_TAKEN);
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
 	return taken ? NULL : el;

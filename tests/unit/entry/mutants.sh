@@ -90,7 +90,7 @@ mutant 'a closed stack taken from outside once more' \
 mutant 'a closed stack joined by a client that has it not' \
 	's/(t->clients & ~had) == 0/1/' 'no stack, and no reason'
 mutant 'what exit took joined by a client that has it not' \
-	's/: seam_entry_late(t, el, cookie, ret_end);/: cookie;/' \
+	's/^\tif (!\*ret_first)$/\tif (0)/' \
 	'no stack, and no reason'
 mutant 'a depth noted before the entry is open' \
 	's/^\tcookie = seam_entry_cookie(t);/\tseam_who_want(e, 0, t->depth, false);&/
