@@ -167,6 +167,8 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	if (want > SEAM_MAX_COPY)
 		want = SEAM_MAX_COPY;
 	done = copy_stack(env, from, want, env->state->stack.end);
+	if (is_told(env))
+		return true;
 	if (!done)
 		return false;
 	head_fill(&s->copy.head, SEAM_WIRE_COPY, env->task, cookie);
@@ -254,6 +256,7 @@ static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
 				     uint32_t flags, int end, uint64_t began)
 {
 	count_add(SEAM_COUNT_WINDOWS, env->scratch->windows);
+	env->scratch->windows = 0;
 	if (wants_copy(env, end)) {
 		if (emit_copy(env, cookie, flags, end, began))
 			return;
@@ -266,19 +269,30 @@ static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
 }
 
 /* Takes and sends the stack of a task whose state has regs and cookie, or none
- * and the reason. sp_now: the task's own, where flags say MOVED. */
-static __always_inline void
-take_stack(struct task_struct *task, struct task_state *state, uint64_t cookie,
-	   uint32_t flags, uint64_t sp_now, enum how how, uint32_t why_not)
+ * and the reason. sp_now: the task's own, where flags say MOVED. tells: for
+ * HOW_TELL. Return: 0: it is out; or nothing is, and the address to bring in.
+ */
+static __always_inline uint64_t take_stack(struct task_struct *task,
+					   struct task_state *state,
+					   uint64_t cookie, uint32_t flags,
+					   uint64_t sp_now, enum how how,
+					   bool tells, uint32_t why_not)
 {
 	struct seam_env env = {.state = state, .task = task, .how = how};
 	uint64_t began = bpf_ktime_get_ns();
 	int end;
 
+	uint64_t missing = 0;
+
 	env.scratch = scratch_take();
 	if (!env.scratch)
-		return;
-	count(SEAM_COUNT_UNWINDS);
+		return 0;
+	/* Here, and not at the end: to the verifier that has many states. Who
+	 * tells counts when it is out. */
+	if (how != HOW_TELL)
+		count(SEAM_COUNT_UNWINDS);
+	env.scratch->missing = 0;
+	env.scratch->tells = tells;
 	end = why_not;
 	if (!why_not) {
 		last_take(env.scratch, state, task->pid);
@@ -294,8 +308,12 @@ take_stack(struct task_struct *task, struct task_state *state, uint64_t cookie,
 		env.scratch->nr = why_not != SEAM_UNSURE;
 		env.scratch->last_hits = env.scratch->windows = 0;
 	}
-	emit_end(&env, cookie, flags, end, began);
+	if (!is_told(&env))
+		emit_end(&env, cookie, flags, end, began);
+	if (is_told(&env))
+		missing = env.scratch->missing;
 	scratch_give(env.scratch);
+	return missing;
 }
 
 /*

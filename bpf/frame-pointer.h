@@ -175,6 +175,11 @@ static __noinline bool code_fault_other(struct scratch *s,
 
 static __always_inline bool code_fault(struct seam_env *env)
 {
+	if (env->how == HOW_TELL) {
+		if (code_find(env->scratch, env->task))
+			miss_page(env->scratch, env->scratch->fault);
+		return false;
+	}
 	if (env->how == HOW_OTHER)
 		return code_fault_other(env->scratch, env->task);
 	return env->how == HOW_FAULT && code_fault_own(env->scratch, env->task);

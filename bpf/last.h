@@ -12,7 +12,7 @@ _Static_assert(SEAM_CACHED_MAPPINGS == SEAM_LAST_SLOT_MAX + 1,
 _Static_assert(sizeof(struct seam_last_stack) == SEAM_LAST_SIZE, "one page");
 
 /* A callback may sleep while it uses one: taken and given back. */
-uint32_t seam_last_busy[SEAM_LAST_SLOTS];
+SEAM_SHARED uint32_t seam_last_busy[SEAM_LAST_SLOTS] = {0};
 
 static __always_inline struct seam_last_stack SEAM_TABLE *
 last_of(struct scratch *s)

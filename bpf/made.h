@@ -29,7 +29,7 @@ struct {
 } makers SEC(".maps");
 
 /* The last generation given out, of all processes: none comes twice. */
-uint32_t seam_made_generation;
+SEAM_SHARED uint32_t seam_made_generation = 0;
 
 static __always_inline uint64_t made_start(struct task_struct *task)
 {

@@ -29,38 +29,60 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 #define SEAM_WINDOW 2048
 #define SEAM_FAR_WINDOWS 4 /* a step reads three words; a power of two */
 
+/* Everything global is in sections of its own, which become maps of those
+ * names: another tool's object that has our functions linked in shares them
+ * with a session's (seam-request.bpf.c). There they are static: neither the
+ * tool's names nor its skeleton have to do with them. Each has its first value
+ * written, or clang would order static ones otherwise. */
+#ifdef SEAM_LENT
+#define SEAM_GLOBAL static
+#else
+#define SEAM_GLOBAL
+#endif
+#define SEAM_CONST SEAM_GLOBAL const volatile SEC(".rodata.seam")
+#define SEAM_SHARED SEAM_GLOBAL SEC(".data.seam")
+
+/* First of its section. */
+SEAM_CONST struct seam_made_as seam_made_as = {
+	.version = SEAM_VERSION,
+};
+
 /* Set before loading. */
-const volatile uint32_t seam_watch_mode = SEAM_WATCH_TGID;
-const volatile uint32_t seam_max_stack; /* the deepest of the events' */
-const volatile struct seam_event_ask seam_asks[SEAM_MAX_EVENTS];
-const volatile uint32_t seam_stack_copy = 65536;
-const volatile uint32_t seam_methods = SEAM_UNWIND_TABLES; /* _unwind_how */
+SEAM_CONST uint32_t seam_watch_mode = SEAM_WATCH_TGID;
+SEAM_CONST uint32_t seam_max_stack = 0; /* the deepest of the events' */
+SEAM_CONST uint32_t seam_request_depth = 0; /* of stacks that tools ask for */
+/* Whether each exec and exit has its stack taken, since events may come when
+ * it cannot be had any more. */
+SEAM_CONST uint32_t seam_take_tails = 1;
+SEAM_CONST struct seam_event_ask seam_asks[SEAM_MAX_EVENTS] = {{0}};
+SEAM_CONST uint32_t seam_stack_copy = 65536;
+SEAM_CONST uint32_t seam_methods = SEAM_UNWIND_TABLES; /* _unwind_how */
 /* The high part of our events' BPF cookies; the low is the event's number. */
-const volatile uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
-const volatile uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS];
+SEAM_CONST uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
+SEAM_CONST uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS] = {0};
 /* Enough unread data in a ring to wake the reader early; else it comes by
  * itself. */
-const volatile uint64_t seam_ring_wake = 1 << 20;
+SEAM_CONST uint64_t seam_ring_wake = 1 << 20;
 /* The event that is where tasks slept. */
-const volatile uint32_t seam_sleep_event;
+SEAM_CONST uint32_t seam_sleep_event = 0;
 /* From a CPU's timers to its pointer to the interrupted registers; 0: not
  * known. Both are per CPU, of which BPF gets addresses only where the kernel
  * lists its data in kallsyms. */
-const volatile int64_t seam_irq_regs;
+SEAM_CONST int64_t seam_irq_regs = 0;
 
 /* Where stacks are taken at the event. */
-const volatile struct seam_kernel_entry seam_kernel_entry;
+SEAM_CONST struct seam_kernel_entry seam_kernel_entry = {0};
 
 /* Moves when a table is added or taken away: cached mappings are stale. */
-uint32_t seam_tables_generation;
+SEAM_SHARED uint32_t seam_tables_generation = 0;
 
 /* Is 0, which the verifier cannot know: a loop that counts from here is a
  * few states to it, and not one or more for each round. */
-uint32_t seam_zero;
+SEAM_SHARED uint32_t seam_zero = 0;
 
 /* Watched from the end of its exec on: the command to record, whose
  * samples begin with the command and not with seam's own fork. */
-uint32_t seam_arm_tgid;
+SEAM_SHARED uint32_t seam_arm_tgid = 0;
 
 /* A mapping, bound to the table of its file. */
 struct mapping {
@@ -218,6 +240,8 @@ struct scratch {
 	uint64_t fault; /* the address whose read failed, of a stack or */
 	uint64_t fault_code; /* of code */
 	uint64_t faults; /* of the frame at hand */
+	uint64_t missing; /* HOW_TELL: an address in a page that is not there */
+	uint64_t tells; /* there will be another try */
 	uint32_t lose_fp; /* its FP cannot be had: go on without */
 	struct seam_last_walk last_walk;
 	uint32_t last_hits, windows; /* to be counted at the end */

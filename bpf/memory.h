@@ -14,6 +14,9 @@ enum how {
 	HOW_NOFAULT, /* current, pages that are there */
 	HOW_FAULT, /* current, in its own context, pages are faulted in */
 	HOW_OTHER, /* another task, from a sleepable iterator */
+	/* As NOFAULT, by a function that may not sleep, for a caller that may:
+	 * it is told which page to bring in before it calls again. */
+	HOW_TELL,
 };
 
 struct seam_env {
@@ -83,6 +86,20 @@ static __always_inline bool stack_has(const struct task_state *state,
 	       state->stack.end - state->stack.start;
 }
 
+/* Notes what a caller might bring in; the first is the first to go. */
+static __always_inline void miss_page(struct scratch *s, uint64_t addr)
+{
+	if (!s->missing)
+		s->missing = addr;
+}
+
+/* Whether this attempt was in vain, since its caller shall try again. */
+static __always_inline bool is_told(const struct seam_env *env)
+{
+	return env->how == HOW_TELL && env->scratch->tells &&
+	       env->scratch->missing;
+}
+
 /* Copies from state->stack, faulting pages in where that is allowed. */
 static __always_inline int read_user(struct seam_env *env, void *to,
 				     uint32_t size, uint64_t addr)
@@ -97,6 +114,10 @@ static __always_inline int read_user(struct seam_env *env, void *to,
 		return 0;
 	if (env->how == HOW_NOFAULT || state->stack.reading != READ_FAULTING)
 		return -1;
+	if (env->how == HOW_TELL) {
+		miss_page(env->scratch, addr);
+		return -1;
+	}
 	if (env->how == HOW_OTHER)
 		return bpf_copy_from_user_task(to, size, (void *)addr,
 					       env->task, 0);

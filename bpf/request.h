@@ -14,8 +14,8 @@ typedef int (*bpf_task_work_callback_t)(struct bpf_map *map, void *key,
 					void *value);
 
 /* An object for each spelling: lib/capture/kernel.c says why. */
-#ifdef SEAM_AT_ONCE
-/* The engine immediate has none. */
+#if defined(SEAM_AT_ONCE) || defined(SEAM_LENT)
+/* The engine immediate has none, and other tools' programs have their own. */
 #elif defined(SEAM_TASK_WORK_IMPL) /* Linux 6.18 to 7.1 */
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task,
 					      struct bpf_task_work *tw,
@@ -124,12 +124,14 @@ static __always_inline void seam_entry_env_keep_regs(struct seam_entry_task *t,
 	regs_judge(&el->state, regs, t->env->task, in_user);
 }
 
+#ifndef SEAM_LENT
 static int on_return_to_user(struct bpf_map *map, void *key, void *value);
+#endif
 
 static __always_inline int seam_entry_env_schedule(struct seam_entry_task *t,
 						   struct seam_element *el)
 {
-#ifdef SEAM_AT_ONCE
+#if defined(SEAM_AT_ONCE) || defined(SEAM_LENT)
 	return -SEAM_ENTRY_NEVER;
 #elif defined(SEAM_TASK_WORK_IMPL)
 	return bpf_task_work_schedule_resume_impl(bpf_get_current_task_btf(),
@@ -164,6 +166,36 @@ static __always_inline bool seam_entry_env_is_as_left(struct seam_entry_task *t,
 	return !differ;
 }
 
+/* The registers that the task is to be unwound from at its return. Return: of
+ * enum seam_stack_flags. */
+static __always_inline uint32_t regs_at_return(struct task_state *state,
+					       struct task_struct *task)
+{
+	struct pt_regs___kernel *regs = task_regs(task);
+
+	if (regs_replaced(state, task)) {
+		regs_save(state->regs, regs);
+		state->regs_flags &= ~REGS_SYSCALL;
+	} else if (regs_moved(state->regs, regs)) {
+		seam_regs_part(state, task);
+		count(SEAM_COUNT_MOVED);
+		return SEAM_STACK_MOVED;
+	}
+	return 0;
+}
+
+#ifndef SEAM_LENT
+/* A global function: the verifier walks it once, and not for each way in. */
+__noinline int seam_take_now(struct task_state *state ARG_NONNULL,
+			     struct task_struct *task ARG_TRUSTED,
+			     uint64_t cookie, uint32_t flags, uint32_t why_not)
+{
+	take_stack(task, state, cookie, flags, 0, HOW_NOFAULT, false, why_not);
+	if (!why_not)
+		leave(state, (struct pt_regs___kernel *)bpf_task_pt_regs(task));
+	return 0;
+}
+
 static __always_inline void
 seam_entry_env_unwind(struct seam_entry_task *t, struct seam_element *el,
 		      uint64_t cookie, uint32_t clients, uint32_t why_not)
@@ -171,30 +203,12 @@ seam_entry_env_unwind(struct seam_entry_task *t, struct seam_element *el,
 	struct pt_regs___kernel *regs = task_regs(t->env->task);
 	struct task_state *state = &el->state;
 	uint64_t sp = regs->sp;
-	uint32_t flags = 0;
+	uint32_t flags = regs_at_return(state, t->env->task);
 
-	if (regs_replaced(state, t->env->task)) {
-		regs_save(state->regs, regs);
-		state->regs_flags &= ~REGS_SYSCALL;
-	} else if (regs_moved(state->regs, regs)) {
-		seam_regs_part(state, t->env->task);
-		count(SEAM_COUNT_MOVED);
-		flags |= SEAM_STACK_MOVED;
-	}
-	take_stack(t->env->task, state, cookie, flags, sp, HOW_FAULT, why_not);
+	take_stack(t->env->task, state, cookie, flags, sp, HOW_FAULT, false,
+		   why_not);
 	if (!why_not)
 		leave(state, regs);
-}
-
-/* A global function: the verifier walks it once, and not for each way in. */
-__noinline int seam_take_now(struct task_state *state ARG_NONNULL,
-			     struct task_struct *task ARG_TRUSTED,
-			     uint64_t cookie, uint32_t flags, uint32_t why_not)
-{
-	take_stack(task, state, cookie, flags, 0, HOW_NOFAULT, why_not);
-	if (!why_not)
-		leave(state, (struct pt_regs___kernel *)bpf_task_pt_regs(task));
-	return 0;
 }
 
 static __always_inline void
@@ -216,6 +230,40 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 	entry_task(&t, &env, bpf_get_current_task_btf());
 	seam_entry_return(&t, value);
 	return 0;
+}
+#else
+/* That object takes stacks by steps of its own. */
+static __always_inline void
+seam_entry_env_unwind(struct seam_entry_task *t, struct seam_element *el,
+		      uint64_t cookie, uint32_t clients, uint32_t why_not)
+{
+}
+
+static __always_inline void
+seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
+			  uint64_t cookie, uint32_t clients, uint32_t flags,
+			  uint32_t why_not)
+{
+}
+#endif
+
+/*
+ * A clock may have ticked on the way to the probe, and opened the entry with
+ * registers that the kernel was to change: it moves the ip back to the probe,
+ * and out of the way that a return takes there. Now they are the event's.
+ */
+static __always_inline void keep_probe(struct task_struct *task,
+				       uint64_t cookie)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_element *el;
+
+	entry_task(&t, &env, task);
+	el = seam_entry_env_element(&t);
+	if (el && cookie && el->state.entry.cookie == cookie &&
+	    !seam_who_done(el->state.entry.who))
+		seam_entry_env_keep_regs(&t, el, true);
 }
 
 #endif

@@ -4,14 +4,7 @@
 #ifndef SEAM_BPF_SAMPLE_H
 #define SEAM_BPF_SAMPLE_H
 
-#include "bpf/request.h"
-
-/* Kernel threads, idle and io workers have no user half. */
-static __always_inline bool has_user(struct task_struct *task)
-{
-	return task->pid &&
-	       !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
-}
+#include "bpf/watch.h"
 
 /* Whether an event in this mode is none to whoever asks for :u or :k. */
 static __always_inline bool is_excluded(struct task_struct *task, uint32_t asks,

@@ -9,43 +9,12 @@
 #include "bpf/tell.h"
 #include "bpf/tick.h"
 #include "bpf/unmap.h"
+#include "bpf/watch.h"
 
 #include <bpf/bpf_tracing.h>
 #include <linux/bpf_perf_event.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* Whether this task or process is the one that was meant, and not another
- * that has its number now. */
-static __always_inline bool is_watched_under(uint32_t id, uint64_t start)
-{
-	const uint64_t *meant = bpf_map_lookup_elem(&watched, &id);
-
-	return meant && *meant == start;
-}
-
-/* In an exec that has given the task another tid. */
-static __always_inline bool has_moved(struct task_struct *task)
-{
-	struct seam_entry_env env;
-	struct seam_entry_task t;
-
-	if (task->pid != task->tgid)
-		return false;
-	entry_task(&t, &env, task);
-	return seam_entry_has_moved(&t);
-}
-
-static __always_inline bool is_watched(struct task_struct *task)
-{
-	if (seam_watch_mode == SEAM_WATCH_ALL)
-		return true;
-	return seam_watch_mode == SEAM_WATCH_TGID
-		       ? is_watched_under(task->tgid,
-					  task->group_leader->start_boottime)
-		       : is_watched_under(task->pid, task->start_boottime) ||
-				 has_moved(task);
-}
 
 static __always_inline void count_event(uint32_t event, bool is_ours)
 {
@@ -197,25 +166,6 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * A clock may have ticked on the way to the probe, and opened the entry with
- * registers that the kernel was to change: it moves the ip back to the probe,
- * and out of the way that a return takes there. Now they are the event's.
- */
-static __always_inline void keep_probe(struct task_struct *task,
-				       uint64_t cookie)
-{
-	struct seam_entry_env env;
-	struct seam_entry_task t;
-	struct seam_element *el;
-
-	entry_task(&t, &env, task);
-	el = seam_entry_env_element(&t);
-	if (el && cookie && el->state.entry.cookie == cookie &&
-	    !seam_who_done(el->state.entry.who))
-		seam_entry_env_keep_regs(&t, el, true);
-}
-
-/*
  * Loaded where there are uprobes. The kernel runs it in the task, which may be
  * preempted in it, by another task that meets the probe: so nothing here is
  * per CPU but what is counted by atomics. It is user code that was
@@ -291,6 +241,18 @@ static __always_inline void announce_exec(struct task_struct *task)
 		bpf_map_update_elem(&watched, &tgid, &nobody, BPF_NOEXIST);
 }
 
+/* Whether an exec or exit has the task's stack taken at once: for events that
+ * may come yet, or since it was asked for. */
+static __always_inline bool is_tail_wanted(struct seam_entry_task *t)
+{
+	const struct seam_element *el;
+
+	if (seam_take_tails)
+		return true;
+	el = seam_entry_env_element(t);
+	return el && el->state.entry.cookie;
+}
+
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 {
@@ -301,7 +263,8 @@ int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 		return 0;
 	announce_exec(task);
 	entry_task(&t, &env, task);
-	seam_entry_exec(&t);
+	if (is_tail_wanted(&t))
+		seam_entry_exec(&t);
 	return 0;
 }
 
@@ -314,7 +277,8 @@ int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
 	if (!is_watched(task) || !has_user(task))
 		return 0;
 	entry_task(&t, &env, task);
-	seam_entry_exit(&t);
+	if (is_tail_wanted(&t))
+		seam_entry_exit(&t);
 	return 0;
 }
 

@@ -30,7 +30,7 @@ struct spans {
 };
 
 /* Whether there ever was such code, of any process. */
-uint32_t seam_untold;
+SEAM_SHARED uint32_t seam_untold = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -210,6 +210,9 @@ enum seam_count {
 	SEAM_COUNT_MAP_RETRIES, /* look-ups repeated since the mm changed */
 	SEAM_COUNT_FP_FRAMES, /* found by frame pointers */
 	SEAM_COUNT_REDO, /* unwinds repeated since a table went */
+	SEAM_COUNT_REQUESTS, /* by other tools' programs */
+	SEAM_COUNT_REQUESTS_FILTERED, /* in tasks that are not watched */
+	SEAM_COUNT_REQUESTS_NONE, /* for which no stack will come */
 	SEAM_COUNT_MAX
 };
 
@@ -227,6 +230,12 @@ struct seam_event_ask {
 	uint32_t depth; /* frames of a user stack; 0: none is wanted */
 	uint32_t flags; /* of enum seam_ask */
 };
+/* What a BPF object says of itself: only what was made together can be at work
+ * together. */
+struct seam_made_as {
+	char version[32]; /* of seam */
+};
+
 #define SEAM_EVENT_TAG_MASK (~(uint64_t)(SEAM_MAX_EVENTS - 1))
 
 /* A clock's timer at work. */

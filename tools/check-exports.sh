@@ -11,8 +11,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Comments go, directives go, what is left and is followed
-# by a parenthesis is declared. Headers for BPF programs declare for those.
-tree_files 'include/seam/*.h' ':!include/seam/*.bpf.h' |
+# by a parenthesis is declared. Headers for BPF programs declare for those, and
+# lend.h is compiled into the tool that includes it.
+tree_files 'include/seam/*.h' ':!include/seam/*.bpf.h' ':!include/seam/lend.h' |
 while read -r header; do
 	gcc -fpreprocessed -dD -E -P "$header"
 done | sed -e ':more' -e '/\\$/{N;s/\\\n//;b more' -e '}' -e '/^ *#/d' | tr '\n' ' ' |

@@ -40,7 +40,7 @@ std='^(stdbool|stddef|stdint)\.h$'
 rule 'core includes core and three freestanding headers' \
 	"$std|^core/" core
 rule 'bpf includes core, bpf, and libbpf'"'"'s headers for BPF programs' \
-	"$std|^core/|^bpf/|^linux/(bpf|bpf_perf_event|perf_event|types)\.h$" bpf
+	"$std|^core/|^bpf/|^seam/seam\.bpf\.h$|^linux/(bpf|bpf_perf_event|perf_event|types)\.h$" bpf
 forbid 'lib does not include cli' '^(cli/|.*commands\.h$)' lib
 forbid 'lib does not include bpf, but lib/capture may' \
 	'^bpf/|\.skel\.h$|\.bpf\.' lib ':!lib/capture'
@@ -49,6 +49,6 @@ forbid 'cli reaches core through lib only' '^core/' cli
 forbid 'a header of lib has one name, that begins with its folder' '^lib/' \
 	lib cli tests fuzz bench examples
 rule 'public headers include public headers and the system only' \
-	'^seam/|^(signal|stdbool|stddef|stdint|sys/types|linux/[a-z_]+)\.h$' \
+	'^seam/|^(errno|signal|stdbool|stddef|stdint|sys/types|linux/[a-z_]+)\.h$' \
 	include/seam ':!include/seam/*.bpf.h'
 tap_done

@@ -26,7 +26,7 @@ nowhere 'every note names an issue' '\b(TOD[O]|FIXM[E])\(#?[^#0-9]'
 
 kernel=$(tree_files | grep -E '(^|/)vmlinux[^/]*\.h$'
 	tree_files '*.h' | tr '\n' '\0' |
-		xargs -0 -r grep -lE '__VMLINUX_H_[_]' -- /dev/null)
+		xargs -0 -r grep -lE '^#define __VMLINUX_H_[_]' -- /dev/null)
 if [ -z "$kernel" ]; then
 	ok 'no generated kernel header'
 else

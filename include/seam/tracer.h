@@ -128,7 +128,9 @@ struct seam_client_opts {
 	size_t sz; /* sizeof(struct seam_client_opts) */
 	const char *name;
 	const struct seam_client_event *events;
-	size_t n_events; /* 1 to SEAM_CLIENT_MAX_EVENTS */
+	/* At most SEAM_CLIENT_MAX_EVENTS; 0: its stacks are those that its own
+	 * BPF programs ask for (<seam/lend.h>), and on_sample may be NULL. */
+	size_t n_events;
 	enum seam_tasks tasks;
 	const uint32_t *ids;
 	size_t n_ids;
@@ -195,6 +197,9 @@ struct seam_counts {
 	uint64_t stale; /* elements of dead tasks met in another's place */
 	uint64_t again; /* unwinds of an entry that had one already */
 	uint64_t skipped; /* callbacks whose stack was taken eagerly */
+	/* By BPF programs of the client's own; of these, in tasks that are not
+	 * the client's or have no user half; and others without a cookie. */
+	uint64_t requests, requests_filtered, requests_none;
 	uint64_t redo; /* unwinds repeated since a table changed */
 	uint64_t windows, faulted; /* reads of stacks; that faulted pages in */
 	uint64_t last_hits, map_walks, map_retries;
@@ -229,6 +234,16 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 enum seam_engine seam_session_engine(const struct seam_session *s,
 				     const char **why);
 int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr);
+/*
+ * For BPF programs that ask for stacks; <seam/lend.h> calls it, for whatever
+ * libbpf the caller has. name: of a map in the caller's object. bytes: what the
+ * map begins with, NULL if nothing; size: of its value.
+ * Return: the descriptor of the session's own to use instead, borrowed until
+ * the session is closed; -ENOENT: it is none of seam's; another -errno.
+ */
+int seam_session_map(struct seam_session *s, const char *name,
+		     const void *bytes, size_t size,
+		     struct seam_errinfo *reterr);
 /* Readable when something waits; borrowed. Read every 100 ms at least. */
 int seam_session_fd(const struct seam_session *s);
 int seam_session_read(struct seam_session *s);

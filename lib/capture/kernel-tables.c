@@ -63,6 +63,6 @@ int seam_kernel_table_drop(struct seam_kernel *k,
 
 void seam_kernel_tables_changed(struct seam_kernel *k)
 {
-	__atomic_fetch_add(&k->skel->bss->seam_tables_generation, 1,
+	__atomic_fetch_add(&k->skel->data_seam->seam_tables_generation, 1,
 			   __ATOMIC_SEQ_CST);
 }

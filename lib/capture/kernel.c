@@ -73,8 +73,10 @@ static int read_btf(struct running *ret, struct seam_errinfo *reterr)
  */
 #define IS_AS_SEAM(name)                                                       \
 	(sizeof(struct seam_bpf) == sizeof(struct name) &&                     \
-	 sizeof(struct seam_bpf__rodata) == sizeof(struct name##__rodata) &&   \
-	 sizeof(struct seam_bpf__bss) == sizeof(struct name##__bss))
+	 sizeof(struct seam_bpf__rodata_seam) ==                               \
+		 sizeof(struct name##__rodata_seam) &&                         \
+	 sizeof(struct seam_bpf__data_seam) ==                                 \
+		 sizeof(struct name##__data_seam))
 _Static_assert(IS_AS_SEAM(seam_impl_bpf) && IS_AS_SEAM(seam_at_once_bpf),
 	       "all objects have the same maps, programs and variables");
 
@@ -101,7 +103,7 @@ static int open_object(struct seam_kernel *k, enum object which)
 static int size_rings(struct seam_kernel *k, uint32_t pages)
 {
 	uint64_t size = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t *wake = (uint64_t *)&k->skel->rodata->seam_ring_wake;
+	uint64_t *wake = (uint64_t *)&k->skel->rodata_seam->seam_ring_wake;
 	int err;
 
 	if (!pages)
@@ -121,34 +123,39 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 
 	if (err)
 		return err;
-	skel->rodata->seam_watch_mode = opts->watch;
-	skel->rodata->seam_stack_copy = opts->stack_copy;
-	skel->rodata->seam_methods = opts->methods;
+	skel->rodata_seam->seam_watch_mode = opts->watch;
+	skel->rodata_seam->seam_stack_copy = opts->stack_copy;
+	skel->rodata_seam->seam_methods = opts->methods;
 	if (opts->at_once)
-		memcpy((void *)&skel->rodata->seam_kernel_entry, opts->at_once,
-		       sizeof(*opts->at_once));
-	skel->rodata->seam_max_stack = 0;
+		memcpy((void *)&skel->rodata_seam->seam_kernel_entry,
+		       opts->at_once, sizeof(*opts->at_once));
+	skel->rodata_seam->seam_max_stack = 0;
 	for (size_t i = 0; i < SEAM_MAX_EVENTS; i++) {
 		uint32_t depth = opts->asks[i].depth;
 
-		skel->rodata->seam_tracepoint_period[i] =
+		skel->rodata_seam->seam_tracepoint_period[i] =
 			opts->tracepoint_period[i];
-		skel->rodata->seam_asks[i].depth = depth;
-		skel->rodata->seam_asks[i].flags = opts->asks[i].flags;
-		if (depth > skel->rodata->seam_max_stack)
-			skel->rodata->seam_max_stack = depth;
+		skel->rodata_seam->seam_asks[i].depth = depth;
+		skel->rodata_seam->seam_asks[i].flags = opts->asks[i].flags;
+		if (depth > skel->rodata_seam->seam_max_stack)
+			skel->rodata_seam->seam_max_stack = depth;
 	}
+	skel->rodata_seam->seam_take_tails =
+		!!skel->rodata_seam->seam_max_stack;
+	skel->rodata_seam->seam_request_depth = opts->request_depth;
+	if (!skel->rodata_seam->seam_max_stack)
+		skel->rodata_seam->seam_max_stack = opts->request_depth;
 	/* Verifying takes time that a short recording would feel. */
 	bpf_program__set_autoload(skel->progs.seam_tracepoint,
 				  opts->tracepoints);
 	bpf_program__set_autoload(skel->progs.seam_uprobe, opts->probes);
 	bpf_program__set_autoload(skel->progs.seam_switch, opts->sleeps);
-	skel->rodata->seam_sleep_event = opts->sleep_event;
+	skel->rodata_seam->seam_sleep_event = opts->sleep_event;
 	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
 	    sizeof(k->event_tag))
 		return -EIO;
 	k->event_tag &= SEAM_EVENT_TAG_MASK;
-	skel->rodata->seam_event_tag = k->event_tag;
+	skel->rodata_seam->seam_event_tag = k->event_tag;
 	return bpf_map__set_map_extra(skel->maps.arena, ARENA_ADDR);
 }
 
@@ -245,7 +252,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		return seam_fail(reterr, err,
 				 "the BPF object cannot be opened (%s)",
 				 strerror(-err));
-	k->skel->rodata->seam_irq_regs = running.irq_regs;
+	k->skel->rodata_seam->seam_irq_regs = running.irq_regs;
 	bpf_program__set_autoload(k->skel->progs.seam_unmap_enter,
 				  running.sys_enter);
 	err = configure(k, opts);
@@ -439,6 +446,6 @@ bool seam_kernel_is_watched(struct seam_kernel *k, uint32_t id)
 
 int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid)
 {
-	k->skel->bss->seam_arm_tgid = tgid;
+	k->skel->data_seam->seam_arm_tgid = tgid;
 	return 0;
 }

@@ -23,6 +23,7 @@ struct seam_kernel_opts {
 	/* Of each event; a depth is at most SEAM_MAX_FRAMES. */
 	struct seam_event_ask asks[SEAM_MAX_EVENTS];
 	uint32_t methods; /* enum seam_unwind_how */
+	uint32_t request_depth; /* frames that other tools' programs get */
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS]; /* of probes too */
 	bool tracepoints, probes; /* are recorded */
 	/* Stacks are taken at the event, by a kernel that has this code; NULL:
@@ -100,6 +101,12 @@ int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
 			      void *ctx);
 int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx);
+/* The map that another tool's object calls this, with these bytes to begin
+ * with, or NULL and their number. Borrowed. -ENOENT: it is none of ours;
+ * -EPROTO: made by another version. */
+int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
+		     size_t size);
+
 int seam_kernel_poll_fd(const struct seam_kernel *k); /* borrowed */
 
 /* Takes the stacks of tasks that still sleep in their last entry. */

@@ -371,6 +371,9 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->stale = k->count[SEAM_COUNT_STALE];
 	ret->again = k->count[SEAM_COUNT_AGAIN];
 	ret->skipped = k->count[SEAM_COUNT_SKIPPED];
+	ret->requests = k->count[SEAM_COUNT_REQUESTS];
+	ret->requests_filtered = k->count[SEAM_COUNT_REQUESTS_FILTERED];
+	ret->requests_none = k->count[SEAM_COUNT_REQUESTS_NONE];
 	ret->redo = k->count[SEAM_COUNT_REDO];
 	ret->watch_full = k->count[SEAM_COUNT_WATCH_FULL];
 	ret->windows = k->count[SEAM_COUNT_WINDOWS];

@@ -144,6 +144,7 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 			s->opts.stack_copy ? s->opts.stack_copy : SEAM_MAX_COPY,
 		.buffer_pages = s->opts.buffer_pages,
 		.methods = s->methods,
+		.request_depth = s->client.max_frames,
 	};
 	int err = 0;
 
@@ -226,7 +227,8 @@ static int open_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 	if (err)
 		return err;
 	err = open_kernel(s, &why);
-	if (err && !s->kernel && s->opts.engine == SEAM_ENGINE_AUTO) {
+	if (err && !s->kernel && s->opts.engine == SEAM_ENGINE_AUTO &&
+	    s->n_events) {
 		snprintf(s->why, sizeof(s->why), "%.*s",
 			 (int)sizeof(s->why) - 1,
 			 why.reason[0] ? why.reason : strerror(-err));
@@ -252,6 +254,11 @@ static bool can_be_precise(const struct seam_session *s)
 static int check_engine(const struct seam_session *s,
 			struct seam_errinfo *reterr)
 {
+	if (!s->n_events && s->engine != SEAM_ENGINE_DEFERRED)
+		return seam_fail(reterr, -ENOTSUP,
+				 "BPF programs can ask for stacks with the "
+				 "engine deferred alone ('seam doctor' says "
+				 "what it needs)");
 	if (s->client.stacks_only && s->engine != SEAM_ENGINE_DEFERRED)
 		return seam_fail(reterr, -ENOTSUP,
 				 "stacks alone take the engine deferred, since "
@@ -277,11 +284,10 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 
 	if (s->client.sz)
 		return seam_fail(reterr, -EBUSY, "a session has one client");
-	if (opts->sz != sizeof(*opts) || !opts->n_events ||
-	    opts->n_events > SEAM_MAX_EVENTS || !opts->max_frames ||
-	    opts->max_frames > SEAM_MAX_FRAMES)
+	if (opts->sz != sizeof(*opts) || opts->n_events > SEAM_MAX_EVENTS ||
+	    !opts->max_frames || opts->max_frames > SEAM_MAX_FRAMES)
 		return seam_fail(reterr, -EINVAL,
-				 "a client has 1 to %d events and 1 to %d "
+				 "a client has at most %d events and 1 to %d "
 				 "frames",
 				 SEAM_MAX_EVENTS, SEAM_MAX_FRAMES);
 	wrong = seam_order_parse(order, &s->methods);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Our maps' names in other tools' objects, where theirs may have ours. A
+ * session finds its own by what is behind "seam_". */
+#ifndef SEAM_BPF_LENT_NAMES_H
+#define SEAM_BPF_LENT_NAMES_H
+
+#define arena seam_arena
+#define copies seam_copies
+#define cpu_states seam_cpu_states
+#define elements seam_elements
+#define fresh_elements seam_fresh_elements
+#define fresh_spans seam_fresh_spans
+#define made_spans seam_made_spans
+#define makers seam_makers
+#define outside_state seam_outside_state
+#define ring seam_ring
+#define sample_buffers seam_sample_buffers
+#define scratches seam_scratches
+#define sleeps seam_sleeps
+#define tables seam_tables
+#define watched seam_watched
+
+#endif

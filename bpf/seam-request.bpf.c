@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * What other tools' BPF programs have linked in, to ask for user stacks:
+ * <seam/seam.bpf.h>. It is all that takes a stack, with the maps that it works
+ * on; a loader makes those a session's own before it loads.
+ *
+ * A global function that may sleep, or that names a callback which may, can be
+ * called from programs alone that may sleep (Linux 6.18: "global functions that
+ * may sleep are not allowed in non-sleepable context"). So the task work is
+ * scheduled by what the header has compiled into the tool's own program, and
+ * the pages that a stack lacks are brought in there. There is no license here,
+ * since the tool's own object has one.
+ */
+#define SEAM_LENT 1
+#include "bpf/lent-names.h"
+
+#include "bpf/watch.h"
+#include "seam/seam.bpf.h"
+
+/* As often a stack is taken anew with a page more. */
+#define TELLS_MAX 48
+_Static_assert(TELLS_MAX < SEAM_LENT_TRIES, "the last try tells nothing");
+
+static __always_inline void asker(struct seam_entry_task *t,
+				  struct seam_entry_env *env,
+				  const struct seam_lent *l)
+{
+	entry_task(t, env, bpf_get_current_task_btf());
+	t->depth = seam_request_depth;
+	t->clients = 1U << (l->client & (SEAM_MAX_CLIENTS - 1));
+}
+
+/* Return: enum seam_lent_next. */
+static __always_inline int answer(struct seam_lent *l,
+				  struct seam_entry_task *t,
+				  struct seam_element *el, uint64_t cookie,
+				  const struct seam_taking *taking)
+{
+	l->cookie = cookie;
+	if (!cookie)
+		count(SEAM_COUNT_REQUESTS_NONE);
+	else if (l->from == SEAM_FROM_PROBE)
+		keep_probe(t->env->task, cookie);
+	if (!el || taking->why == SEAM_TAKING_NONE)
+		return SEAM_LENT_DONE;
+	l->stack.taking = taking->why;
+	l->stack.cookie = taking->cookie;
+	l->stack.clients = taking->clients;
+	l->stack.flags = taking->flags | SEAM_STACK_EAGER;
+	l->stack.why_not = seam_entry_why_not(t, &el->state.entry);
+	el->state.taken_ns = bpf_ktime_get_ns();
+	return SEAM_LENT_TAKE;
+}
+
+#define NR_EXECVE 59
+#define NR_EXECVEAT 322
+
+/* The memory may be the next program's already, and the registers still the
+ * one's before: those at the return are right, whichever it returns to. */
+static __always_inline bool is_in_exec(struct task_struct *task)
+{
+	uint64_t nr = task_regs(task)->orig_ax;
+
+	return nr == NR_EXECVE || nr == NR_EXECVEAT;
+}
+
+int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
+{
+	bool in_user = l->from != SEAM_FROM_KERNEL, first;
+	struct seam_taking taking = {0};
+	struct seam_arming arming;
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_element *el;
+	struct seam_asked asked;
+
+	asker(&t, &env, l);
+	count(SEAM_COUNT_REQUESTS);
+	l->cookie = 0;
+	if (l->client >= SEAM_MAX_CLIENTS || !has_user(env.task) ||
+	    !is_watched(env.task)) {
+		count(SEAM_COUNT_REQUESTS_FILTERED);
+		return SEAM_LENT_DONE;
+	}
+	el = seam_entry_request_begin(&t, in_user, &asked, &first, &taking);
+	if (!el || !first)
+		return answer(l, &t, el, asked.cookie, &taking);
+	if (!in_user && is_in_exec(env.task))
+		el->state.regs_flags |= REGS_FLUX;
+	seam_entry_arm_begin(&t, el, in_user, &arming);
+	l->again = arming.again;
+	l->cookie = asked.cookie;
+	if (arming.later)
+		return SEAM_LENT_SCHEDULE;
+	asked.cookie =
+		seam_entry_arm_end(&t, el, asked.cookie, &arming, 0, &taking);
+	return answer(l, &t, el, asked.cookie, &taking);
+}
+
+int seam_lent_scheduled(struct seam_lent *l ARG_NONNULL, int err)
+{
+	struct seam_arming arming = {.later = true, .again = l->again};
+	struct seam_taking taking = {.why = SEAM_TAKING_NONE};
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_element *el;
+	uint64_t cookie = 0;
+
+	asker(&t, &env, l);
+	el = seam_entry_env_element(&t);
+	if (el)
+		cookie = seam_entry_arm_end(&t, el, l->cookie, &arming, err,
+					    &taking);
+	return answer(l, &t, el, cookie, &taking);
+}
+
+int seam_lent_return(struct seam_lent_stack *st ARG_NONNULL)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_element *el;
+	uint64_t cookie;
+
+	entry_task(&t, &env, bpf_get_current_task_btf());
+	el = seam_entry_env_element(&t);
+	if (!el)
+		return SEAM_LENT_DONE;
+	st->clients = seam_entry_return_begin(&t, el, &cookie);
+	if (!st->clients)
+		return SEAM_LENT_DONE;
+	st->cookie = cookie;
+	st->flags = regs_at_return(&el->state, env.task);
+	st->why_not = seam_entry_why_not(&t, &el->state.entry);
+	st->tells = TELLS_MAX;
+	return SEAM_LENT_TAKE;
+}
+
+/* The one function that unwinds, so that the verifier walks it once. Return: as
+ * take_stack. Little else is here: "combined stack size of 6 calls is 528. Too
+ * large" (Linux 6.18, clang 19). */
+unsigned long long seam_lent_take(struct seam_lent_stack *st ARG_NONNULL)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint64_t self = (uint64_t)task;
+	struct seam_element *el = bpf_map_lookup_elem(&elements, &self);
+
+	if (!el || !st->clients)
+		return 0;
+	return take_stack(task, &el->state, st->cookie, st->flags,
+			  task_regs(task)->sp, HOW_TELL, st->tells,
+			  st->why_not);
+}
+
+/* missing: what that said. Return: whether it is to be called again, with that
+ * page there; or the stack is out. */
+int seam_lent_taken(struct seam_lent_stack *st ARG_NONNULL,
+		    unsigned long long missing)
+{
+	struct seam_taking taking = {.cookie = st->cookie, .why = st->taking};
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_element *el;
+
+	if (missing) {
+		count(SEAM_COUNT_FAULTED);
+		/* The one before could not be brought in. */
+		st->tells = missing == st->missing ? 0 : st->tells - 1;
+		st->missing = missing;
+		return 1;
+	}
+	entry_task(&t, &env, bpf_get_current_task_btf());
+	el = seam_entry_env_element(&t);
+	if (!el)
+		return 0;
+	if (st->clients)
+		count(SEAM_COUNT_UNWINDS);
+	if (st->clients && !st->why_not)
+		leave(&el->state, task_regs(env.task));
+	if (st->taking == SEAM_TAKING_NONE)
+		seam_entry_return_end(el, st->cookie);
+	else
+		seam_entry_taken(&t, el, &taking);
+	return 0;
+}

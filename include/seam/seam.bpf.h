@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * seam/seam.bpf.h: user stacks for other tools' BPF programs.
+ *
+ * A program of any tracing type (perf_event, tracepoint, raw tracepoint,
+ * tp_btf, fentry, fexit, kprobe, uprobe, and their like) calls seam_request,
+ * gets a cookie at once, and the stack comes to the client's on_stack
+ * (<seam/tracer.h>) with that cookie, as soon as the task is on its way back to
+ * user space. In between the tool keeps the cookie beside what it measured:
+ *
+ *	SEC("raw_tp/sys_exit")
+ *	int slow(void *ctx)
+ *	{
+ *		...
+ *		call.cookie = seam_request(client, SEAM_FROM_KERNEL);
+ *		bpf_ringbuf_output(&calls, &call, sizeof(call), 0);
+ *
+ * What takes the stacks comes with an object that is linked to the tool's own,
+ * and works on the maps of a session in the loading process, which
+ * <seam/lend.h> makes it share:
+ *
+ *	bpftool gen object tool.bpf.o tool-alone.bpf.o seam-request.bpf.o
+ *
+ * Include vmlinux.h or <linux/bpf.h> before. The object's license must be one
+ * that the kernel takes for the GPL's.
+ */
+#ifndef SEAM_BPF_H
+#define SEAM_BPF_H
+
+/* What the program interrupted, which decides what the registers are worth. */
+enum seam_from {
+	/* The kernel at work for the task: tracepoints, fentry, kprobes. Always
+	 * safe to say. */
+	SEAM_FROM_KERNEL,
+	SEAM_FROM_USER, /* user code: a perf event in user mode */
+	SEAM_FROM_PROBE, /* a uprobe, or a probe at a function's return */
+};
+
+/* What a perf event interrupted, by its struct bpf_perf_event_data. */
+#define SEAM_FROM_PERF(ctx)                                                    \
+	((*(volatile unsigned long long *)&(ctx)->regs.cs & 3)                 \
+		 ? SEAM_FROM_USER                                              \
+		 : SEAM_FROM_KERNEL)
+
+/* Below this is what seam_request consists of; the end has itself. */
+
+/* What a request or a return comes to next. */
+enum seam_lent_next { SEAM_LENT_DONE, SEAM_LENT_SCHEDULE, SEAM_LENT_TAKE };
+
+/* Between the program and seam-request.bpf.o: a stack that is taken, and the
+ * request for one. Small, as it lies on the stack. */
+struct seam_lent_stack {
+	unsigned long long cookie, missing;
+	unsigned int clients;
+	unsigned short flags, why_not, tells;
+	unsigned char taking, byte;
+};
+
+struct seam_lent {
+	struct seam_lent_stack stack;
+	unsigned long long cookie;
+	unsigned int client, from, again, pad;
+};
+
+#define SEAM_LENT_TRIES 64
+
+extern int seam_lent_begin(struct seam_lent *l);
+extern int seam_lent_scheduled(struct seam_lent *l, int err);
+extern int seam_lent_return(struct seam_lent_stack *st);
+extern unsigned long long seam_lent_take(struct seam_lent_stack *st);
+extern int seam_lent_taken(struct seam_lent_stack *st,
+			   unsigned long long missing);
+
+#ifndef SEAM_LENT
+
+#include <bpf/bpf_helpers.h>
+
+/* Types of the kernel's: libbpf tells structures from others, and asks for no
+ * names. vmlinux.h may declare what is declared below, by these. */
+#ifdef __VMLINUX_H__
+#define SEAM_KERNEL_TYPE(name) struct name
+#else
+struct seam_lent_any {
+	int any;
+};
+#define SEAM_KERNEL_TYPE(name) struct seam_lent_any
+#endif
+
+/* A session's tasks: seam_session_lend makes it that. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__uint(key_size, 8);
+	__uint(value_size, 8);
+} seam_entries __weak SEC(".maps");
+
+/*
+ * The kernel's name for it changed. With both, an object works everywhere where
+ * its loader may look into modules (CAP_SYS_ADMIN); SEAM_KERNEL_BEFORE_7_2 or
+ * SEAM_KERNEL_SINCE_7_2, defined before, leaves one.
+ */
+#ifndef SEAM_KERNEL_SINCE_7_2
+extern int bpf_task_work_schedule_resume_impl(
+	SEAM_KERNEL_TYPE(task_struct) * task,
+	SEAM_KERNEL_TYPE(bpf_task_work) * work, void *map,
+	int (*callback)(SEAM_KERNEL_TYPE(bpf_map) * map, void *key,
+			void *value),
+	void *aux) __weak __ksym;
+#endif
+#ifndef SEAM_KERNEL_BEFORE_7_2
+extern int bpf_task_work_schedule_resume(
+	SEAM_KERNEL_TYPE(task_struct) * task,
+	SEAM_KERNEL_TYPE(bpf_task_work) * work, void *map,
+	int (*callback)(SEAM_KERNEL_TYPE(bpf_map) * map, void *key,
+			void *value)) __weak __ksym;
+#endif
+
+/* Runs in the task on its way to user space, and may sleep there. */
+static int seam_lent_callback(SEAM_KERNEL_TYPE(bpf_map) * map, void *key,
+			      void *value)
+{
+	struct seam_lent_stack st = {0};
+	unsigned long long missing;
+	int i;
+
+	if (seam_lent_return(&st) != SEAM_LENT_TAKE)
+		return 0;
+	for (i = 0; i < SEAM_LENT_TRIES; i++) {
+		missing = seam_lent_take(&st);
+		if (!seam_lent_taken(&st, missing))
+			break;
+		bpf_copy_from_user(&st.byte, 1, (void *)missing);
+	}
+	return 0;
+}
+
+static inline int seam_lent_schedule(void)
+{
+	unsigned long long task = bpf_get_current_task();
+	SEAM_KERNEL_TYPE(bpf_task_work) *work =
+		bpf_map_lookup_elem(&seam_entries, &task);
+
+	if (!work)
+		return -1;
+#ifndef SEAM_KERNEL_BEFORE_7_2
+	if (bpf_task_work_schedule_resume)
+		return bpf_task_work_schedule_resume(
+			(void *)bpf_get_current_task_btf(), work, &seam_entries,
+			seam_lent_callback);
+#endif
+#ifndef SEAM_KERNEL_SINCE_7_2
+	if (bpf_task_work_schedule_resume_impl)
+		return bpf_task_work_schedule_resume_impl(
+			(void *)bpf_get_current_task_btf(), work, &seam_entries,
+			seam_lent_callback, (void *)0);
+#endif
+	return -1;
+}
+
+/*
+ * Asks for the user stack of the current task. client: what seam_session_lend
+ * returned. from: enum seam_from.
+ *
+ * Requests of one stay in the kernel have one cookie and one stack, whoever
+ * asks. The stack is of the moment of the request: what the task does until it
+ * returns happens in the kernel.
+ *
+ * Return: the cookie, never 0, under which one stack is delivered or counted as
+ * lost; 0: none will come, since the task is none of the client's, has no user
+ * memory (any more), is inside an unwind of seam's own, or no room was left:
+ * struct seam_counts says how often.
+ *
+ * There is no request for another task. The kernel can have another task do
+ * work at its return to user space; but the state of an entry is the task's
+ * own to change, and the registers of a task that runs elsewhere cannot be kept
+ * as of one moment, so that the stack would be of none. Ask where the task is
+ * current: in sched_switch it still is the one that goes.
+ */
+static inline unsigned long long seam_request(unsigned int client,
+					      unsigned int from)
+{
+	struct seam_lent l = {.client = client, .from = from};
+	int next = seam_lent_begin(&l);
+
+	if (next == SEAM_LENT_SCHEDULE)
+		next = seam_lent_scheduled(&l, seam_lent_schedule());
+	if (next == SEAM_LENT_TAKE)
+		seam_lent_taken(&l.stack, seam_lent_take(&l.stack));
+	return l.cookie;
+}
+
+#endif
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* A session's maps, for BPF programs of the process that ask for stacks. */
+#include <errno.h>
+#include <string.h>
+
+#include "capture/fail.h"
+#include "capture/session-priv.h"
+
+static int lend_fail(int err, const char *name, struct seam_errinfo *reterr)
+{
+	if (err == -EPROTO)
+		return seam_fail(reterr, err,
+				 "the object has seam-request.bpf.o of another "
+				 "version of seam linked in (%s differs)",
+				 name);
+	return seam_fail(reterr, err, "map %s cannot be shared (%s)", name,
+			 strerror(-err));
+}
+
+int seam_session_map(struct seam_session *s, const char *name,
+		     const void *bytes, size_t size,
+		     struct seam_errinfo *reterr)
+{
+	int fd;
+
+	if (!s->client.sz)
+		return seam_fail(reterr, -EINVAL, "the session has no client");
+	if (!s->kernel || s->engine != SEAM_ENGINE_DEFERRED)
+		return seam_fail(reterr, -ENOTSUP,
+				 "BPF programs can ask for stacks with the "
+				 "engine deferred alone ('seam doctor' says "
+				 "what it needs)");
+	fd = seam_kernel_lend(s->kernel, name, bytes, size);
+	/* It is none of ours: that is no failure of anybody's. */
+	if (fd >= 0 || fd == -ENOENT)
+		return fd;
+	return lend_fail(fd, name, reterr);
+}
