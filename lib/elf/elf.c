@@ -242,6 +242,9 @@ static int open_regular(int fd, int flags, size_t size,
 	if (flags & SEAM_ELF_NAMES)
 		return open_parts(fd, size, SEAM_ELF_FOR_NAMES, ret_elf,
 				  reterr);
+	if (flags & SEAM_ELF_SOURCE)
+		return open_parts(fd, size, SEAM_ELF_FOR_SOURCE, ret_elf,
+				  reterr);
 	map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;

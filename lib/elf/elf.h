@@ -37,6 +37,7 @@ enum seam_elf_open_flags {
 	SEAM_ELF_PARTS = 2,
 	SEAM_ELF_RULES = 4,
 	SEAM_ELF_NAMES = 8,
+	SEAM_ELF_SOURCE = 16,
 };
 
 /* fd stays the caller's and may be closed at once. -EFBIG: of a copy, the file

@@ -152,6 +152,12 @@ static bool is_for_rules(const GElf_Shdr *sh, const char *name)
 	return is_read(sh, name) && !is_left_out(sh, name, code);
 }
 
+static bool is_dwarf(const GElf_Shdr *sh, const char *name)
+{
+	return name && sh->sh_type == SHT_PROGBITS &&
+	       (!strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8));
+}
+
 /* Most of a file is of no use for names; what is not known to be is read. */
 static bool is_for_names(const GElf_Shdr *sh, const char *name)
 {
@@ -162,10 +168,7 @@ static bool is_for_names(const GElf_Shdr *sh, const char *name)
 
 	if (sh->sh_type == SHT_NULL || sh->sh_type == SHT_NOBITS)
 		return false;
-	if (name && sh->sh_type == SHT_PROGBITS &&
-	    (!strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8)))
-		return false;
-	return !is_left_out(sh, name, other);
+	return !is_dwarf(sh, name) && !is_left_out(sh, name, other);
 }
 
 static bool is_wanted(const GElf_Shdr *sh, const char *name,
@@ -176,6 +179,8 @@ static bool is_wanted(const GElf_Shdr *sh, const char *name,
 		return is_for_rules(sh, name);
 	case SEAM_ELF_FOR_NAMES:
 		return is_for_names(sh, name);
+	case SEAM_ELF_FOR_SOURCE:
+		return is_for_names(sh, name) || is_dwarf(sh, name);
 	default:
 		return is_read(sh, name);
 	}

@@ -33,6 +33,7 @@ enum seam_elf_parts_for {
 	SEAM_ELF_FOR_ALL,
 	SEAM_ELF_FOR_RULES, /* of these, what CFI and entry.h need */
 	SEAM_ELF_FOR_NAMES, /* what symbols need, where debug files are too */
+	SEAM_ELF_FOR_SOURCE, /* that, and what DWARF tells of the source */
 };
 
 /*

@@ -19,7 +19,7 @@
 #define MINI_MAX (256u << 20)
 #define MINI_MEMORY (256u << 20)
 
-static int open_elf(const char *path, bool names, struct seam_elf **ret)
+static int open_elf(const char *path, int parts, struct seam_elf **ret)
 {
 	struct stat st;
 	int fd, rc;
@@ -31,9 +31,10 @@ static int open_elf(const char *path, bool names, struct seam_elf **ret)
 		rc = -errno;
 	else if (!S_ISREG(st.st_mode))
 		rc = -EINVAL;
+	else if (parts == SEAM_ELF_SOURCE && st.st_size > COPY_MAX)
+		rc = -EFBIG;
 	else
-		rc = names ? seam_elf_open_fd(fd, SEAM_ELF_NAMES, ret, NULL)
-			   : -EFBIG;
+		rc = seam_elf_open_fd(fd, parts, ret, NULL);
 	if (rc == -EFBIG)
 		rc = seam_elf_open_fd(
 			fd, st.st_size <= COPY_MAX ? SEAM_ELF_COPY : 0, ret,
@@ -44,12 +45,12 @@ static int open_elf(const char *path, bool names, struct seam_elf **ret)
 
 int seam_symbol_open_elf(const char *path, struct seam_elf **ret)
 {
-	return open_elf(path, false, ret);
+	return open_elf(path, SEAM_ELF_SOURCE, ret);
 }
 
 int seam_symbol_open_names(const char *path, struct seam_elf **ret)
 {
-	return open_elf(path, true, ret);
+	return open_elf(path, SEAM_ELF_NAMES, ret);
 }
 
 static bool has_build_id(const struct seam_elf *elf, const uint8_t *id,
