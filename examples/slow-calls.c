@@ -40,7 +40,7 @@ static int on_call(void *ctx, void *data, size_t size)
 
 static void on_stack(void *ctx, const struct seam_user_stack *stack)
 {
-	/* What asked for it was written before it. */
+	/* What asked for it was written before it, if its task goes on. */
 	ring_buffer__consume(calls);
 	for (unsigned int i = 0; i < n_waiting; i++) {
 		const struct call *call = &waiting[i];

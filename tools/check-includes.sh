@@ -49,6 +49,6 @@ forbid 'cli reaches core through lib only' '^core/' cli
 forbid 'a header of lib has one name, that begins with its folder' '^lib/' \
 	lib cli tests fuzz bench examples
 rule 'public headers include public headers and the system only' \
-	'^seam/|^(errno|signal|stdbool|stddef|stdint|sys/types|linux/[a-z_]+)\.h$' \
+	'^seam/|^(errno|signal|stdbool|stddef|stdint|stdio|string|sys/types|linux/[a-z_]+)\.h$' \
 	include/seam ':!include/seam/*.bpf.h'
 tap_done

@@ -22,6 +22,8 @@
 #endif
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "seam/tracer.h"
 
@@ -39,6 +41,8 @@ static inline int seam_session_lend(struct seam_session *s,
 	struct bpf_map *map;
 	int n = 0;
 
+	if (reterr)
+		*reterr = (struct seam_errinfo){0};
 	bpf_object__for_each_map(map, obj)
 	{
 		size_t size = 0;
@@ -48,8 +52,13 @@ static inline int seam_session_lend(struct seam_session *s,
 
 		if (fd == -ENOENT)
 			continue;
-		if (fd >= 0)
-			fd = bpf_map__reuse_fd(map, fd);
+		if (fd < 0)
+			return fd;
+		fd = bpf_map__reuse_fd(map, fd);
+		if (fd < 0 && reterr)
+			snprintf(reterr->reason, sizeof(reterr->reason),
+				 "map %s cannot be reused (%s)",
+				 bpf_map__name(map), strerror(-fd));
 		if (fd < 0)
 			return fd;
 		n++;

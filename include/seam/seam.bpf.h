@@ -6,7 +6,9 @@
  * tp_btf, fentry, fexit, kprobe, uprobe, and their like) calls seam_request,
  * gets a cookie at once, and the stack comes to the client's on_stack
  * (<seam/tracer.h>) with that cookie, as soon as the task is on its way back to
- * user space. In between the tool keeps the cookie beside what it measured:
+ * user space. In between the tool keeps the cookie beside what it measured.
+ * Of a task that exits, or that was about to go back, the stack may come before
+ * seam_request returns, so that its cookie is not known yet when it is read:
  *
  *	SEC("raw_tp/sys_exit")
  *	int slow(void *ctx)

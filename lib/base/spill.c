@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/grow.h"
@@ -32,12 +34,30 @@ int seam_spill_file(void)
 	return rc;
 }
 
-/* Its room is taken at once: a full disk found later would be a SIGBUS. */
+/* Its room is taken at once: a full disk found later would be a SIGBUS. Nor is
+ * a limit of files' sizes, which comes with a signal, the program's end. */
+static bool take_room(int fd, size_t bytes)
+{
+	const struct timespec at_once = {0};
+	sigset_t limit, was;
+	int err;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	if (pthread_sigmask(SIG_BLOCK, &limit, &was))
+		return false;
+	err = posix_fallocate(fd, 0, (off_t)bytes);
+	if (err == EFBIG && !sigismember(&was, SIGXFSZ))
+		sigtimedwait(&limit, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	return !err;
+}
+
 static int extend(struct seam_spill *s, size_t bytes)
 {
 	void *p;
 
-	if (posix_fallocate(s->fd, 0, (off_t)bytes))
+	if (!take_room(s->fd, bytes))
 		return -ENOSPC;
 	p = s->mapped ? mremap(s->p, s->mapped, bytes, MREMAP_MAYMOVE)
 		      : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -32,6 +32,8 @@ int seam_session_map(struct seam_session *s, const char *name,
 				 "what it needs)");
 	fd = seam_kernel_lend(s->kernel, name, bytes, size);
 	/* It is none of ours: that is no failure of anybody's. */
+	if (fd >= 0)
+		s->lent = true;
 	if (fd >= 0 || fd == -ENOENT)
 		return fd;
 	return lend_fail(fd, name, reterr);

@@ -39,6 +39,7 @@ struct seam_session {
 	int poll_fd; /* of these and the kernel side; else 0 */
 	uint64_t start_ns;
 	bool running;
+	bool lent; /* to programs that ask for stacks of client.max_frames */
 
 	struct seam_batch samples, copies;
 	struct seam_held held; /* files of the requests in copies */

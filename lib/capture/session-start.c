@@ -123,7 +123,7 @@ static int watch_targets(struct seam_session *s)
 /* Copies are unwound for whoever wants most of them. */
 static uint32_t deepest(const struct seam_session *s)
 {
-	uint32_t depth = s->n_events ? 1 : s->client.max_frames;
+	uint32_t depth = s->n_events && !s->lent ? 1 : s->client.max_frames;
 
 	for (size_t i = 0; i < s->n_events; i++)
 		if (s->events[i].max_frames > depth)

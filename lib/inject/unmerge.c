@@ -223,14 +223,14 @@ bool seam_unmerge_needed(struct seam_pd_reader *r)
 int seam_unmerge(struct seam_pd_reader *r, int fd, struct seam_unmerged *ret)
 {
 	struct unmerge *u = calloc(1, sizeof(*u));
-	const struct seam_pd_editor editor = {
-		.edit = edit, .ctx = u, .defers = true};
+	struct seam_pd_editor editor = {.edit = edit, .ctx = u};
 	int rc;
 
 	if (!u)
 		return -ENOMEM;
 	u->r = r;
 	u->needed = seam_unmerge_needed(r);
+	editor.defers = u->needed;
 	rc = seam_pd_copy(r, fd, &editor);
 	if (!rc)
 		*ret = u->count;

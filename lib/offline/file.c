@@ -336,7 +336,7 @@ seam_offline_derived(struct seam_offline_files *files,
 		     struct seam_offline_file *f)
 {
 	struct seam_image *im = f->image;
-	int fd;
+	int fd, err;
 
 	if (!im || !im->is_open)
 		return NULL;
@@ -344,7 +344,9 @@ seam_offline_derived(struct seam_offline_files *files,
 		fd = f->found ? reopen(f) : -1;
 		if (f->found && fd < 0)
 			return NULL;
-		seam_image_derive(&files->images, im, fd);
+		err = seam_image_derive(&files->images, im, fd);
+		if (err)
+			lose(f, err);
 		if (fd >= 0)
 			close(fd);
 	}

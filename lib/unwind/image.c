@@ -216,12 +216,22 @@ int seam_image_of_elf(struct seam_images *images, const struct stat *st,
 	return 0;
 }
 
+/* What was read while it was written is neither of two files. */
+static bool is_same(int fd, const struct stat *st)
+{
+	struct stat now;
+
+	return !fstat(fd, &now) &&
+	       seam_image_ctime_ns(&now) == seam_image_ctime_ns(st) &&
+	       now.st_size == st->st_size;
+}
+
 int seam_image_of_fd(struct seam_images *images, int fd,
 		     struct seam_image **ret)
 {
 	struct seam_elf *elf = NULL;
 	struct seam_image *im;
-	struct stat st, then;
+	struct stat st;
 	int err;
 
 	if (fstat(fd, &st))
@@ -236,10 +246,7 @@ int seam_image_of_fd(struct seam_images *images, int fd,
 		NULL);
 	if (err && err != -EINVAL)
 		return err;
-	/* What was read while it was written is neither of two files. */
-	if (fstat(fd, &then) ||
-	    seam_image_ctime_ns(&then) != seam_image_ctime_ns(&st) ||
-	    then.st_size != st.st_size) {
+	if (!is_same(fd, &st)) {
 		seam_elf_close(elf);
 		return -ESTALE;
 	}
@@ -267,22 +274,27 @@ int seam_vdso_open(struct seam_elf **ret)
 	return err && err != -ENOMEM ? -ENOENT : err;
 }
 
-void seam_image_derive(struct seam_images *images, struct seam_image *im,
-		       int fd)
+int seam_image_derive(struct seam_images *images, struct seam_image *im, int fd)
 {
 	size_t bytes = im->bytes;
 	struct seam_elf *elf;
+	struct stat st;
+	int err;
 
 	if (im->was_derived || !im->elf)
-		return;
+		return 0;
 	im->was_derived = true;
-	if (fd < 0 ? seam_vdso_open(&elf)
-		   : seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, NULL))
-		return;
-	derive(im, elf);
+	if (fd >= 0 && fstat(fd, &st))
+		return -errno;
+	err = fd < 0 ? seam_vdso_open(&elf)
+		     : seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, NULL);
+	if (err)
+		return err;
+	err = fd < 0 || is_same(fd, &st) ? derive(im, elf) : -ESTALE;
 	seam_elf_close(elf);
 	images->stats.bytes += im->bytes - bytes;
 	make_room(images, im);
+	return err;
 }
 
 int seam_image_vdso(struct seam_images *images, struct seam_image **ret)

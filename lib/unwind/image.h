@@ -68,9 +68,11 @@ int seam_image_of_elf(struct seam_images *images, const struct stat *st,
 		      struct seam_elf *elf, struct seam_image **ret);
 int seam_image_vdso(struct seam_images *images, struct seam_image **ret);
 
-/* Of an image of that file, opened with derive_late; fd -1: of the vDSO. */
-void seam_image_derive(struct seam_images *images, struct seam_image *image,
-		       int fd);
+/* Of an image of that file, opened with derive_late; fd -1: of the vDSO. It is
+ * tried once. Return: 0; -errno: they are not known, -ESTALE: the file was
+ * written meanwhile. */
+int seam_image_derive(struct seam_images *images, struct seam_image *image,
+		      int fd);
 
 /* When a file last changed. Not the mtime: whoever installs a file may set
  * that, and some set the same one for all files, while inode numbers are used
