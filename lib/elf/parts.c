@@ -10,6 +10,9 @@
 #include "base/grow.h"
 #include "base/search.h"
 
+/* No section is that large that has names in it, but symbols' own. */
+#define NAMES_DATA_MAX (64 << 20)
+
 int seam_elf_parts_add(struct seam_elf_parts *parts, uint64_t off,
 		       uint64_t size)
 {
@@ -167,6 +170,9 @@ static bool is_for_names(const GElf_Shdr *sh, const char *name)
 	};
 
 	if (sh->sh_type == SHT_NULL || sh->sh_type == SHT_NOBITS)
+		return false;
+	/* Programs for graphics processors, and other data. */
+	if (sh->sh_type == SHT_PROGBITS && sh->sh_size > NAMES_DATA_MAX)
 		return false;
 	return !is_dwarf(sh, name) && !is_left_out(sh, name, other);
 }
