@@ -36,12 +36,14 @@ void seam_pd_buf_fini(struct pd_buf *b)
 	*b = (struct pd_buf){0};
 }
 
-int seam_pd_write_at(int fd, const void *data, size_t len, uint64_t off)
+/* *ret_done: how many bytes are written, whatever came then. */
+static int write_some(int fd, const uint8_t *p, size_t len, uint64_t off,
+		      size_t *ret_done)
 {
-	const uint8_t *p = data;
-
-	while (len) {
-		ssize_t n = pwrite(fd, p, len, (off_t)off);
+	*ret_done = 0;
+	while (*ret_done < len) {
+		ssize_t n = pwrite(fd, p + *ret_done, len - *ret_done,
+				   (off_t)(off + *ret_done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -49,11 +51,16 @@ int seam_pd_write_at(int fd, const void *data, size_t len, uint64_t off)
 			return -errno;
 		if (n == 0)
 			return -EIO;
-		p += n;
-		off += (uint64_t)n;
-		len -= (size_t)n;
+		*ret_done += (size_t)n;
 	}
 	return 0;
+}
+
+int seam_pd_write_at(int fd, const void *data, size_t len, uint64_t off)
+{
+	size_t done;
+
+	return write_some(fd, data, len, off, &done);
 }
 
 /* Makes the buffered records bytes of the file's kind, in out. */
@@ -69,20 +76,6 @@ static int drain(struct seam_pd_writer *w)
 		seam_pd_buf_add(&w->out, w->raw.p, w->raw.len);
 	w->raw.len = 0;
 	return rc ? rc : w->out.err;
-}
-
-/* Appends out to the file. The header is not told. */
-static int append(struct seam_pd_writer *w)
-{
-	int rc =
-		w->pipe ? seam_pd_write_on(w->fd, w->out.p, w->out.len)
-			: seam_pd_write_at(w->fd, w->out.p, w->out.len, w->end);
-
-	if (rc)
-		return rc;
-	w->end += w->out.len;
-	w->out.len = 0;
-	return 0;
 }
 
 /* The header's feature bitmap and its data size are in one page of the file
@@ -102,9 +95,50 @@ static int write_header(struct seam_pd_writer *w, uint64_t data_end,
 	rc = seam_pd_write_at(w->fd, &h.data,
 			      sizeof(h) - offsetof(struct pd_header, data),
 			      offsetof(struct pd_header, data));
-	if (!rc)
-		w->data_end = data_end;
-	return rc;
+	if (rc)
+		return rc;
+	w->data_end = data_end;
+	if (!features)
+		w->table = 0;
+	return 0;
+}
+
+/* Records that lie in so many bytes as a whole have so many. */
+static size_t whole_records(const uint8_t *p, size_t len)
+{
+	struct perf_event_header h;
+	size_t at = 0;
+
+	while (len - at >= sizeof(h)) {
+		memcpy(&h, p + at, sizeof(h));
+		if (h.size < sizeof(h) || h.size > len - at)
+			break;
+		at += h.size;
+	}
+	return at;
+}
+
+/* Appends out to the file. The header is not told, unless it cannot be done:
+ * then that shows what records there was room for. */
+static int append(struct seam_pd_writer *w)
+{
+	size_t done;
+	int rc;
+
+	if (w->pipe) {
+		done = w->out.len;
+		rc = seam_pd_write_on(w->fd, w->out.p, done);
+	} else {
+		rc = write_some(w->fd, w->out.p, w->out.len, w->end, &done);
+		if (rc)
+			write_header(w, w->end + whole_records(w->out.p, done),
+				     0);
+	}
+	if (rc)
+		return rc;
+	w->end += done;
+	w->out.len = 0;
+	return 0;
 }
 
 static int fail(struct seam_pd_writer *w, int rc)
@@ -294,31 +328,39 @@ int seam_pd_write_raw(struct seam_pd_writer *w,
 	return fail(w, w->raw.err);
 }
 
+/* Behind the data, which it is no part of. */
+static int put_table(struct seam_pd_writer *w)
+{
+	int rc;
+
+	seam_pd_feature_table(w, w->end, &w->out);
+	rc = w->out.err ? w->out.err
+			: seam_pd_write_at(w->fd, w->out.p, w->out.len, w->end);
+	if (!rc)
+		w->table = w->out.len;
+	w->out.len = 0;
+	return rc;
+}
+
 /*
  * The feature table lies where the data ends, so new data goes over it:
  * first the header stops to speak of a table (the features in the data do
- * instead), then data and a new table are written behind what the header
- * shows, then the header shows them.
+ * instead), then data is written behind what the header shows, which it shows
+ * then; so does it with a new table. A disk that is full meanwhile costs what
+ * there was no room for.
  */
 static int publish(struct seam_pd_writer *w)
 {
-	uint64_t data_end;
 	int rc = write_header(w, w->data_end, 0);
 
-	if (rc)
+	if (!rc)
+		rc = append(w);
+	if (!rc)
+		rc = write_header(w, w->end, 0);
+	if (rc || w->pipe)
 		return rc;
-	rc = append(w);
-	if (rc)
-		return rc;
-	data_end = w->end;
-	if (!w->pipe)
-		seam_pd_feature_table(w, data_end, &w->out);
-	rc = w->out.err ? w->out.err : append(w);
-	if (rc)
-		return rc;
-	w->table = w->end - data_end;
-	w->end = data_end;
-	return write_header(w, data_end, w->header.features[0]);
+	rc = put_table(w);
+	return rc ? rc : write_header(w, w->end, w->header.features[0]);
 }
 
 static int flush(struct seam_pd_writer *w)

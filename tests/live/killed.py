@@ -93,9 +93,10 @@ def moments(bench):
 
 
 def full_disk(bench):
+    # Small buffers: what is written at once is but a part of that disk.
     folder = bench.path("small")
     os.mkdir(folder)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k",
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m",
                               "seam-test", folder], encoding="utf-8",
                              stderr=subprocess.PIPE)
     if mounted.returncode:
@@ -106,8 +107,8 @@ def full_disk(bench):
                               "100000000"])
         with open(bench.path("log"), "w+", encoding="utf-8") as log:
             status = bench.start(
-                [bench.seam, "record", "-F", "4999", "-z", "0", "-o",
-                 os.path.join(folder, "perf.data"), "-p", str(target.pid)],
+                [bench.seam, "record", "-F", "4999", "-z", "0", "-m", "16",
+                 "-o", os.path.join(folder, "perf.data"), "-p", str(target.pid)],
                 env=bench.env, stderr=log).wait()
             log.seek(0)
             text = log.read()

@@ -41,8 +41,9 @@ static void check_table(const char *path)
 	free(data);
 }
 
-/* Return: whole batches in the file. */
-static uint64_t check_file(const char *path)
+/* Of a batch that there was no room for a record may be there, the sample.
+ * Return: whole batches in the file. */
+static uint64_t check_file(const char *path, bool full)
 {
 	struct seam_pd_reader *r = open_reader(path);
 	size_t n = seam_pd_n_records(r);
@@ -51,8 +52,8 @@ static uint64_t check_file(const char *path)
 	check_table(path);
 	assert_false(seam_pd_damage(r)->damaged);
 	assert_int_equal(seam_pd_damage(r)->n_malformed, 0);
-	assert_int_equal(n % 2, 0);
-	for (size_t i = 0; i < n; i += 2) {
+	assert_true(full || n % 2 == 0);
+	for (size_t i = 0; i + 1 < n; i += 2) {
 		seam_pd_record(r, i + 1, &rec);
 		assert_int_equal(rec.stack.cookie, i / 2 + 1);
 		assert_int_equal(seam_pd_word(rec.stack.ips, 2), 0x400200);
@@ -98,7 +99,7 @@ static void kill_one(int zstd, unsigned wait_us)
 		said = next;
 	close(fds[0]);
 	/* It may have died between its flush and its word. */
-	next = check_file(f.file);
+	next = check_file(f.file, false);
 	assert_true(next == said || next == said + 1);
 	folder_remove(&f);
 }
@@ -138,7 +139,7 @@ static uint64_t fill(const char *path, int zstd, rlim_t limit)
 
 static void disk_full(int zstd)
 {
-	uint64_t batches = 0, steps = 0;
+	uint64_t batches = 0, steps = 0, there, had = 0, more = 0;
 	struct seam_pd_writer *w;
 	struct folder f;
 	rlim_t limit;
@@ -150,9 +151,15 @@ static void disk_full(int zstd)
 	assert_int_equal(seam_pd_writer_close(w), 0);
 	for (; batches < 8; limit += 3, steps++) {
 		batches = fill(f.file, zstd, limit);
-		assert_int_equal(check_file(f.file), batches);
+		there = check_file(f.file, true);
+		/* The table may be all that there was no room for. */
+		assert_true(there == batches || there == batches + 1);
+		assert_true(there >= had);
+		had = there;
+		more += there > batches;
 	}
 	assert_true(steps > 50);
+	assert_true(more > 0);
 	folder_remove(&f);
 }
 
