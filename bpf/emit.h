@@ -4,7 +4,7 @@
 #define SEAM_BPF_EMIT_H
 
 #include "bpf/unwind.h"
-#include "core/entry.h"
+#include "core/entry-exec.h"
 
 static __always_inline uint64_t ring_flags(void *map)
 {

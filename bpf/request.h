@@ -8,7 +8,7 @@
 
 #include "bpf/emit.h"
 #include "bpf/regs.h"
-#include "core/entry.h"
+#include "core/entry-exec.h"
 
 typedef int (*bpf_task_work_callback_t)(struct bpf_map *map, void *key,
 					void *value);

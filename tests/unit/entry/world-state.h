@@ -35,7 +35,7 @@ static void step(void);
 	} while (0)
 #define SEAM_ENTRY_HOOK static
 
-#include "core/entry.h"
+#include "core/entry-exec.h"
 
 /* Near its end, so that it wraps. */
 #define FIRST_COUNT (SEAM_COOKIE_COUNT_MASK - 1)
