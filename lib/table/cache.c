@@ -82,23 +82,6 @@ static bool make_name(const struct seam_elf *elf,
 	return len > 0;
 }
 
-static int read_all(int fd, void *to, size_t size)
-{
-	uint8_t *p = to;
-
-	while (size) {
-		ssize_t n = read(fd, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EINVAL;
-		p += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 static uint32_t table_crc(const struct cache_header *h, const uint8_t *bytes)
 {
 	size_t from = offsetof(struct cache_header, length);
@@ -121,7 +104,7 @@ static int read_table(int fd, uint64_t file_size, const struct seam_elf *elf,
 
 	seam_elf_bytes(elf, &size);
 	limits.text_end = size;
-	if (read_all(fd, h, sizeof(*h)))
+	if (seam_cache_read_all(fd, h, sizeof(*h)))
 		return -EINVAL;
 	if (memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) ||
 	    h->version != SEAM_CACHE_VERSION ||
@@ -132,7 +115,8 @@ static int read_table(int fd, uint64_t file_size, const struct seam_elf *elf,
 	bytes = malloc(h->length ? h->length : 1);
 	if (!bytes)
 		return -ENOMEM;
-	if (read_all(fd, bytes, h->length) || h->crc != table_crc(h, bytes) ||
+	if (seam_cache_read_all(fd, bytes, h->length) ||
+	    h->crc != table_crc(h, bytes) ||
 	    seam_sframe_verify(bytes, h->length, &limits, NULL)) {
 		free(bytes);
 		return -EINVAL;

@@ -116,6 +116,23 @@ int seam_cache_read(int dir, const char *name, struct stat *ret_st)
 	return fd;
 }
 
+int seam_cache_read_all(int fd, void *to, size_t size)
+{
+	uint8_t *p = to;
+
+	while (size) {
+		ssize_t n = read(fd, p, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EINVAL;
+		p += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
 static int write_all(int fd, const void *from, size_t size)
 {
 	const uint8_t *p = from;

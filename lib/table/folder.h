@@ -20,6 +20,9 @@ int seam_cache_folder(const char *dir, int *ret_fd);
 /* Return: a descriptor to read from; -EPERM: others may write it; -errno. */
 int seam_cache_read(int dir, const char *name, struct stat *ret_st);
 
+/* Return: 0; -EINVAL: it is shorter; -errno. */
+int seam_cache_read_all(int fd, void *to, size_t size);
+
 /* Others see the old file, or the new one whole. parts is changed. Without
  * fsync: what a crash cuts short must not be believed. */
 int seam_cache_write(int dir, const char *name, struct iovec *parts, int n);

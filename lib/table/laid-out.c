@@ -98,23 +98,6 @@ static bool is_sound(const struct seam_lookup *l, const uint8_t *table)
 
 /* --- on disk --- */
 
-static int read_all(int fd, void *to, size_t size)
-{
-	uint8_t *p = to;
-
-	while (size) {
-		ssize_t n = read(fd, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EINVAL;
-		p += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 static int take(int fd, uint64_t file_size, const struct seam_laid_out *of,
 		uint64_t max, struct header *h, uint8_t **ret_bytes)
 {
@@ -124,14 +107,15 @@ static int take(int fd, uint64_t file_size, const struct seam_laid_out *of,
 	uint8_t *bytes;
 
 	describe(of, &wanted);
-	if (read_all(fd, h, sizeof(*h)) || memcmp(h->magic, MAGIC, 8) ||
+	if (seam_cache_read_all(fd, h, sizeof(*h)) ||
+	    memcmp(h->magic, MAGIC, 8) ||
 	    memcmp(&h->dev, &wanted.dev, identity) || !is_placed(&h->lookup) ||
 	    h->lookup.size > max || file_size != sizeof(*h) + h->lookup.size)
 		return -EINVAL;
 	bytes = malloc(h->lookup.size ? h->lookup.size : 1);
 	if (!bytes)
 		return -ENOMEM;
-	if (read_all(fd, bytes, h->lookup.size) ||
+	if (seam_cache_read_all(fd, bytes, h->lookup.size) ||
 	    h->hash != hash_of(h, bytes) || !is_sound(&h->lookup, bytes)) {
 		free(bytes);
 		return -EINVAL;
