@@ -49,6 +49,21 @@ int main(int argc, char **argv)
 """
 SPIN_PATH = ["leaf", "middle", "outer", "main"]
 
+# C of a stack that spells a number, bit by bit, down to leaf(n), which comes
+# before it, as does STAY(), behind which no call is the last.
+SPELL = r"""
+void spell(unsigned n, int bit);
+__attribute__((noipa)) void bit0(unsigned n, int bit) { spell(n, bit); STAY(); }
+__attribute__((noipa)) void bit1(unsigned n, int bit) { spell(n, bit); STAY(); }
+__attribute__((noipa)) void spell(unsigned n, int bit)
+{
+	if (!bit) leaf(n);
+	else if (n >> (bit - 1) & 1) bit1(n, bit - 1);
+	else bit0(n, bit - 1);
+	STAY();
+}
+"""
+
 
 class Bench:
     """One run of a test file: its options, its folder, its TAP lines."""

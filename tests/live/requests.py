@@ -47,17 +47,7 @@ __attribute__((noipa)) void leaf(unsigned n)
 	for (int i = 0; i < 20; i++) call(SYS_getppid, NULL, n);
 	STAY();
 }
-void spell(unsigned n, int bit);
-__attribute__((noipa)) void bit0(unsigned n, int bit) { spell(n, bit); STAY(); }
-__attribute__((noipa)) void bit1(unsigned n, int bit) { spell(n, bit); STAY(); }
-__attribute__((noipa)) void spell(unsigned n, int bit)
-{
-	if (!bit) leaf(n);
-	else if (n >> (bit - 1) & 1) bit1(n, bit - 1);
-	else bit0(n, bit - 1);
-	STAY();
-}
-static unsigned next;
+""" + livetest.SPELL + r"""static unsigned next;
 static void *run(void *arg)
 {
 	for (int i = 0; i < CALLS; i++)

@@ -48,17 +48,7 @@ __attribute__((noipa)) void leaf(unsigned n)
 		for (unsigned j = 0; j < 4000; j++) sink += j ^ n;
 	}
 }
-void spell(unsigned n, int bit);
-__attribute__((noipa)) void bit0(unsigned n, int bit) { spell(n, bit); STAY(); }
-__attribute__((noipa)) void bit1(unsigned n, int bit) { spell(n, bit); STAY(); }
-__attribute__((noipa)) void spell(unsigned n, int bit)
-{
-	if (!bit) leaf(n);
-	else if (n >> (bit - 1) & 1) bit1(n, bit - 1);
-	else bit0(n, bit - 1);
-	STAY();
-}
-static void *run(void *arg)
+""" + livetest.SPELL + r"""static void *run(void *arg)
 {
 	long tid = syscall(SYS_gettid);
 	for (int i = 0; i < CALLS; i++) {
