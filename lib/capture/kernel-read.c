@@ -20,33 +20,40 @@ int seam_kernel_on_record(void *kernel, void *data, size_t size)
 	return k->left ? 0 : -ENOBUFS;
 }
 
-/*
- * Takes all that is there now, but no more than a ring has room for: where
- * records come faster than they are taken, the end is never reached, and what
- * is taken has to be kept. Those that come meanwhile are for the next time.
- */
-static int drain(struct seam_kernel *k, struct ring_buffer *ring,
-		 const struct bpf_map *map, seam_record_fn *fn, void *ctx)
+/* Takes all that is there now, but no more than so many bytes. */
+static int drain(struct seam_kernel *k, struct ring_buffer *ring, size_t most,
+		 seam_record_fn *fn, void *ctx)
 {
 	int n;
 
 	k->fn = fn;
 	k->fn_ctx = ctx;
-	k->left = bpf_map__max_entries(map);
+	k->left = most;
 	n = ring_buffer__consume(ring);
-	return n < 0 && k->left ? n : 0;
+	if (!k->left)
+		return 1;
+	return n < 0 ? n : 0;
 }
 
 int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
 			      void *ctx)
 {
-	return drain(k, k->samples, k->skel->maps.ring, fn, ctx);
+	return drain(k, k->samples, SEAM_SAMPLES_SLICE, fn, ctx);
+}
+
+size_t seam_kernel_slices(const struct seam_kernel *k)
+{
+	return bpf_map__max_entries(k->skel->maps.ring) / SEAM_SAMPLES_SLICE +
+	       1;
 }
 
 int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx)
 {
-	return drain(k, k->copies, k->skel->maps.copies, fn, ctx);
+	int n = drain(k, k->copies, bpf_map__max_entries(k->skel->maps.copies),
+		      fn, ctx);
+
+	return n < 0 ? n : 0;
 }
 
 int seam_kernel_poll_fd(const struct seam_kernel *k)

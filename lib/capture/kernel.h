@@ -94,11 +94,16 @@ int seam_kernel_see_unmaps(struct seam_kernel *k);
 int seam_kernel_span(struct seam_kernel *k, uint32_t tgid, uint64_t start,
 		     uint64_t size);
 
-/* Hands every record that waits to fn, which must not keep it. */
+/* Hands every record that waits to fn, which must not keep it. Of samples only
+ * a slice, in bytes of their ring. Return: 1: it was whole; 0: no more waits.
+ */
+#define SEAM_SAMPLES_SLICE (512U << 10)
 typedef void seam_record_fn(void *ctx, const struct seam_wire *rec,
 			    size_t size);
 int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
 			      void *ctx);
+/* So many slices are more than the ring has room for. */
+size_t seam_kernel_slices(const struct seam_kernel *k);
 int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx);
 /* The map that another tool's object calls this, with these bytes to begin

@@ -274,18 +274,35 @@ static int give_unwound(struct seam_session *s, struct seam_unwound *unwound,
 	return n < 0 ? (int)n : 0;
 }
 
-static int read_kernel(struct seam_session *s)
+/* Return: 1: there is more. */
+static int read_slice(struct seam_session *s)
 {
-	int err = read_copies(s);
+	int more, err = 0;
 
-	if (!err)
-		err = seam_kernel_drain_samples(s->kernel, seam_batch_add,
-						&s->samples);
-	if (!err && s->payloads)
+	seam_batch_clear(&s->samples);
+	more = seam_kernel_drain_samples(s->kernel, seam_batch_add,
+					 &s->samples);
+	if (more >= 0 && s->payloads)
 		err = seam_payloads_read(s->payloads);
 	/* What can be handed out is, whatever failed. */
 	give_samples(s);
-	return err;
+	return err ? err : more;
+}
+
+/* In slices, since all that is taken at once has to be kept; and no more than
+ * the ring has room for: where records come faster than they are taken, the end
+ * is never reached. Those that come meanwhile are for the next time. */
+static int read_kernel(struct seam_session *s)
+{
+	size_t slices = seam_kernel_slices(s->kernel);
+	int err = read_copies(s);
+
+	if (err)
+		return err;
+	do
+		err = read_slice(s);
+	while (err > 0 && --slices);
+	return err < 0 ? err : 0;
 }
 
 int seam_session_read(struct seam_session *s)

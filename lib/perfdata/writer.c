@@ -14,8 +14,9 @@
 #include "perfdata/writer-priv.h"
 
 /* Above this the buffer goes to the file, where it stays invisible until
- * the next flush. */
-#define SPILL_BYTES (4U << 20)
+ * the next flush. A buffer never shrinks: where the recorder gets little of the
+ * CPUs, what it has to write at once is ever more. */
+#define SPILL_BYTES (1U << 20)
 #define MAX_EVENTS 4096
 
 void seam_pd_buf_add(struct pd_buf *b, const void *data, size_t len)

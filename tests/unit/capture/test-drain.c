@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: a reading of a ring that fills as fast as it is emptied ends,
- * behind all that was there when it began. */
+ * behind all that was there when it began; of samples, slice by slice. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "capture/kernel-priv.h"
 
-#define RING 65536
+#define RING (2 * SEAM_SAMPLES_SLICE + 8)
 
 static struct {
 	struct seam_bpf skel;
@@ -73,8 +73,9 @@ static void endless(void **state)
 		/* The one that goes beyond, and no other. */
 		assert_int_equal(t.taken / t.size, (RING + room - 1) / room);
 		t.taken = 0;
-		assert_int_equal(seam_kernel_drain_samples(&t.k, keep, &t), 0);
-		assert_int_equal(t.taken / t.size, (RING + room - 1) / room);
+		assert_int_equal(seam_kernel_drain_samples(&t.k, keep, &t), 1);
+		assert_int_equal(t.taken / t.size,
+				 (SEAM_SAMPLES_SLICE + room - 1) / room);
 	}
 }
 
@@ -86,8 +87,18 @@ static void few(void **state)
 	t.taken = 0;
 	assert_int_equal(seam_kernel_drain_copies(&t.k, keep, &t), 0);
 	assert_int_equal(t.taken, 640);
+	t.taken = 0;
+	assert_int_equal(seam_kernel_drain_samples(&t.k, keep, &t), 0);
+	assert_int_equal(t.taken, 640);
 	t.err = -EINTR;
 	assert_int_equal(seam_kernel_drain_copies(&t.k, keep, &t), -EINTR);
+	assert_int_equal(seam_kernel_drain_samples(&t.k, keep, &t), -EINTR);
+}
+
+static void slices(void **state)
+{
+	(void)state;
+	assert_int_equal(seam_kernel_slices(&t.k), 3);
 }
 
 int main(void)
@@ -95,6 +106,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(endless),
 		cmocka_unit_test(few),
+		cmocka_unit_test(slices),
 	};
 
 	t.k.skel = &t.skel;
