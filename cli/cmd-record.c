@@ -28,6 +28,8 @@ struct recording {
 	struct child child;
 	int signals; /* signalfd */
 	sigset_t mask; /* of signals, as it was before */
+	bool ends; /* a signal or the command's end said so */
+	unsigned n_asked; /* how often signals asked for the end */
 	bool child_ended;
 	int child_wait;
 	bool is_written; /* whole, whatever the command's status */
@@ -80,18 +82,31 @@ static void raise_files(void)
 static bool on_signals(struct recording *rec)
 {
 	struct signalfd_siginfo si;
-	bool end = false;
+	bool asked = false;
 
+	/* What comes at once is one wish. */
 	while (read(rec->signals, &si, sizeof(si)) == sizeof(si))
 		if (si.ssi_signo != SIGCHLD)
-			end = true;
+			asked = true;
+	rec->n_asked += asked;
+	rec->ends |= asked;
 	if (rec->child.pid > 0 && !rec->child_ended &&
 	    waitpid(rec->child.pid, &rec->child_wait, WNOHANG) ==
 		    rec->child.pid) {
 		rec->child_ended = true;
-		end = true;
+		rec->ends = true;
 	}
-	return end;
+	return rec->ends;
+}
+
+/* A pipe takes nothing. The first signal ends the recording and leaves its
+ * reader time for the rest, the second does not. */
+static int on_wait(void *ctx)
+{
+	struct recording *rec = ctx;
+
+	on_signals(rec);
+	return rec->n_asked > 1 ? -ECANCELED : 0;
 }
 
 static int loop(struct recording *rec)
@@ -156,6 +171,7 @@ static const char *output_name(const struct record_options *o)
 static int open_recorder(struct recording *rec)
 {
 	const struct record_options *o = rec->opts;
+	const struct seam_pd_wait wait = {rec->signals, on_wait, rec};
 	struct seam_recorder_opts opts = {
 		.sz = sizeof(opts),
 		.session = {.sz = sizeof(opts.session),
@@ -179,6 +195,7 @@ static int open_recorder(struct recording *rec)
 		.argv = o->argv,
 		.argc = o->argc,
 		.zstd_level = o->zstd_level,
+		.wait = &wait,
 	};
 	struct seam_errinfo why = {0};
 	int err = seam_recorder_open(&opts, &rec->recorder, &why);
@@ -232,6 +249,12 @@ static const char *advice_on_writing(int err)
 	return err == -EFBIG ? "; raise the limit with ulimit -f" : "";
 }
 
+static const char *what_failed(int err)
+{
+	return err == -ECANCELED ? "nobody reads it, and a second signal came"
+				 : strerror(-err);
+}
+
 static int finish(struct recording *rec, int err)
 {
 	const struct record_options *o = rec->opts;
@@ -252,7 +275,7 @@ static int finish(struct recording *rec, int err)
 	if (err) {
 		fprintf(stderr,
 			"seam: %s: %s; what was recorded before is %s%s\n",
-			output_name(o), strerror(-err),
+			output_name(o), what_failed(err),
 			record_to_stdout(o) ? "out" : "kept",
 			advice_on_writing(err));
 		return 1;

@@ -14,30 +14,35 @@ static const struct place {
 } places[] = {
 #define PLACE(field, name, text)                                               \
 	{                                                                      \
-		name, offsetof(struct seam_counts, field), text                \
+		name, offsetof(struct seam_summary, field), text               \
 	}
-	PLACE(lost_samples, "samples", "samples, buffer full"),
-	PLACE(lost_sleeps, "sleeps", "sleeps, no memory to keep them"),
-	PLACE(lost_stacks, "stacks", "user stacks, buffer full"),
-	PLACE(lost_copies, "copies", "stack copies, buffer full"),
-	PLACE(lost_sideband, "sideband", "records of processes, buffer full"),
-	PLACE(lost_records, "records",
+	PLACE(counts.lost_samples, "samples", "samples, buffer full"),
+	PLACE(counts.lost_sleeps, "sleeps", "sleeps, no memory to keep them"),
+	PLACE(counts.lost_stacks, "stacks", "user stacks, buffer full"),
+	PLACE(counts.lost_copies, "copies", "stack copies, buffer full"),
+	PLACE(counts.lost_sideband, "sideband",
+	      "records of processes, buffer full"),
+	PLACE(counts.lost_records, "records",
 	      "records of processes or user stacks, buffer full"),
-	PLACE(no_element, "elements", "requests, no task element"),
-	PLACE(no_scratch, "scratch", "stacks, every buffer in use"),
-	PLACE(watch_full, "watched", "children that could not be watched"),
-	PLACE(lost_requests, "requests", "requests for tables, buffer full"),
-	PLACE(tables_gone, "tables",
+	PLACE(counts.no_element, "elements", "requests, no task element"),
+	PLACE(counts.no_scratch, "scratch", "stacks, every buffer in use"),
+	PLACE(counts.watch_full, "watched",
+	      "children that could not be watched"),
+	PLACE(counts.lost_requests, "requests",
+	      "requests for tables, buffer full"),
+	PLACE(counts.tables_gone, "tables",
 	      "tables, their file was gone or closed to us"),
-	PLACE(lost_payloads, "payloads", "tracepoints' payloads"),
-	PLACE(lost_made, "made", "tidings of code made at run time"),
-	PLACE(images_gone, "images", "files to unwind copies, changed since"),
+	PLACE(counts.lost_payloads, "payloads", "tracepoints' payloads"),
+	PLACE(counts.lost_made, "made", "tidings of code made at run time"),
+	PLACE(counts.images_gone, "images",
+	      "files to unwind copies, changed since"),
+	PLACE(unwritten, "output", "records that were not written"),
 #undef PLACE
 };
 
-static uint64_t place_count(const struct seam_counts *c, size_t i)
+static uint64_t place_count(const struct seam_summary *sum, size_t i)
 {
-	return *(const uint64_t *)(const void *)((const char *)c +
+	return *(const uint64_t *)(const void *)((const char *)sum +
 						 places[i].offset);
 }
 
@@ -79,10 +84,10 @@ static void print_lost(FILE *to, const struct seam_summary *sum)
 
 	fputs("seam: lost:", to);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (!place_count(&sum->counts, i))
+		if (!place_count(sum, i))
 			continue;
-		fprintf(to, "%s%" PRIu64 " %s", sep,
-			place_count(&sum->counts, i), places[i].text);
+		fprintf(to, "%s%" PRIu64 " %s", sep, place_count(sum, i),
+			places[i].text);
 		sep = ", ";
 	}
 	fputs(sep[0] == ' ' ? " nothing\n" : "\n", to);
@@ -234,7 +239,7 @@ static json_t *json_lost(const struct seam_summary *sum)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		json_object_set_new(
 			lost, places[i].name,
-			json_integer((json_int_t)place_count(&sum->counts, i)));
+			json_integer((json_int_t)place_count(sum, i)));
 	return lost;
 }
 

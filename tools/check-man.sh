@@ -85,7 +85,7 @@ check 'seam-record(1) names the fields of the JSON summary' \
 	same cli/summary.c "$fields" man/seam-record.1 \
 	"$(sed -n '/^\.Ss As JSON/,/^\.S[hs]/s/^\.It Cm //p' \
 		man/seam-record.1 | tr -d , )"
-places=$(sed -n 's/^\tPLACE([a-z_]*, "\([a-z]*\)".*/\1/p' cli/summary.c)
+places=$(sed -n 's/^\tPLACE([a-z_.]*, "\([a-z]*\)".*/\1/p' cli/summary.c)
 check 'seam-record(1) names the places of losses' \
 	same cli/summary.c "$places" man/seam-record.1 \
 	"$(sed -n '/^\.Ss Losses/,/^\.S[hs]/s/^\.It Cm //p' man/seam-record.1)"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* A recording as a stream: a header of 16 bytes, and all else as records. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/uapi.h"
@@ -10,32 +12,66 @@
 
 #define UPDATE_NAME 2 /* of an EVENT_UPDATE record: a name follows */
 
-/* A pipe that does not block is somebody else's wish; we wait. */
-static int wait_for_room(int fd)
+void seam_pd_pipe_init(struct seam_pd_writer *w,
+		       const struct seam_pd_wait *wait)
 {
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	struct stat st;
 
-	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+	w->waits = fstat(w->fd, &st) || !S_ISREG(st.st_mode);
+	w->wait = wait ? *wait : (struct seam_pd_wait){.fd = -1};
 }
 
-int seam_pd_write_on(int fd, const void *data, size_t len)
+/* Until it takes something, or is given up. */
+static int wait_for_room(const struct seam_pd_writer *w)
+{
+	struct pollfd p[2] = {
+		{.fd = w->fd, .events = POLLOUT},
+		{.fd = w->wait.fd, .events = POLLIN},
+	};
+
+	for (;;) {
+		int rc = 0;
+
+		if (poll(p, 2, -1) < 0) {
+			if (errno != EINTR)
+				return -errno;
+			continue;
+		}
+		if (p[0].revents) /* or it is an error, which a write says */
+			return 0;
+		if (p[1].revents)
+			rc = w->wait.done(w->wait.ctx);
+		if (rc)
+			return rc;
+	}
+}
+
+/* A pipe that shows room has it for this much: so a write does not block, which
+ * nothing but a reader could end. Whether it blocks is not ours to change: it
+ * is the same for all who have it open. */
+static size_t at_once(const struct seam_pd_writer *w, size_t len)
+{
+	return w->waits && len > PIPE_BUF ? PIPE_BUF : len;
+}
+
+int seam_pd_write_on(const struct seam_pd_writer *w, const void *data,
+		     size_t len, size_t *ret_done)
 {
 	const uint8_t *p = data;
 
-	while (len) {
-		ssize_t n = write(fd, p, len);
-		int rc = 0;
+	*ret_done = 0;
+	while (*ret_done < len) {
+		int rc = w->waits ? wait_for_room(w) : 0;
+		ssize_t n;
 
-		if (n < 0 && errno == EAGAIN)
-			rc = wait_for_room(fd);
-		else if (n < 0 && errno != EINTR)
-			rc = -errno;
-		else if (n == 0)
-			rc = -EIO;
 		if (rc)
 			return rc;
-		p += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
+		n = write(w->fd, p + *ret_done, at_once(w, len - *ret_done));
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		*ret_done += n > 0 ? (size_t)n : 0;
 	}
 	return 0;
 }

@@ -17,8 +17,6 @@ void seam_pd_buf_add(struct pd_buf *b, const void *data, size_t len);
 void seam_pd_buf_fini(struct pd_buf *b);
 /* All of it at this place of the file. Return: 0 or -errno. */
 int seam_pd_write_at(int fd, const void *data, size_t len, uint64_t off);
-/* writer-pipe.c: all of it, behind what was written last. */
-int seam_pd_write_on(int fd, const void *data, size_t len);
 
 /* One entry of the feature table whose body lies in the front part. */
 struct pd_feat_entry {
@@ -39,12 +37,17 @@ struct pd_compressor;
 struct seam_pd_writer {
 	int fd;
 	bool pipe; /* it cannot go back: no header to change, no table */
+	bool waits; /* for room: it is no file on disk */
+	struct seam_pd_wait wait; /* fd -1: for nothing else meanwhile */
 	int err; /* sticky */
 	struct pd_header header;
 	struct pd_feat_entry feats[PD_MAX_FEATS];
 	size_t n_feats;
 	struct pd_buf raw; /* records not yet given to the file */
 	struct pd_buf out; /* the same, as the file has them */
+	uint64_t given; /* records, all */
+	uint64_t drained; /* of them: were in out, the last of them */
+	uint64_t written; /* of them: are in the file */
 	uint64_t end; /* file offset where the next record goes */
 	uint64_t data_end; /* where the data ends as the header says */
 	uint64_t table; /* bytes of the feature table behind it */
@@ -53,6 +56,14 @@ struct seam_pd_writer {
 	size_t n_raws;
 	struct pd_compressor *zstd;
 };
+
+/* writer-pipe.c: behind what was written last. *ret_done: how many bytes are
+ * written, whatever came then. Return: 0 or -errno. */
+int seam_pd_write_on(const struct seam_pd_writer *w, const void *data,
+		     size_t len, size_t *ret_done);
+/* Which way it is written to. */
+void seam_pd_pipe_init(struct seam_pd_writer *w,
+		       const struct seam_pd_wait *wait);
 
 /* Builds header, attributes, ids and constant feature bodies. */
 int seam_pd_front(struct seam_pd_writer *w, const struct seam_pd_opts *opts,

@@ -76,6 +76,7 @@ static int drain(struct seam_pd_writer *w)
 	else
 		seam_pd_buf_add(&w->out, w->raw.p, w->raw.len);
 	w->raw.len = 0;
+	w->drained = w->given;
 	return rc ? rc : w->out.err;
 }
 
@@ -104,17 +105,20 @@ static int write_header(struct seam_pd_writer *w, uint64_t data_end,
 	return 0;
 }
 
-/* Records that lie in so many bytes as a whole have so many. */
-static size_t whole_records(const uint8_t *p, size_t len)
+/* Records that lie in so many bytes as a whole have so many. *ret_given: how
+ * many of them are no book-keeping. */
+static size_t whole_records(const uint8_t *p, size_t len, uint64_t *ret_given)
 {
 	struct perf_event_header h;
 	size_t at = 0;
 
+	*ret_given = 0;
 	while (len - at >= sizeof(h)) {
 		memcpy(&h, p + at, sizeof(h));
 		if (h.size < sizeof(h) || h.size > len - at)
 			break;
 		at += h.size;
+		*ret_given += h.type < PD_HEADER_ATTR;
 	}
 	return at;
 }
@@ -123,20 +127,19 @@ static size_t whole_records(const uint8_t *p, size_t len)
  * then that shows what records there was room for. */
 static int append(struct seam_pd_writer *w)
 {
-	size_t done;
-	int rc;
+	uint64_t given;
+	size_t done, whole;
+	int rc = w->pipe ? seam_pd_write_on(w, w->out.p, w->out.len, &done)
+			 : write_some(w->fd, w->out.p, w->out.len, w->end,
+				      &done);
 
-	if (w->pipe) {
-		done = w->out.len;
-		rc = seam_pd_write_on(w->fd, w->out.p, done);
-	} else {
-		rc = write_some(w->fd, w->out.p, w->out.len, w->end, &done);
-		if (rc)
-			write_header(w, w->end + whole_records(w->out.p, done),
-				     0);
-	}
-	if (rc)
+	if (rc) {
+		whole = whole_records(w->out.p, done, &given);
+		w->written += given;
+		write_header(w, w->end + whole, 0);
 		return rc;
+	}
+	w->written = w->drained;
 	w->end += done;
 	w->out.len = 0;
 	return 0;
@@ -149,17 +152,24 @@ static int fail(struct seam_pd_writer *w, int rc)
 	return w->err;
 }
 
-static int room(struct seam_pd_writer *w)
+static int spill(struct seam_pd_writer *w)
 {
-	if (w->err)
-		return w->err;
-	if (w->raw.len < SPILL_BYTES)
-		return 0;
 	int rc = drain(w);
 
 	if (!rc)
 		rc = write_header(w, w->data_end, 0);
 	return fail(w, rc ? rc : append(w));
+}
+
+/* For one more record. */
+static int room(struct seam_pd_writer *w)
+{
+	int rc = w->err;
+
+	if (!rc && w->raw.len >= SPILL_BYTES)
+		rc = spill(w);
+	w->given++;
+	return rc;
 }
 
 static void add_u64(struct pd_buf *b, uint64_t v)
@@ -390,6 +400,11 @@ uint64_t seam_pd_bytes(const struct seam_pd_writer *w)
 	return w->data_end + w->table;
 }
 
+uint64_t seam_pd_unwritten(const struct seam_pd_writer *w)
+{
+	return w->given - w->written;
+}
+
 static void free_writer(struct seam_pd_writer *w)
 {
 	if (w->fd >= 0)
@@ -495,6 +510,7 @@ static int start(struct seam_pd_writer *w, const struct seam_pd_opts *opts)
 {
 	struct pd_buf front = {0};
 	int rc = learn_raws(w, opts);
+	size_t done;
 
 	if (rc)
 		return rc;
@@ -506,7 +522,7 @@ static int start(struct seam_pd_writer *w, const struct seam_pd_opts *opts)
 	rc = w->pipe ? seam_pd_front_pipe(w, opts, &front)
 		     : seam_pd_front(w, opts, &front);
 	if (!rc)
-		rc = w->pipe ? seam_pd_write_on(w->fd, front.p, front.len)
+		rc = w->pipe ? seam_pd_write_on(w, front.p, front.len, &done)
 			     : seam_pd_write_at(w->fd, front.p, front.len, 0);
 	w->end = w->data_end =
 		w->pipe ? front.len
@@ -537,6 +553,7 @@ int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
 		free(w);
 		return rc;
 	}
+	seam_pd_pipe_init(w, opts->wait);
 	rc = start(w, opts);
 	if (rc) {
 		fill_err(reterr, rc, "header", "it cannot be written");

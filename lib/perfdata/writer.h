@@ -50,6 +50,14 @@ struct seam_pd_event { /* one event of the recording */
 	size_t payload_size; /* of what each payload has */
 };
 
+/* While a pipe takes nothing, done is asked each time that fd can be read: it
+ * reads that. Return: 0: to wait on; else -errno: to give the pipe up. */
+struct seam_pd_wait {
+	int fd;
+	int (*done)(void *ctx);
+	void *ctx;
+};
+
 struct seam_pd_opts {
 	size_t sz; /* sizeof(struct seam_pd_opts) */
 	const struct seam_pd_event *events;
@@ -61,6 +69,8 @@ struct seam_pd_opts {
 	const char *header_page, *header_event;
 	const char *engine; /* that got the user stacks: behind the version of
 			     * seam in the file; NULL: not said */
+	/* NULL: for a pipe that takes nothing it is waited without an end. */
+	const struct seam_pd_wait *wait;
 };
 
 /* sample_id tail and sample fields that every record of ours has; open the
@@ -130,6 +140,10 @@ int seam_pd_write_raw(struct seam_pd_writer *w,
 /* Makes what was written so far a whole file. Nothing new: does nothing. */
 int seam_pd_flush(struct seam_pd_writer *w);
 uint64_t seam_pd_bytes(const struct seam_pd_writer *w); /* on disk so far */
+/* Records that the last flush did not bring out; after an error those that will
+ * never be, the ones given since among them. Of compressed ones more may be out
+ * than that tells. */
+uint64_t seam_pd_unwritten(const struct seam_pd_writer *w);
 /* Flushes, closes, frees, also when it fails; NULL is fine. Return: 0, or
  * the first error that any call met. */
 int seam_pd_writer_close(struct seam_pd_writer *w);

@@ -154,6 +154,7 @@ static int open_writer(struct seam_recorder *r,
 		.argv = opts->argv,
 		.argc = opts->argc,
 		.zstd_level = opts->zstd_level,
+		.wait = opts->wait,
 	};
 	char *page = NULL, *event = NULL;
 	const char *why;
@@ -305,6 +306,7 @@ int seam_recorder_stop(struct seam_recorder *r, struct seam_summary *ret)
 	write_lost(r);
 	note(r, seam_pd_flush(r->writer));
 	r->sum.bytes = seam_pd_bytes(r->writer);
+	r->sum.unwritten = seam_pd_unwritten(r->writer);
 	note(r, seam_pd_writer_close(r->writer));
 	r->writer = NULL;
 	*ret = r->sum;

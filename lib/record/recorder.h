@@ -6,6 +6,7 @@
 #ifndef SEAM_LIB_RECORD_RECORDER_H
 #define SEAM_LIB_RECORD_RECORDER_H
 
+#include "perfdata/writer.h"
 #include "record/summary.h"
 #include "seam/tracer.h"
 
@@ -21,6 +22,7 @@ struct seam_recorder_opts {
 	char *const *argv;
 	int argc;
 	int zstd_level;
+	const struct seam_pd_wait *wait; /* see there; NULL: none */
 };
 
 int seam_recorder_open(const struct seam_recorder_opts *opts,

@@ -21,6 +21,7 @@ struct seam_summary {
 	uint64_t unused; /* taken, but no sample wanted them */
 	uint64_t max_served; /* most samples on one stack */
 	uint64_t bytes; /* of the file */
+	uint64_t unwritten; /* records that the file did not take */
 	uint32_t n_events;
 	uint32_t no_payload; /* tracepoints whose payload may not be had */
 	char events[SEAM_SUMMARY_EVENTS][256]; /* names, cut if longer */

@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: `record -o -` gives every reader the whole recording by a pipe,
 and nothing else: the command's output and the summary stay out of it. A reader
-that leaves ends the recording, and a terminal gets none.
+that leaves ends the recording, one that does not read leaves it to a signal,
+and a terminal gets none.
 """
 
+import json
 import os
 import pty
+import select
+import signal
 import subprocess
 import sys
+import time
 
 import livetest
 
@@ -97,6 +102,75 @@ def leaves(bench):
                "standard output: Broken pipe" in log, "%d %s" % (status, log))
 
 
+def filled(bench):
+    """A recorder whose pipe is full, as nobody reads it; the pipe."""
+    target = bench.start([bench.compile(livetest.SPIN, "spin"), "100000000"])
+    reader, writer = os.pipe()
+    recorder = bench.start(
+        [bench.seam, *RECORD, "-F", "4999", "--json-summary",
+         bench.path("summary"), "-p", str(target.pid)], env=bench.env,
+        stdout=writer, stderr=subprocess.PIPE, encoding="utf-8")
+    while recorder.poll() is None and select.select([], [writer], [], 0)[1]:
+        time.sleep(0.05)
+    os.close(writer)
+    return recorder, reader, target
+
+
+def ask(recorder):
+    """A signal, until it is taken."""
+    def pending():
+        with open("/proc/%d/status" % recorder.pid, encoding="utf-8") as f:
+            return any(int(line.split()[1], 16) for line in f
+                       if line.startswith(("SigPnd", "ShdPnd")))
+    recorder.send_signal(signal.SIGINT)
+    while recorder.poll() is None and pending():
+        time.sleep(0.01)
+
+
+def ended(bench, recorder, target):
+    log = recorder.communicate()[1]
+    target.kill()
+    with open(bench.path("summary"), encoding="utf-8") as f:
+        return recorder.returncode, log, json.load(f)
+
+
+def n_samples(bench, stream):
+    done = subprocess.run([bench.seam, "script", "-i", "-", "--format", "json"],
+                          env=bench.env, input=stream, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+    return done.stdout.count(b"\n")
+
+
+def unread(bench):
+    """Nobody ever reads, and two signals come."""
+    recorder, reader, target = filled(bench)
+    ask(recorder)
+    ask(recorder)
+    status, log, told = ended(bench, recorder, target)
+    with os.fdopen(reader, "rb") as f:
+        n = n_samples(bench, f.read())
+    lost = told["lost"]["output"]
+    bench.test("a second signal ends it though nobody reads", status == 1 and
+               "nobody reads it" in log and "records that were not written"
+               in log, "%d %s" % (status, log))
+    bench.test("every sample is in the pipe or counted", n and
+               n < told["samples"] <= n + lost, "%d in the pipe, %d lost, %s" %
+               (n, lost, log))
+
+
+def read_late(bench):
+    """Somebody reads after the first signal."""
+    recorder, reader, target = filled(bench)
+    ask(recorder)
+    with os.fdopen(reader, "rb") as f:
+        stream = f.read()
+    status, log, told = ended(bench, recorder, target)
+    n = n_samples(bench, stream)
+    bench.test("after one signal all that is read late is whole",
+               status == 0 and told["lost"]["output"] == 0 and
+               n == told["samples"], "%d, %d samples, %s" % (status, n, log))
+
+
 def terminal(bench):
     master, slave = pty.openpty()
     done = subprocess.run([bench.seam, *RECORD, "--", "true"], stdout=slave,
@@ -108,4 +182,5 @@ def terminal(bench):
                "standard output is a terminal" in done.stderr, done.stderr)
 
 
-sys.exit(livetest.main(script, readers, newer_perf, leaves, terminal))
+sys.exit(livetest.main(script, readers, newer_perf, leaves, unread,
+                       read_late, terminal))
