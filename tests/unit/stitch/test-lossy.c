@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: thousands of worlds whose records were lost, repeated, delayed
+ * or shuffled: no sample gets another entry's stack as long as cookies tell
+ * entries apart, each comes once and is whole or says why, and every stack
+ * serves or is counted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../random.h"
+
+static uint64_t seed; /* of the world that is looked at */
+
+#define LOSSY_CHECK(condition)                                                 \
+	do {                                                                   \
+		if (!(condition))                                              \
+			print_error("world %llu\n", (unsigned long long)seed); \
+		assert_true(condition);                                        \
+	} while (0)
+
+#include "lossy-judge.h"
+
+#define WORLDS 4000
+#define BYTES_MAX 700
+
+static void make(struct lossy *l)
+{
+	struct random rnd = {seed};
+	uint8_t bytes[BYTES_MAX];
+	size_t n;
+
+	next(&rnd, 1);
+	n = next(&rnd, BYTES_MAX);
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = (uint8_t)next(&rnd, 256);
+	lossy_make(l, bytes, n);
+}
+
+static void test_cookie(void **state)
+{
+	static struct lossy l;
+
+	(void)state;
+	for (seed = 1; seed <= WORLDS; seed++) {
+		make(&l);
+		judge(&l, SEAM_JOIN_COOKIE);
+	}
+}
+
+static void test_order(void **state)
+{
+	static struct lossy l;
+
+	(void)state;
+	for (seed = 1; seed <= WORLDS; seed++) {
+		make(&l);
+		judge(&l, SEAM_JOIN_ORDER);
+	}
+}
+
+/* The worlds are such that there is something to be judged. */
+static void test_worlds(void **state)
+{
+	static struct lossy l;
+	uint64_t recs = 0, full = 0, n[LOSSY_LOST + 1] = {0};
+
+	(void)state;
+	for (seed = 1; seed <= WORLDS; seed++) {
+		make(&l);
+		recs += l.n;
+		full += l.n == LOSSY_RECS;
+		for (size_t i = 0; i < l.n; i++)
+			n[l.v[i].kind]++;
+	}
+	assert_true(recs / WORLDS > 100);
+	assert_int_equal(full, 0);
+	for (int i = 0; i <= LOSSY_LOST; i++)
+		assert_true(n[i] > WORLDS / 16);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_worlds),
+		cmocka_unit_test(test_cookie),
+		cmocka_unit_test(test_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
