@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/exported.h"
+#include "cli/json-summary.h"
 #include "cli/replaced.h"
 
 static const char help[] =
@@ -35,6 +36,8 @@ static const char help[] =
 	"                      without them, and without files and lines\n"
 	"      --no-demangle   C++ and Rust names as they are in the file\n"
 	"      --kallsyms FILE kernel symbols (default: this kernel's)\n"
+	"      --json-summary FILE\n"
+	"                      what was counted, as JSON\n"
 	"  -h, --help          this text\n\n"
 	"What each format cannot hold is in seam-export(1).\n";
 
@@ -194,6 +197,34 @@ static int to_file(struct export *e)
 	return rc ? -1 : 0;
 }
 
+/* The same for programs. What was exported may be a part of all samples. */
+static int write_counts(const struct export *e)
+{
+	const struct seam_export_counts *c = &e->counts;
+	struct seam_strbuf b = {0};
+	int rc;
+
+	if (!e->in.json_summary)
+		return 0;
+	seam_strbuf_printf(
+		&b,
+		"\"exported\":{\"samples\":%llu,\"whole\":%llu,"
+		"\"no_user\":%llu,\"not_said\":%llu,\"end\":{",
+		(unsigned long long)c->samples, (unsigned long long)c->whole,
+		(unsigned long long)c->no_user, (unsigned long long)c->end[0]);
+	for (int i = SEAM_OUTERMOST + 1; i <= SEAM_END_LAST; i++)
+		seam_strbuf_printf(
+			&b, "%s\"%s\":%llu", i > SEAM_OUTERMOST + 1 ? "," : "",
+			seam_err_name(i), (unsigned long long)c->end[i]);
+	seam_strbuf_printf(&b, "},\"names_cut\":%llu}",
+			   (unsigned long long)c->cut_names);
+	rc = b.err ? complain(e->in.json_summary, b.err)
+		   : json_summary_write(&e->in, seam_stitch_stats(e->in.stitch),
+					b.s);
+	seam_strbuf_fini(&b);
+	return rc;
+}
+
 static int run(struct export *e)
 {
 	struct exported_to to = {.fd = STDOUT_FILENO};
@@ -209,7 +240,7 @@ static int run(struct export *e)
 		return 1;
 	input_warn(&e->in);
 	say_counts(e, &e->counts);
-	return 0;
+	return write_counts(e) ? 1 : 0;
 }
 
 int cmd_export(int argc, char **argv)

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/json-summary.h"
 #include "cli/merge.h"
 #include "inject/unmerge.h"
 #include "perfdata/copy.h"
@@ -24,6 +25,8 @@ static const char help[] =
 	"  -o, --output FILE   what to write, a perf.data\n"
 	"  -f, --force         does nothing: whose the recording is is not\n"
 	"                      asked\n"
+	"      --json-summary FILE\n"
+	"                      what was counted, as JSON\n"
 	"  -h, --help          this text\n\n"
 	"What the merged form cannot hold: see seam-inject(1).\n";
 
@@ -34,6 +37,7 @@ static const struct option options[] = {
 	{"input", required_argument, NULL, 'i'},
 	{"output", required_argument, NULL, 'o'},
 	{"force", no_argument, NULL, 'f'},
+	{"json-summary", required_argument, NULL, INPUT_OPT_SUMMARY},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -118,6 +122,35 @@ static void tell_unmerged(const struct inject *inject)
 			inject->output, (unsigned long long)n->kept);
 }
 
+/* The same for programs. rc: of write_to. */
+static int write_counts(const struct inject *inject, int rc)
+{
+	const struct seam_stitch_stats *joins = NULL;
+	char more[160];
+
+	if (!rc) {
+		snprintf(more, sizeof(more), "\"copied\":{\"samples\":%llu}",
+			 (unsigned long long)seam_pd_count(inject->in.reader,
+							   PERF_RECORD_SAMPLE));
+	} else if (inject->unmerge) {
+		snprintf(more, sizeof(more),
+			 "\"unmerged\":{\"samples\":%llu,\"stacks\":%llu,"
+			 "\"kept\":%llu}",
+			 (unsigned long long)inject->undone.samples,
+			 (unsigned long long)inject->undone.stacks,
+			 (unsigned long long)inject->undone.kept);
+	} else {
+		joins = &inject->done.joins;
+		snprintf(more, sizeof(more),
+			 "\"merged\":{\"stacks\":%llu,\"missing\":%llu,"
+			 "\"cut\":%llu}",
+			 (unsigned long long)inject->done.merged,
+			 (unsigned long long)inject->done.missing,
+			 (unsigned long long)inject->done.cut);
+	}
+	return json_summary_write(&inject->in, joins, more);
+}
+
 /* Where nothing is to be done every byte stays; but one file is written,
  * also of a folder. Return: 1 if it was merged, 0 if copied, -errno. */
 static int write_to(void *ctx, int fd)
@@ -165,7 +198,7 @@ static int run(struct inject *inject)
 	input_warn_joins(in, &inject->done.joins);
 	input_warn_copies(in, &inject->done.joins);
 	input_warn_reader(in);
-	return 0;
+	return write_counts(inject, rc) ? 1 : 0;
 }
 
 int cmd_inject(int argc, char **argv)

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/json-summary.h"
 #include "report/render.h"
 
 static const char help[] =
@@ -27,6 +28,8 @@ static const char help[] =
 	"      --max-stack N     at most N frames of a stack, from the leaf\n"
 	"      --no-demangle     C++ and Rust names as they are in the file\n"
 	"      --kallsyms FILE   kernel symbols (default: this kernel's)\n"
+	"      --json-summary FILE\n"
+	"                        what was counted, as JSON, beside the text\n"
 	"      --inline, --no-inline\n"
 	"                        functions that were inlined have frames of\n"
 	"                        their own (default), or have none\n"
@@ -115,10 +118,9 @@ static int collect(struct report *r)
 	return rc;
 }
 
-/* In words, or as members of a JSON object. */
 static void print_passed(const struct report *r, struct seam_strbuf *b)
 {
-	const char *between = r->json ? "" : "Passed over: ", *name;
+	const char *between = "Passed over: ", *name;
 	bool any = false;
 	uint64_t n;
 
@@ -126,13 +128,12 @@ static void print_passed(const struct report *r, struct seam_strbuf *b)
 	     (name = seam_pd_passed_over(r->in.reader, i, &n)) != NULL; i++) {
 		if (!n)
 			continue;
-		seam_strbuf_printf(b, r->json ? "%s\"%s\":" : "%s%s ", between,
-				   name);
-		seam_strbuf_printf(b, "%llu", (unsigned long long)n);
-		between = r->json ? "," : ", ";
+		seam_strbuf_printf(b, "%s%s %llu", between, name,
+				   (unsigned long long)n);
+		between = ", ";
 		any = true;
 	}
-	if (any && !r->json)
+	if (any)
 		seam_strbuf_puts(b, "\n");
 }
 
@@ -179,19 +180,11 @@ static int print_text(struct report *r, struct seam_strbuf *b)
 
 static int print_json(struct report *r, struct seam_strbuf *b)
 {
-	const struct seam_pd_damage *d = seam_pd_damage(r->in.reader);
 	const char *comma = "";
 
-	seam_strbuf_puts(b, "{\"file\":");
-	seam_json_string(b, r->in.path);
-	seam_strbuf_puts(b, ",");
-	seam_json_counts(b, seam_stitch_stats(r->in.stitch));
-	seam_strbuf_printf(b, ",\"damaged\":%s,\"malformed_records\":%llu",
-			   d->damaged ? "true" : "false",
-			   (unsigned long long)d->n_malformed);
-	seam_strbuf_puts(b, ",\"passed_over\":{");
-	print_passed(r, b);
-	seam_strbuf_puts(b, "},\"events\":[");
+	seam_strbuf_puts(b, "{");
+	json_summary_head(b, &r->in, seam_stitch_stats(r->in.stitch));
+	seam_strbuf_puts(b, ",\"events\":[");
 	for (size_t i = 0; i < r->n; i++) {
 		if (!r->profiles[i].samples)
 			continue;
@@ -217,6 +210,9 @@ static int run(struct report *r)
 	seam_strbuf_fini(&b);
 	status = input_finish();
 	input_warn(&r->in);
+	if (!rc)
+		rc = json_summary_write(&r->in, seam_stitch_stats(r->in.stitch),
+					NULL);
 	return rc ? 1 : status;
 }
 

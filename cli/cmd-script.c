@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/exported.h"
+#include "cli/json-summary.h"
 
 static const char help[] =
 	"usage: seam script [OPTIONS]\n\n"
@@ -31,6 +32,8 @@ static const char help[] =
 	"      --max-stack N   at most N frames of a stack, from the leaf\n"
 	"      --no-demangle   C++ and Rust names as they are in the file\n"
 	"      --kallsyms FILE kernel symbols (default: this kernel's)\n"
+	"      --json-summary FILE\n"
+	"                      what was counted, as JSON\n"
 	"  -h, --help          this text\n\n"
 	"A stack that is not whole says why: see seam-script(1).\n";
 
@@ -133,6 +136,9 @@ static int run(struct script *script)
 					     : print_all(in, script->format);
 	status = input_finish();
 	input_warn(in);
+	if (!rc)
+		rc = json_summary_write(in, seam_stitch_stats(in->stitch),
+					NULL);
 	return rc ? 1 : status;
 }
 

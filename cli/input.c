@@ -344,6 +344,9 @@ static int take(struct input *in, const struct input_command *cmd, int option)
 	case INPUT_OPT_KSYMS:
 		in->kallsyms = optarg;
 		return 0;
+	case INPUT_OPT_SUMMARY:
+		in->json_summary = optarg;
+		return 0;
 	}
 	return cmd->take(cmd->ctx, option);
 }

@@ -12,6 +12,7 @@ struct input {
 	const char *path; /* -i; NULL: perf.data */
 	const char *kallsyms; /* NULL: this kernel's */
 	const char *comm, *event; /* NULL: all */
+	const char *json_summary; /* NULL: none */
 	bool no_demangle;
 	bool no_inline;
 	bool srcline, full_path; /* as in struct seam_text_opts */
@@ -45,6 +46,7 @@ enum {
 	INPUT_OPT_INLINE,
 	INPUT_OPT_NO_INLINE,
 	INPUT_OPT_JOIN,
+	INPUT_OPT_SUMMARY,
 };
 
 /* clang-format off */
@@ -58,6 +60,7 @@ enum {
 	{"inline", no_argument, NULL, INPUT_OPT_INLINE},                       \
 	{"join", required_argument, NULL, INPUT_OPT_JOIN},                     \
 	{"no-inline", no_argument, NULL, INPUT_OPT_NO_INLINE},                 \
+	{"json-summary", required_argument, NULL, INPUT_OPT_SUMMARY},          \
 	{"help", no_argument, NULL, 'h'},                                      \
 	{0}
 /* clang-format on */

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "cli/json-summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/render.h"
+
+static void add_passed(struct seam_strbuf *b, const struct input *in)
+{
+	const char *comma = "", *name;
+	uint64_t n;
+
+	for (size_t i = 0;
+	     (name = seam_pd_passed_over(in->reader, i, &n)) != NULL; i++) {
+		if (!n)
+			continue;
+		seam_strbuf_printf(b, "%s\"%s\":%llu", comma, name,
+				   (unsigned long long)n);
+		comma = ",";
+	}
+}
+
+void json_summary_head(struct seam_strbuf *b, const struct input *in,
+		       const struct seam_stitch_stats *joins)
+{
+	const struct seam_pd_damage *d = seam_pd_damage(in->reader);
+
+	seam_strbuf_puts(b, "\"file\":");
+	seam_json_string(b, in->path);
+	seam_strbuf_puts(b, ",");
+	if (joins) {
+		seam_json_counts(b, joins);
+		seam_strbuf_puts(b, ",");
+	}
+	seam_strbuf_printf(b,
+			   "\"damaged\":%s,\"malformed_records\":%llu,"
+			   "\"passed_over\":{",
+			   d->damaged ? "true" : "false",
+			   (unsigned long long)d->n_malformed);
+	add_passed(b, in);
+	seam_strbuf_puts(b, "}");
+}
+
+static int write_file(const char *path, const struct seam_strbuf *b)
+{
+	FILE *f = b->err ? NULL : fopen(path, "w");
+	int rc;
+
+	if (!f)
+		return b->err ? b->err : -errno;
+	rc = fwrite(b->s, 1, b->len, f) == b->len ? 0 : -errno;
+	if (fclose(f) && !rc)
+		rc = -errno;
+	return rc;
+}
+
+int json_summary_write(const struct input *in,
+		       const struct seam_stitch_stats *joins, const char *more)
+{
+	const char *path = in->json_summary;
+	struct seam_strbuf b = {0};
+	int rc;
+
+	if (!path)
+		return 0;
+	if (input_is(in, path)) {
+		fprintf(stderr, "seam: %s: that is the recording itself\n",
+			path);
+		return -1;
+	}
+	seam_strbuf_puts(&b, "{");
+	json_summary_head(&b, in, joins);
+	if (more)
+		seam_strbuf_printf(&b, ",%s", more);
+	seam_strbuf_puts(&b, "}\n");
+	rc = write_file(path, &b);
+	seam_strbuf_fini(&b);
+	if (rc)
+		fprintf(stderr, "seam: %s: %s\n", path, strerror(-rc));
+	return rc ? -1 : 0;
+}
