@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""large.py SEAM GOLDEN
+
+Description: a recording of more than 10 GiB is read by report, script and
+inject with all of its samples, in memory that does not grow with it: a real
+one's rounds, again and again with other times and cookies, between unknown
+records and AUX data. Records lie across 4 GiB, 8 GiB and the 10th.
+"""
+
+import json
+import os
+import shutil
+import struct
+import sys
+import tempfile
+
+GIB = 1 << 30
+SIZE = 10 * GIB + (300 << 20)
+ROUNDS = 400
+PART = 192 << 20 # of AUX data at a time
+FILLER = 65528 # bytes of an unknown record
+FILLERS = 400 # between two such
+UNKNOWN = 60 # no record of the kernel's that is known
+SAMPLE, STACK, ROUND, AUXTRACE = 9, 22, 68, 71
+DEFERRED = struct.pack("<q", -640)
+MOST = 400 << 20 # bytes of memory; of files' pages there are up to 192 MiB
+
+
+class Golden:
+    """A recording whose samples and stacks can be repeated."""
+
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            self.data = data = f.read()
+        self.header = list(struct.unpack_from("<8s12Q", data))
+        at, self.end = self.header[5], self.header[5] + self.header[6]
+        self.begin = at
+        self.records = []
+        while at < self.end:
+            kind, _, size = struct.unpack_from("<IHH", data, at)
+            self.records.append((kind, data[at:at + size]))
+            at += size
+        attrs, = struct.unpack_from("<Q", data, 24)
+        self.type, = struct.unpack_from("<Q", data, attrs + 24)
+        times = [struct.unpack_from("<Q", r, self.time_at(k, r))[0]
+                 for k, r in self.records if k in (SAMPLE, STACK)]
+        self.step = max(times) - min(times) + 1000000
+
+    def time_at(self, kind, record):
+        """Samples begin with what each has, others end with it."""
+        if kind == SAMPLE: # IDENTIFIER, IP, TID, TIME
+            return 8 * (1 + bool(self.type >> 16 & 1) + bool(self.type & 1) +
+                        bool(self.type >> 1 & 1))
+        behind = (6, 9, 7, 16) # ID, STREAM_ID, CPU, IDENTIFIER
+        return len(record) - 8 * (1 + sum(self.type >> b & 1 for b in behind))
+
+    def round(self, n):
+        """Its samples and stacks as they would come n rounds later."""
+        for kind, record in self.records:
+            if kind not in (SAMPLE, STACK):
+                continue
+            record = bytearray(record)
+            at = self.time_at(kind, record)
+            time, = struct.unpack_from("<Q", record, at)
+            struct.pack_into("<Q", record, at, time + n * self.step)
+            at = 8 if kind == STACK else record.rfind(DEFERRED) + 8
+            if at > 7:
+                cookie, = struct.unpack_from("<Q", record, at)
+                struct.pack_into("<Q", record, at, cookie + (n << 40))
+            yield bytes(record)
+
+
+def head(kind, size):
+    return struct.pack("<IHH", kind, 0, size)
+
+
+class Large:
+    """Writes at one place after the other; what is not written is a hole."""
+
+    def __init__(self, golden, path):
+        self.golden = golden
+        self.fillers = self.skips = 0
+        with open(path, "wb") as self.f:
+            self.f.write(golden.data[:golden.begin])
+            for kind, record in golden.records:
+                if kind != ROUND:
+                    self.f.write(record)
+            rounds = iter(range(1, ROUNDS))
+            # Of the first record behind each jump all but some is before it.
+            for to in (4 * GIB - 24, 8 * GIB - 8, 10 * GIB - 16):
+                self.fill(to, rounds)
+            for n in rounds:
+                self.round(n)
+            self.jump(SIZE)
+            self.finish()
+
+    def round(self, n):
+        for record in self.golden.round(n):
+            self.f.write(record)
+        self.f.write(head(ROUND, 8))
+
+    def fill(self, to, rounds):
+        """A few rounds, unknown records and AUX data until there."""
+        while to - self.f.tell() > 3 * PART:
+            for _ in range(4):
+                self.round(next(rounds))
+            for _ in range(FILLERS):
+                self.f.write(head(UNKNOWN, FILLER))
+                self.f.seek(FILLER - 8, os.SEEK_CUR)
+                self.fillers += 1
+            self.jump(self.f.tell() + PART)
+        self.jump(to)
+        self.round(next(rounds))
+
+    def jump(self, to):
+        """What an AUXTRACE record says is behind it needs no room."""
+        size = to - self.f.tell() - 48
+        self.f.write(head(AUXTRACE, 48) + struct.pack("<Q", size) + bytes(32))
+        self.f.seek(size, os.SEEK_CUR)
+        self.skips += 1
+
+    def finish(self):
+        data, header = self.golden.data, list(self.golden.header)
+        end = self.f.tell()
+        header[6] = end - header[5]
+        bodies = []
+        for i in range(bin(header[9]).count("1")):
+            at, size = struct.unpack_from("<QQ", data,
+                                          self.golden.end + 16 * i)
+            bodies.append(data[at:at + size])
+        at = end + 16 * len(bodies)
+        for body in bodies:
+            self.f.write(struct.pack("<QQ", at, len(body)))
+            at += len(body)
+        self.f.write(b"".join(bodies))
+        self.f.seek(0)
+        self.f.write(struct.pack("<8s12Q", *header))
+
+
+class Test:
+    def __init__(self, seam, folder):
+        self.seam, self.folder = seam, folder
+        self.n, self.bad = 0, 0
+        self.env = dict(os.environ, TMPDIR=folder, XDG_CACHE_HOME=folder)
+
+    def test(self, what, good, why=""):
+        self.n += 1
+        self.bad += not good
+        print("%sok %d - %s" % ("" if good else "not ", self.n, what))
+        for line in str(why).splitlines()[:20] if not good else ():
+            print("# " + line[:300])
+        sys.stdout.flush()
+
+    def run(self, *command):
+        """What it prints, and the most memory that it had in bytes."""
+        out = os.path.join(self.folder, "out")
+        with open(out, "wb") as f:
+            pid = os.posix_spawn(
+                self.seam, [self.seam, *command], self.env,
+                file_actions=[(os.POSIX_SPAWN_DUP2, f.fileno(), 1)])
+            _, status, usage = os.wait4(pid, 0)
+        print("# %s: %.1f s, %d MiB" % (command[0], usage.ru_utime +
+                                        usage.ru_stime, usage.ru_maxrss >> 10))
+        if status:
+            raise RuntimeError("%s: status %d" % (command[0], status))
+        return out, usage.ru_maxrss << 10
+
+    def report(self, path):
+        out, most = self.run("report", "--json", "--no-inline", "-i", path)
+        with open(out, encoding="utf-8") as f:
+            return json.load(f), most
+
+
+def functions(told):
+    return {(f["name"], f.get("dso")): (f["samples"], f["self"], f["total"])
+            for f in told["events"][0]["functions"]}
+
+
+def times(functions, n):
+    return {name: tuple(n * x for x in counts)
+            for name, counts in functions.items()}
+
+
+def reports(t, one, told, most, what):
+    t.test("%s: every sample has its stack" % what,
+           told["samples"] == ROUNDS * one["samples"] and
+           not told["damaged"] and not told["malformed_records"] and
+           told["user_half"]["missing"] == 0 and told["unused"] == 0,
+           {k: told[k] for k in told if k != "events"})
+    t.test("%s: every function has its weight" % what,
+           functions(told) == times(functions(one), ROUNDS))
+    t.test("%s: memory does not grow with the file" % what, most < MOST, most)
+
+
+def main():
+    t = Test(os.path.abspath(sys.argv[1]), tempfile.mkdtemp(
+        prefix="seam-large-", dir=os.environ.get("TMPDIR", "/var/tmp")))
+    try:
+        golden = os.path.join(sys.argv[2], "sig.data")
+        path = os.path.join(t.folder, "large.data")
+        one, _ = t.report(golden)
+        large = Large(Golden(golden), path)
+        t.test("it is larger than 10 GiB", os.path.getsize(path) > SIZE)
+        told, most = t.report(path)
+        reports(t, one, told, most, "report")
+        t.test("report: what lies between is passed over", told["passed_over"]
+               == {"auxtrace": large.skips, "unknown": large.fillers},
+               told["passed_over"])
+        script(t, path, one)
+        room = os.statvfs(t.folder)
+        if room.f_bavail * room.f_frsize < SIZE + GIB:
+            t.n += 1
+            print("ok %d - inject # SKIP no room for it" % t.n)
+        else:
+            merged = os.path.join(t.folder, "merged.data")
+            _, most = t.run("inject", "-i", path, "-o", merged)
+            t.test("inject: memory does not grow with the file", most < MOST,
+                   most)
+            told, most = t.report(merged)
+            reports(t, one, told, most, "report of what was merged")
+    finally:
+        shutil.rmtree(t.folder)
+    print("1..%d" % t.n)
+    return 1 if t.bad else 0
+
+
+def script(t, path, one):
+    out, most = t.run("script", "--no-inline", "-i", path)
+    samples = frames = 0
+    last = 0.0
+    sorted_so_far = True
+    with open(out, encoding="utf-8") as f:
+        for line in f:
+            if line[:1] == "\t":
+                frames += 1
+            elif line.strip():
+                samples += 1
+                now = float(next(w for w in line.split()
+                                 if w.endswith(":") and "." in w)[:-1])
+                sorted_so_far &= now >= last
+                last = now
+    t.test("script: every sample in the order of time", sorted_so_far and
+           samples == ROUNDS * one["samples"] and frames > samples,
+           "%d samples, %d frames" % (samples, frames))
+    t.test("script: memory does not grow with the file", most < MOST, most)
+
+
+sys.exit(main())
