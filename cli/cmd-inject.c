@@ -22,7 +22,8 @@ static const char help[] =
 	"own\n"
 	"  -i, --input FILE    the recording, '-' for standard input\n"
 	"                      (default: perf.data)\n"
-	"  -o, --output FILE   what to write, a perf.data\n"
+	"  -o, --output FILE   what to write, a perf.data; '-' for standard\n"
+	"                      output, of a pipe's recording\n"
 	"  -f, --force         does nothing: whose the recording is is not\n"
 	"                      asked\n"
 	"      --json-summary FILE\n"
@@ -45,7 +46,7 @@ static const struct option options[] = {
 struct inject {
 	struct input in;
 	const char *output;
-	bool unmerge;
+	bool unmerge, piped;
 	struct seam_injected done;
 	struct seam_unmerged undone;
 };
@@ -170,21 +171,35 @@ static int write_to(void *ctx, int fd)
 	return rc ? rc : 1;
 }
 
+/* What a pipe's reader reads: a file's recording would have to become another.
+ */
+static int check_pipe(const struct inject *inject)
+{
+	if (!inject->piped || seam_pd_info(inject->in.reader)->pipe)
+		return 0;
+	fprintf(stderr,
+		"seam: %s: it is in the form for files, which perf reads from "
+		"no pipe; name a file with -o\n",
+		inject->in.path);
+	return 1;
+}
+
 static int run(struct inject *inject)
 {
 	struct input *in = &inject->in;
 	int rc;
 
-	if (input_open_reader(in))
+	if (input_open_reader(in) || check_pipe(inject))
 		return 1;
-	if (input_is(&inject->in, inject->output)) {
+	if (!inject->piped && input_is(&inject->in, inject->output)) {
 		fprintf(stderr,
 			"seam: %s: it is the recording that is read; give "
 			"another name with -o\n",
 			inject->output);
 		return 1;
 	}
-	rc = merge_replace(inject->output, write_to, inject);
+	rc = inject->piped ? merge_pipe(STDOUT_FILENO, write_to, inject)
+			   : merge_replace(inject->output, write_to, inject);
 	if (rc < 0)
 		return fail(inject->output, rc);
 	if (!rc)
@@ -214,12 +229,15 @@ int cmd_inject(int argc, char **argv)
 
 	if (status)
 		return status < 0 ? 0 : status;
-	if (!inject.output || !strcmp(inject.output, "-")) {
+	inject.piped = inject.output && !strcmp(inject.output, "-");
+	if (!inject.output || (inject.piped && isatty(STDOUT_FILENO))) {
 		fprintf(stderr, "seam inject: %s; name a file with -o\n",
-			inject.output ? "it does not write to a pipe"
+			inject.output ? "standard output is a terminal"
 				      : "where to write is not said");
 		return 2;
 	}
+	if (inject.piped)
+		inject.output = "standard output";
 	status = run(&inject);
 	input_close(&inject.in);
 	return status;

@@ -13,6 +13,9 @@
  * Return: what make returned, from 0 on, or -errno.
  */
 int merge_replace(const char *path, int (*make)(void *ctx, int fd), void *ctx);
+/* The same to fd, a pipe, by way of a file without a name: what is made goes
+ * back over what it wrote. */
+int merge_pipe(int fd, int (*make)(void *ctx, int fd), void *ctx);
 
 /* Merges a recording that is told by that name, and says on stderr which files
  * it lacked. Return: 0 or -errno. */

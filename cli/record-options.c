@@ -398,7 +398,8 @@ static int complete_output(struct record_options *o)
 	}
 	if (o->merge && record_to_stdout(o)) {
 		fputs("seam: record: --merge goes back over what was written; "
-		      "name a file with -o\n",
+		      "name a file with -o, or lead it through 'seam inject "
+		      "-i - -o -'\n",
 		      stderr);
 		return 2;
 	}

@@ -12,7 +12,6 @@ golden=$here/../golden
 bad_usage() {
 	fails 2 "'--bogus'" "$seam" inject --bogus &&
 		fails 2 'where to write is not said' "$seam" inject &&
-		fails 2 'does not write to a pipe' "$seam" inject -o - &&
 		fails 2 'named with -i' "$seam" inject -o x perf.data &&
 		"$seam" inject -h | grep -q '^usage: seam inject'
 }
@@ -166,6 +165,27 @@ unmerged() {
 			--unmerge -i "$dir/whole" -o "$dir/whole"
 }
 
+# By a pipe, as in the middle of a pipeline, it is what a file gets.
+to_pipe() {
+	data=$golden/deferred/pipe.data
+	"$seam" inject -i "$data" -o "$dir/file" 2>"$dir/err" || return
+	cat "$data" | "$seam" inject -i - -o - 2>"$dir/err" |
+		cat >"$dir/piped"
+	cmp "$dir/file" "$dir/piped" &&
+		grep -q 'standard output: [0-9]* samples' "$dir/err" || return
+	# Again, and of a damaged one: as it is, and as far as it goes.
+	"$seam" inject -i - -o - <"$dir/piped" 2>"$dir/err" |
+		cmp - "$dir/file" || return
+	head -c 20000 "$data" | "$seam" inject -i - -o - 2>"$dir/err" |
+		"$seam" script -i - 2>/dev/null | grep -q cpu-clock &&
+		grep -q 'what lies before was used' "$dir/err" &&
+		fails 1 'the form for files' "$seam" inject \
+			-i "$golden/deferred/sig.data" -o - || return
+	# A disk that is full, and a reader that does not want it.
+	"$seam" inject -i "$data" -o - >/dev/full 2>"$dir/err"
+	[ $? = 1 ] && grep -q 'standard output: No space' "$dir/err"
+}
+
 check 'bad usage is refused' bad_usage
 check 'bad files are refused' bad_files
 check 'the recording that is read is never written' own_input
@@ -177,5 +197,6 @@ check 'what became of samples is told' told
 check 'files that copies lacked are told' lacking
 check 'what was merged is unmerged' unmerged
 check 'the merged recording counts as the recording' counted
+check 'a pipe is merged to a pipe' to_pipe
 check 'a cut recording is merged as far as it goes' cut_off
 tap_done

@@ -10,6 +10,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,6 +91,20 @@ def newer_perf(bench):
     done, status, _ = through(bench, [perf, "script", "-i", "-"], "-z", "3")
     good, n = whole(done.stdout)
     bench.test("perf 7.3.4 reads the pipe, compressed", not done.returncode and
+               not status and n and good >= 0.9 * n, "%d of %d stacks\n%s" % (
+                   good, n, done.stderr + done.stdout[:2000]))
+
+
+def any_perf(bench):
+    """Merged on its way, it is read by perf of any age."""
+    perf = shutil.which("perf")
+    if not perf:
+        bench.skip("any perf", "there is none")
+        return
+    done, status, _ = through(bench, ["sh", "-c", '"$0" inject -i - -o - | '
+                                      '"$1" script -i -', bench.seam, perf])
+    good, n = whole(done.stdout)
+    bench.test("perf reads the pipe, merged on its way", not done.returncode and
                not status and n and good >= 0.9 * n, "%d of %d stacks\n%s" % (
                    good, n, done.stderr + done.stdout[:2000]))
 
@@ -182,5 +197,5 @@ def terminal(bench):
                "standard output is a terminal" in done.stderr, done.stderr)
 
 
-sys.exit(livetest.main(script, readers, newer_perf, leaves, unread,
+sys.exit(livetest.main(script, readers, newer_perf, any_perf, leaves, unread,
                        read_late, terminal))
