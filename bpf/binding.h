@@ -241,8 +241,11 @@ __noinline int seam_mappings_check(struct task_state *state ARG_NONNULL,
 	state->mm = mm;
 	state->tables = seam_tables_generation;
 	if (state->epoch == SEAM_LAST_EPOCH_MAX) {
+		/* Each client has a last stack of its own, which still names
+		 * epochs of the round before. */
 		state->epoch = 0;
-		last_drop(s);
+		state->round++;
+		last_round(s, state);
 	}
 #pragma unroll
 	for (i = 0; i < SEAM_CACHED_MAPPINGS; i++) {

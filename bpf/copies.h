@@ -13,10 +13,10 @@
  * more of them. */
 #define COPIES_RESERVE 8
 
-static __always_inline bool copies_have_room(uint64_t size)
+static __always_inline bool copies_have_room(void *ring, uint64_t size)
 {
-	uint64_t all = bpf_ringbuf_query(&copies, BPF_RB_RING_SIZE);
-	uint64_t used = bpf_ringbuf_query(&copies, BPF_RB_AVAIL_DATA);
+	uint64_t all = bpf_ringbuf_query(ring, BPF_RB_RING_SIZE);
+	uint64_t used = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 
 	return used + size <= all - all / COPIES_RESERVE;
 }

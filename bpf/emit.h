@@ -34,9 +34,8 @@ static __always_inline void scratch_give(struct scratch *s)
 	__sync_lock_test_and_set(&s->busy, 0);
 }
 
-static __always_inline void count_end(int end)
+static __always_inline void count_end(struct seam_cpu_state *cpu, int end)
 {
-	struct seam_cpu_state *cpu = cpu_state();
 	uint64_t which = end;
 
 	/* One register to the verifier: clang 19 compares one copy and uses
@@ -67,6 +66,91 @@ static __always_inline uint32_t append_by_fp(struct scratch *s, uint32_t nr)
 	return words;
 }
 
+/* Another client's ring may be smaller than ours. */
+static __always_inline uint64_t ring_flags_of(void *map)
+{
+	uint64_t wake = bpf_ringbuf_query(map, BPF_RB_RING_SIZE) / 4;
+
+	if (wake > seam_ring_wake)
+		wake = seam_ring_wake;
+	return bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) >= wake
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline bool send_stack(struct scratch *s, uint32_t client,
+				       uint64_t size)
+{
+	void *to = bpf_map_lookup_elem(&client_rings, &client);
+
+	if (!to || size > sizeof(s->stack) + sizeof(s->ips))
+		return false;
+	return !bpf_ringbuf_output(to, &s->stack, size, ring_flags_of(to));
+}
+
+static __always_inline bool send_copy(struct scratch *s, uint32_t client,
+				      uint64_t size)
+{
+	uint32_t *untold = bpf_map_lookup_elem(&client_untold, &client);
+	uint32_t at = SEAM_MAX_CLIENTS + client;
+	void *to = bpf_map_lookup_elem(&client_rings, &at);
+
+	if (!to || !untold || size > sizeof(s->copy) + SEAM_MAX_COPY)
+		return false;
+	if (client != seam_client && *(volatile uint32_t *)untold)
+		return false;
+	return copies_have_room(to, size) &&
+	       !bpf_ringbuf_output(to, &s->copy, size, ring_flags_of(to));
+}
+
+/* Sends it to one client, and counts it there. This and the next are global
+ * functions: the verifier walks each once. */
+__noinline int seam_send_to(struct scratch *s ARG_NONNULL, uint32_t client,
+			    uint64_t size, uint32_t is_copy, int end)
+{
+	struct seam_cpu_state *cpu;
+	uint32_t zero = 0;
+	void *states;
+
+	if (client >= SEAM_MAX_CLIENTS)
+		return 0;
+	states = bpf_map_lookup_elem(&client_states, &client);
+	if (!states)
+		return 0;
+	cpu = bpf_map_lookup_elem(states, &zero);
+	if (!cpu)
+		return 0;
+	if (client != seam_client)
+		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_BY_OTHERS], 1);
+	if (is_copy) {
+		if (!send_copy(s, client, size))
+			__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_LOST_COPY],
+					     1);
+		return 0;
+	}
+	count_end(cpu, end);
+	if (!send_stack(s, client, size))
+		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_LOST_STACK], 1);
+	return 0;
+}
+
+/*
+ * Sends the stack, or its copy, to the clients that want it, each with a ring
+ * and counts of its own: who does not read loses only what is his.
+ */
+__noinline int seam_send(struct scratch *s ARG_NONNULL, uint64_t size,
+			 uint32_t is_copy, int end)
+{
+	uint32_t i;
+
+	for (i = seam_zero; i < SEAM_MAX_CLIENTS; i++) {
+		SEAM_LOOP_GUARD;
+		if (s->clients >> (i & 31) & 1)
+			seam_send_to(s, i, size, is_copy, end);
+	}
+	return 0;
+}
+
 /* The stack's own frames, whatever they are worth. */
 static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 					uint32_t flags, int end, uint64_t began)
@@ -83,7 +167,6 @@ static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 	if (end == SEAM_OUTERMOST && s->stack.by_fp)
 		end = SEAM_UNPROVEN;
 	s->stack.end = end;
-	count_end(end);
 	count_add(SEAM_COUNT_FRAMES, nr);
 	count_add(SEAM_COUNT_LAST_HITS, s->last_hits);
 	count_add(SEAM_COUNT_UNWIND_NS, s->stack.took_ns);
@@ -91,8 +174,7 @@ static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 	if (nr > SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS)
 		nr = SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS;
 	size = sizeof(s->stack) + (uint64_t)nr * 8;
-	if (bpf_ringbuf_output(&ring, &s->stack, size, ring_flags(&ring)))
-		count(SEAM_COUNT_LOST_STACK);
+	seam_send(s, size, false, end);
 }
 
 #define COPY_CHUNK 4096
@@ -190,9 +272,11 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	size = sizeof(s->copy) + done;
 	count(SEAM_COUNT_COPIES);
 	count_add(SEAM_COUNT_COPY_BYTES, done);
-	if (!copies_have_room(size) || !copies_told(env->task) ||
-	    bpf_ringbuf_output(&copies, &s->copy, size, ring_flags(&copies)))
+	if (!copies_told(env->task)) {
+		s->clients &= ~OWN_CLIENT;
 		count(SEAM_COUNT_LOST_COPY);
+	}
+	seam_send(s, size, true, why);
 	return true;
 }
 
@@ -245,6 +329,7 @@ emit_pending(struct task_struct *task, struct task_state *own, uint64_t cookie)
 		return;
 	env.scratch->ips[0] = own->regs[SEAM_AMD64_REG_IP];
 	env.scratch->nr = 1;
+	env.scratch->clients = OWN_CLIENT;
 	env.scratch->last_hits = 0;
 	emit_frames(&env, cookie, SEAM_STACK_OUTSIDE, SEAM_PENDING,
 		    bpf_ktime_get_ns());
@@ -274,9 +359,10 @@ static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
  */
 static __always_inline uint64_t take_stack(struct task_struct *task,
 					   struct task_state *state,
-					   uint64_t cookie, uint32_t flags,
-					   uint64_t sp_now, enum how how,
-					   bool tells, uint32_t why_not)
+					   uint64_t cookie, uint32_t clients,
+					   uint32_t flags, uint64_t sp_now,
+					   enum how how, bool tells,
+					   uint32_t why_not)
 {
 	struct seam_env env = {.state = state, .task = task, .how = how};
 	uint64_t began = bpf_ktime_get_ns();
@@ -293,6 +379,7 @@ static __always_inline uint64_t take_stack(struct task_struct *task,
 		count(SEAM_COUNT_UNWINDS);
 	env.scratch->missing = 0;
 	env.scratch->tells = tells;
+	env.scratch->clients = clients;
 	end = why_not;
 	if (!why_not) {
 		last_take(env.scratch, state, task->pid);
@@ -338,7 +425,8 @@ static __always_inline void take_sleeper(struct task_struct *task,
 	state->entry.who = was; /* so deep */
 	state->mm = 0; /* no mapping of another task's is believed */
 	end = unwind(&env);
-	if (seam_who_claim(&own->entry, was)) {
+	env.scratch->clients = seam_who_claim(&own->entry, was, OWN_CLIENT);
+	if (env.scratch->clients) {
 		count(SEAM_COUNT_UNWINDS);
 		emit_end(&env, cookie, SEAM_STACK_OUTSIDE, end, began);
 	}

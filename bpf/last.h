@@ -30,7 +30,17 @@ last_take(struct scratch *s, const struct task_state *state, uint32_t tid)
 	if (__sync_val_compare_and_swap(&seam_last_busy[slot], 0, 1))
 		return;
 	s->last = SEAM_LASTS_OFFSET + (uint64_t)slot * SEAM_LAST_SIZE;
-	seam_last_own(last_of(s), state->entry.self, state->entry.start);
+	seam_last_own(last_of(s), state->entry.self, state->entry.start,
+		      state->round);
+}
+
+/* The task's epochs begin anew. */
+static __always_inline void last_round(struct scratch *s,
+				       const struct task_state *state)
+{
+	if (s->last)
+		seam_last_own(last_of(s), state->entry.self, state->entry.start,
+			      state->round);
 }
 
 static __always_inline void last_give(struct scratch *s, uint32_t tid)
@@ -52,12 +62,6 @@ static __always_inline void last_end(struct scratch *s)
 {
 	if (s->last)
 		seam_last_end(last_of(s), &s->last_walk, s->nr);
-}
-
-static __always_inline void last_drop(struct scratch *s)
-{
-	if (s->last)
-		seam_last_drop(last_of(s));
 }
 
 /* For the frame s->nr, at the cursor. */

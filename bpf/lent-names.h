@@ -5,6 +5,10 @@
 #define SEAM_BPF_LENT_NAMES_H
 
 #define arena seam_arena
+#define client_rings seam_client_rings
+#define client_states seam_client_states
+#define client_untold seam_client_untold
+#define cookies seam_cookies
 #define copies seam_copies
 #define cpu_states seam_cpu_states
 #define elements seam_elements

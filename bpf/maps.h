@@ -73,8 +73,13 @@ SEAM_CONST int64_t seam_irq_regs = 0;
 /* Where stacks are taken at the event. */
 SEAM_CONST struct seam_kernel_entry seam_kernel_entry = {0};
 
-/* Moves when a table is added or taken away: cached mappings are stale. */
-SEAM_SHARED uint32_t seam_tables_generation = 0;
+/* Moves when a table is added or taken away: cached mappings are stale. Each
+ * client has tables of its own, and begins at a number that no other has. */
+SEAM_SHARED uint64_t seam_tables_generation = 0;
+
+/* Which client we are, of those that share what is known of tasks. */
+SEAM_CONST uint32_t seam_client = 0;
+#define OWN_CLIENT (1U << (seam_client & (SEAM_MAX_CLIENTS - 1)))
 
 /* Is 0, which the verifier cannot know: a loop that counts from here is a
  * few states to it, and not one or more for each round. */
@@ -141,10 +146,13 @@ struct task_state {
 	uint64_t regs[SEAM_WIRE_REGS]; /* the user's, at the first request */
 	uint64_t taken_ns; /* when a stack was last taken at once */
 	uint64_t mm;
-	uint32_t mm_seq, tables;
+	uint64_t tables; /* whose maps[] is bound to, as of when */
+	uint32_t mm_seq;
 	uint32_t unchecked; /* bits of maps[] that mm_seq does not vouch for */
 	uint32_t epoch; /* the last one given out */
-	uint32_t pad;
+	uint32_t round; /* how often they began anew */
+	/* Clients that ever asked, and how deep; told at exec and exit. */
+	uint32_t asked, asked_depth;
 	struct left left;
 	/* Of what maps[i] says, so that what was derived from it is known to
 	 * be of now; 0: maps[i] says nothing. */
@@ -233,6 +241,7 @@ struct scratch {
 	struct seam_wire_miss miss;
 	struct seam_cursor cursor;
 	uint32_t nr; /* frames found */
+	uint32_t clients; /* that it is sent to */
 	uint32_t want; /* bytes of a copy */
 	uint32_t asked; /* a table was missing that may come */
 	uint32_t other; /* the task is not current: its memory is read by the
@@ -336,6 +345,54 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 32 << 20);
 } copies SEC(".maps");
+
+/*
+ * What clients share: the elements, and by a client's number what the others'
+ * programs need of it. Its rings: of stacks, and behind those of all clients
+ * that of copies; what is counted for it; and what it has to be spared.
+ */
+struct other_ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+struct other_cpu_states {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct seam_cpu_state);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 2 * SEAM_MAX_CLIENTS);
+	__type(key, uint32_t);
+	__array(values, struct other_ring);
+} client_rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SEAM_MAX_CLIENTS);
+	__type(key, uint32_t);
+	__array(values, struct other_cpu_states);
+} client_states SEC(".maps");
+
+/* Not 0: it may not know of all code that went (spans.h), so copies of others
+ * are not for it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SEAM_MAX_CLIENTS);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} client_untold SEC(".maps");
+
+/* Counters of the cookies' high parts, of all clients. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} cookies SEC(".maps");
 
 /* Tasks' last stacks, and tables. Pages come on touch. */
 struct {

@@ -56,7 +56,7 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 	t->image = (uint64_t)task->mm;
 	t->tid = task->pid;
 	t->depth = seam_max_stack;
-	t->clients = 1;
+	t->clients = OWN_CLIENT;
 	t->exiting = task->flags & PF_EXITING;
 	t->gone = !t->image;
 	t->dead = task->exit_state;
@@ -67,6 +67,32 @@ static __always_inline struct seam_element *
 seam_entry_env_element(struct seam_entry_task *t)
 {
 	return bpf_map_lookup_elem(&elements, &t->self);
+}
+
+/* At exec and exit the first client's program takes the stack for all that are
+ * known to watch the task, and the others' find that they have it. */
+static __always_inline void entry_for_all(struct seam_entry_task *t)
+{
+	const struct seam_element *el = seam_entry_env_element(t);
+
+	if (!el || el->state.entry.start != t->start)
+		return;
+	t->clients |= el->state.asked;
+	if (el->state.asked_depth > t->depth)
+		t->depth = el->state.asked_depth;
+}
+
+/* Who wants no stack at exec and exit but where one was asked for, is in the
+ * entry's word then. */
+static __always_inline void seam_entry_env_note(struct seam_entry_task *t,
+						struct seam_element *el)
+{
+	if (!seam_take_tails)
+		return;
+	if (el->state.asked_depth < seam_max_stack)
+		el->state.asked_depth = seam_max_stack;
+	if (!(el->state.asked & t->clients))
+		__sync_fetch_and_or(&el->state.asked, t->clients);
 }
 
 static __always_inline void
@@ -90,15 +116,18 @@ static __always_inline void seam_entry_env_renew(struct seam_entry_task *t,
 {
 	el->state.mm = 0;
 	el->state.left.ip = 0;
+	el->state.asked = 0;
+	el->state.asked_depth = 0;
 }
 
 static __always_inline uint64_t
 seam_entry_env_count_next(struct seam_entry_task *t, uint32_t *ret_cpu)
 {
-	struct seam_cpu_state *cpu = cpu_state();
+	uint32_t zero = 0;
+	uint64_t *counter = bpf_map_lookup_elem(&cookies, &zero);
 
 	*ret_cpu = bpf_get_smp_processor_id();
-	return cpu ? __sync_fetch_and_add(&cpu->cookies, 1) + 1 : 0;
+	return counter ? __sync_fetch_and_add(counter, 1) + 1 : 0;
 }
 
 static __always_inline void seam_entry_env_count(struct seam_entry_task *t,
@@ -188,9 +217,11 @@ static __always_inline uint32_t regs_at_return(struct task_state *state,
 /* A global function: the verifier walks it once, and not for each way in. */
 __noinline int seam_take_now(struct task_state *state ARG_NONNULL,
 			     struct task_struct *task ARG_TRUSTED,
-			     uint64_t cookie, uint32_t flags, uint32_t why_not)
+			     uint64_t cookie, uint64_t flags, uint32_t why_not)
 {
-	take_stack(task, state, cookie, flags, 0, HOW_NOFAULT, false, why_not);
+	/* A function has five arguments: the clients are above the flags. */
+	take_stack(task, state, cookie, flags >> 32, flags, 0, HOW_NOFAULT,
+		   false, why_not);
 	if (!why_not)
 		leave(state, (struct pt_regs___kernel *)bpf_task_pt_regs(task));
 	return 0;
@@ -205,8 +236,8 @@ seam_entry_env_unwind(struct seam_entry_task *t, struct seam_element *el,
 	uint64_t sp = regs->sp;
 	uint32_t flags = regs_at_return(state, t->env->task);
 
-	take_stack(t->env->task, state, cookie, flags, sp, HOW_FAULT, false,
-		   why_not);
+	take_stack(t->env->task, state, cookie, clients, flags, sp, HOW_FAULT,
+		   false, why_not);
 	if (!why_not)
 		leave(state, regs);
 }
@@ -219,7 +250,8 @@ seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
 	if (t->env->unsure && !why_not)
 		why_not = SEAM_UNSURE;
 	el->state.taken_ns = bpf_ktime_get_ns();
-	seam_take_now(&el->state, t->env->task, cookie, flags, why_not);
+	seam_take_now(&el->state, t->env->task, cookie,
+		      (uint64_t)clients << 32 | flags, why_not);
 }
 
 static int on_return_to_user(struct bpf_map *map, void *key, void *value)

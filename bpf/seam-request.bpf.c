@@ -27,7 +27,6 @@ static __always_inline void asker(struct seam_entry_task *t,
 {
 	entry_task(t, env, bpf_get_current_task_btf());
 	t->depth = seam_request_depth;
-	t->clients = 1U << (l->client & (SEAM_MAX_CLIENTS - 1));
 }
 
 /* Return: enum seam_lent_next. */
@@ -77,7 +76,8 @@ int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
 	asker(&t, &env, l);
 	count(SEAM_COUNT_REQUESTS);
 	l->cookie = 0;
-	if (l->client >= SEAM_MAX_CLIENTS || !has_user(env.task) ||
+	/* Another's number is another session's, which did not ask. */
+	if (l->client != seam_client || !has_user(env.task) ||
 	    !is_watched(env.task)) {
 		count(SEAM_COUNT_REQUESTS_FILTERED);
 		return SEAM_LENT_DONE;
@@ -146,7 +146,7 @@ unsigned long long seam_lent_take(struct seam_lent_stack *st ARG_NONNULL)
 
 	if (!el || !st->clients)
 		return 0;
-	return take_stack(task, &el->state, st->cookie, st->flags,
+	return take_stack(task, &el->state, st->cookie, st->clients, st->flags,
 			  task_regs(task)->sp, HOW_TELL, st->tells,
 			  st->why_not);
 }

@@ -242,7 +242,8 @@ static __always_inline void announce_exec(struct task_struct *task)
 }
 
 /* Whether an exec or exit has the task's stack taken at once: for events that
- * may come yet, or since it was asked for. */
+ * may come yet, or since it was asked for. What others want is for their own
+ * programs to see. */
 static __always_inline bool is_tail_wanted(struct seam_entry_task *t)
 {
 	const struct seam_element *el;
@@ -250,7 +251,8 @@ static __always_inline bool is_tail_wanted(struct seam_entry_task *t)
 	if (seam_take_tails)
 		return true;
 	el = seam_entry_env_element(t);
-	return el && el->state.entry.cookie;
+	return el && el->state.entry.cookie &&
+	       (el->state.entry.who & OWN_CLIENT);
 }
 
 SEC("tp_btf/sched_prepare_exec")
@@ -263,6 +265,7 @@ int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 		return 0;
 	announce_exec(task);
 	entry_task(&t, &env, task);
+	entry_for_all(&t);
 	if (is_tail_wanted(&t))
 		seam_entry_exec(&t);
 	return 0;
@@ -277,6 +280,7 @@ int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
 	if (!is_watched(task) || !has_user(task))
 		return 0;
 	entry_task(&t, &env, task);
+	entry_for_all(&t);
 	if (is_tail_wanted(&t))
 		seam_entry_exit(&t);
 	return 0;
@@ -468,16 +472,38 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 	el = bpf_map_lookup_elem(&elements, &self);
 	if (!el)
 		return 0;
-	cookie = seam_entry_under_way(&el->state.entry);
+	cookie = seam_entry_under_way(&el->state.entry, OWN_CLIENT);
 	if (cookie) {
 		emit_pending(task, &el->state, cookie);
 		return 0;
 	}
-	cookie = seam_entry_asleep(&el->state.entry, &was);
+	cookie = seam_entry_asleep(&el->state.entry, OWN_CLIENT, &was);
 	if (!cookie)
 		return 0;
 	state = bpf_map_lookup_elem(&outside_state, &zero);
 	if (state)
 		take_sleeper(task, &el->state, state, was, cookie);
+	return 0;
+}
+
+static long sweep_element(struct bpf_map *map, const void *key,
+			  struct seam_element *el, uint32_t *clients)
+{
+	uint32_t bits = *clients;
+
+	seam_who_sweep(&el->state.entry, bits);
+	if (el->state.asked & bits)
+		__sync_fetch_and_and(&el->state.asked, ~bits);
+	return 0;
+}
+
+/* Before our number is used: one that had it may have ended in the middle of
+ * many entries. */
+SEC("syscall")
+int seam_sweep(void *ctx)
+{
+	uint32_t clients = OWN_CLIENT;
+
+	bpf_for_each_map_elem(&elements, sweep_element, &clients, 0);
 	return 0;
 }

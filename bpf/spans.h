@@ -210,6 +210,7 @@ static __always_inline void spans_untold(struct task_struct *task,
 					 uint64_t start, uint64_t end)
 {
 	struct spans *s = spans_of(task);
+	uint32_t client = seam_client, *untold;
 
 	if (!s)
 		return;
@@ -224,6 +225,9 @@ static __always_inline void spans_untold(struct task_struct *task,
 		s->untold_all_ns = bpf_ktime_get_ns();
 	}
 	seam_untold = 1;
+	untold = bpf_map_lookup_elem(&client_untold, &client);
+	if (untold)
+		*(volatile uint32_t *)untold = 1;
 }
 
 #endif

@@ -163,6 +163,22 @@ static void print_engine(FILE *to, const struct seam_summary *sum)
 	fputc('\n', to);
 }
 
+/* Other recordings, as far as there were any. */
+static void print_others(FILE *to, const struct seam_summary *sum)
+{
+	const struct seam_counts *c = &sum->counts;
+
+	if (sum->alone[0])
+		fprintf(to, "seam: shared with no other recording: %s\n",
+			sum->alone);
+	else if (c->clients || c->by_others)
+		fprintf(to,
+			"seam: shared with other recordings, %" PRIu64
+			" when it began: %" PRIu64
+			" user stacks and copies are of their unwinds\n",
+			c->clients, c->by_others);
+}
+
 static void print_events(FILE *to, const struct seam_summary *sum)
 {
 	fprintf(to, "seam: %" PRIu64 " samples of ", sum->samples);
@@ -209,6 +225,7 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 			"seam: %" PRIu64 " of the unwinds again, before user "
 			"space was reached\n",
 			c->again);
+	print_others(to, sum);
 	print_made(to, c);
 	if (sum->no_payload)
 		fprintf(to,
@@ -266,6 +283,8 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(closed),
 		COUNT(stale),
 		COUNT(again),
+		COUNT(by_others),
+		COUNT(clients),
 		COUNT(skipped),
 		COUNT(redo),
 		COUNT(copies),
@@ -367,6 +386,7 @@ static json_t *json_summary(const struct seam_summary *sum)
 	set_count(root, "served_most", sum->max_served);
 	json_object_set_new(root, "lost", json_lost(sum));
 	json_object_set_new(root, "engine", json_string(sum->engine));
+	json_object_set_new(root, "alone", json_string(sum->alone));
 	json_object_set_new(root, "engine_why", json_string(sum->why));
 	json_object_set_new(root, "ns_per_frame", json_frame_ns(c));
 	set_counts(root, c);

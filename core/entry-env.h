@@ -69,6 +69,10 @@ SEAM_ENTRY_HOOK void seam_entry_env_element_make(struct seam_entry_task *t);
 SEAM_ENTRY_HOOK struct seam_entry *
 seam_entry_env_entry(struct seam_element *el);
 
+/* Notes who asks and how deep, for who takes the stack at exec and exit. */
+SEAM_ENTRY_HOOK void seam_entry_env_note(struct seam_entry_task *t,
+					 struct seam_element *el);
+
 /* Forgets what else was known of the task that had the element before. */
 SEAM_ENTRY_HOOK void seam_entry_env_renew(struct seam_entry_task *t,
 					  struct seam_element *el);

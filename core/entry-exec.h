@@ -64,7 +64,7 @@ SEAM_INLINE void seam_entry_exec_done(struct seam_entry_task *t)
 }
 
 /* Whether the current task is in an exec that has given it another tid than
- * it began with. */
+ * it began with, and its stack was taken for these clients. */
 SEAM_INLINE bool seam_entry_has_moved(struct seam_entry_task *t)
 {
 	struct seam_element *el = seam_entry_env_element(t);
@@ -74,7 +74,8 @@ SEAM_INLINE bool seam_entry_has_moved(struct seam_entry_task *t)
 		return false;
 	e = seam_entry_env_entry(el);
 	return (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN) &&
-	       SEAM_ENTRY_GET(e->tid) != t->tid;
+	       SEAM_ENTRY_GET(e->tid) != t->tid &&
+	       (SEAM_ENTRY_GET(e->who) & t->clients);
 }
 
 /* The task is at sched_process_exit, or was killed inside an exec, whose

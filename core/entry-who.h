@@ -7,6 +7,9 @@
  * outside, while it sleeps, whoever ends a recording. Those look at the word
  * first and claim at the end, so each entry has its own word: it has a
  * generation, too.
+ *
+ * A client's number is given to another when it has ended. Until then no task
+ * may know it any more, whatever that is doing: its bits are swept from all.
  */
 #ifndef SEAM_CORE_ENTRY_WHO_H
 #define SEAM_CORE_ENTRY_WHO_H
@@ -19,8 +22,11 @@
 #define SEAM_ENTRY_SET(x, to) (*(volatile __typeof__(x) *)&(x) = (to))
 /* Sets x to `to` if it was `from`. Return: what it was. */
 #define SEAM_ENTRY_SWAP(x, from, to) __sync_val_compare_and_swap(&(x), from, to)
-/* Sets bits in x. */
-#define SEAM_ENTRY_ADD(x, bits) ((void)__sync_fetch_and_or(&(x), bits))
+/* Sets bits in x, or takes them away. Return: what it was. */
+#define SEAM_ENTRY_ADD(x, bits) __sync_fetch_and_or(&(x), bits)
+#define SEAM_ENTRY_CLEAR(x, bits) __sync_fetch_and_and(&(x), ~(bits))
+/* Sets x; what is read behind it is not older. */
+#define SEAM_ENTRY_PUT(x, to) ((void)__sync_lock_test_and_set(&(x), to))
 #endif
 
 /* From bit 0: clients that want it; that have it, or it is being taken for
@@ -89,17 +95,72 @@ SEAM_INLINE uint64_t seam_who_want(struct seam_entry *e, uint64_t bits,
 			return was;
 		was = now;
 	}
-	SEAM_ENTRY_ADD(e->who, bits);
+	(void)SEAM_ENTRY_ADD(e->who, bits);
 	return was;
 }
 
-/* Claims it with the word as it was. Return: for whom; 0: it has changed. */
-SEAM_INLINE uint64_t seam_who_claim(struct seam_entry *e, uint64_t was)
+/* Claims it from outside, with the word as it was, for these clients. Return:
+ * those of them that it is to be taken for; 0: it has changed. */
+SEAM_INLINE uint64_t seam_who_claim(struct seam_entry *e, uint64_t was,
+				    uint64_t clients)
 {
-	uint64_t left = seam_who_left(was);
+	uint64_t left = seam_who_left(was) & clients;
 	uint64_t claimed = was | left << SEAM_WHO_DONE_SHIFT;
 
 	return SEAM_ENTRY_SWAP(e->who, was, claimed) == was ? left : 0;
+}
+
+/* The task itself claims it, for all that have not got it. Return: for whom;
+ * *ret_before: who has it. */
+SEAM_INLINE uint64_t seam_who_claim_all(struct seam_entry *e,
+					uint64_t *ret_before)
+{
+	uint64_t left = seam_who_left(SEAM_ENTRY_GET(e->who)), was, swept;
+
+	*ret_before = 0;
+	if (!left)
+		return 0;
+	was = SEAM_ENTRY_ADD(e->who, left << SEAM_WHO_DONE_SHIFT);
+	swept = left & ~was;
+	if (swept)
+		(void)SEAM_ENTRY_CLEAR(e->who, swept << SEAM_WHO_DONE_SHIFT);
+	*ret_before = seam_who_done(was);
+	return left & ~swept & ~*ret_before;
+}
+
+/* A dead task's word becomes the next one's, unless that is done already. */
+SEAM_INLINE void seam_who_renew(struct seam_entry *e, uint64_t who)
+{
+	uint64_t was = SEAM_ENTRY_SWAP(e->who, who, seam_who_next(who));
+
+	/* Swept meanwhile. */
+	if (was != who && seam_who_next(was) == seam_who_next(who))
+		SEAM_ENTRY_SWAP(e->who, was, seam_who_next(was));
+}
+
+/* Who has the stack of the entry that is being closed. In this order, and the
+ * other way round in seam_who_sweep, so that what is swept stays so. */
+SEAM_INLINE void seam_who_serve(struct seam_entry *e)
+{
+	uint64_t done = seam_who_done(SEAM_ENTRY_GET(e->who));
+
+	SEAM_ENTRY_PUT(e->served_who, (uint32_t)done);
+	if (seam_who_done(SEAM_ENTRY_GET(e->who)) != done)
+		SEAM_ENTRY_SET(e->served_who,
+			       seam_who_done(SEAM_ENTRY_GET(e->who)));
+}
+
+/* Clients have ended: nothing is wanted for them, and they have nothing. From
+ * outside, whatever the task does. */
+SEAM_INLINE void seam_who_sweep(struct seam_entry *e, uint32_t clients)
+{
+	uint64_t bits = clients & SEAM_WHO_MASK;
+
+	bits |= bits << SEAM_WHO_DONE_SHIFT;
+	if (SEAM_ENTRY_GET(e->who) & bits)
+		(void)SEAM_ENTRY_CLEAR(e->who, bits);
+	if (SEAM_ENTRY_GET(e->served_who) & clients)
+		(void)SEAM_ENTRY_CLEAR(e->served_who, clients);
 }
 
 #endif

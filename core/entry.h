@@ -101,7 +101,7 @@ SEAM_INLINE struct seam_element *seam_entry_renew(struct seam_entry_task *t,
 	seam_entry_env_count(t, SEAM_COUNT_STALE);
 	seam_entry_env_renew(t, el);
 	SEAM_ENTRY_SWAP(e->served, served, 0);
-	SEAM_ENTRY_SWAP(e->who, who, seam_who_next(who));
+	seam_who_renew(e, who);
 	SEAM_ENTRY_SWAP(e->flags, flags, 0);
 	SEAM_ENTRY_SWAP(e->cookie, cookie, 0);
 	return seam_entry_own(t, el);
@@ -209,10 +209,8 @@ SEAM_INLINE void seam_entry_forget(struct seam_entry *e)
 /* The stack is out, for all who wanted it. */
 SEAM_INLINE void seam_entry_close(struct seam_entry *e, uint64_t cookie)
 {
-	uint64_t who = SEAM_ENTRY_GET(e->who);
-
-	SEAM_ENTRY_SET(e->served_depth, seam_who_depth(who));
-	SEAM_ENTRY_SET(e->served_who, seam_who_done(who));
+	SEAM_ENTRY_SET(e->served_depth, seam_who_depth(SEAM_ENTRY_GET(e->who)));
+	seam_who_serve(e);
 	/* Who interrupts us here may join what an exec took: by this. */
 	SEAM_ENTRY_SET(e->served, cookie);
 	seam_entry_forget(e);
@@ -223,11 +221,11 @@ SEAM_INLINE void seam_entry_close(struct seam_entry *e, uint64_t cookie)
 SEAM_INLINE uint32_t seam_entry_claim(struct seam_entry_task *t,
 				      struct seam_entry *e)
 {
-	uint64_t who = SEAM_ENTRY_GET(e->who);
-	uint32_t clients = seam_who_left(who) ? seam_who_claim(e, who) : 0;
+	uint64_t before;
+	uint32_t clients = seam_who_claim_all(e, &before);
 
 	/* For some before, and now for others. */
-	if (clients && seam_who_done(who))
+	if (clients && before)
 		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
 	return clients;
 }
@@ -421,6 +419,7 @@ seam_entry_request_begin(struct seam_entry_task *t, bool in_user,
 	if (!el)
 		return NULL;
 	e = seam_entry_env_entry(el);
+	seam_entry_env_note(t, el);
 	ret->stack_tid = SEAM_ENTRY_GET(e->tid);
 	/* What happens inside an unwind asks for no other. */
 	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_RUNNING) {
@@ -533,22 +532,24 @@ SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 	seam_entry_return_end(el, cookie);
 }
 
-/* The cookie of an entry whose stack the task is just taking, and may be asleep
- * over it; 0: none. */
-SEAM_INLINE uint64_t seam_entry_under_way(const struct seam_entry *e)
+/* The cookie of an entry whose stack the task is just taking for clients, and
+ * may be asleep over it; 0: none. */
+SEAM_INLINE uint64_t seam_entry_under_way(const struct seam_entry *e,
+					  uint64_t clients)
 {
-	return SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_RUNNING
+	return (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_RUNNING) &&
+			       (SEAM_ENTRY_GET(e->who) & clients)
 		       ? SEAM_ENTRY_GET(e->cookie)
 		       : 0;
 }
 
 /*
  * For a task that sleeps, from outside: the cookie of its entry, or 0. Who has
- * taken its stack, claims it with *ret_was (seam_who_claim), which fails if the
- * task has woken since and taken one itself, and then sends it.
+ * taken its stack for clients, claims it with *ret_was (seam_who_claim), which
+ * fails if the task has woken since and taken one itself, and then sends it.
  */
 SEAM_INLINE uint64_t seam_entry_asleep(const struct seam_entry *e,
-				       uint64_t *ret_was)
+				       uint64_t clients, uint64_t *ret_was)
 {
 	uint64_t was = SEAM_ENTRY_GET(e->who);
 	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
@@ -556,7 +557,7 @@ SEAM_INLINE uint64_t seam_entry_asleep(const struct seam_entry *e,
 	*ret_was = was;
 	if (SEAM_ENTRY_GET(e->flags) & (SEAM_ENTRY_TAKEN | SEAM_ENTRY_RUNNING))
 		return 0;
-	if (!(was & SEAM_WHO_KEPT) || !seam_who_left(was))
+	if (!(was & SEAM_WHO_KEPT) || !(seam_who_left(was) & clients))
 		return 0;
 	/* One that is closed, which is there for a moment more. */
 	return cookie == SEAM_ENTRY_GET(e->served) ? 0 : cookie;

@@ -12,7 +12,7 @@
  * frame is asked for before its rule is put. To ask leaves something of the
  * frame's own in its place, since what is there may be another task's:
  *
- *	seam_last_own(stack, self, start);
+ *	seam_last_own(stack, self, start, round);
  *	seam_last_begin(stack, &walk);
  *	for each frame nr, at cursor c:
  *		if (!seam_last_find(stack, &walk, nr, &c, &entry))
@@ -33,7 +33,7 @@ struct seam_last_stack {
 	uint64_t self, start; /* of the task it is of */
 	uint32_t len[2]; /* frames on each side */
 	uint32_t side; /* that holds the last stack */
-	uint32_t pad;
+	uint32_t round; /* of the task's epochs, which its rules name */
 	struct seam_last_entry entries[SEAM_LAST_FRAMES][2];
 };
 
@@ -49,12 +49,14 @@ SEAM_INLINE void seam_last_drop(struct seam_last_stack SEAM_TABLE *last)
 	last->len[0] = last->len[1] = 0;
 }
 
-/* A stack of the task self, started at start, is to come. */
+/* A stack of the task self, started at start, is to come. round: how often its
+ * epochs have begun anew. */
 SEAM_INLINE void seam_last_own(struct seam_last_stack SEAM_TABLE *last,
-			       uint64_t self, uint64_t start)
+			       uint64_t self, uint64_t start, uint32_t round)
 {
-	if (last->self == self && last->start == start)
+	if (last->self == self && last->start == start && last->round == round)
 		return;
+	last->round = round;
 	last->self = self;
 	last->start = start;
 	seam_last_drop(last);

@@ -199,6 +199,7 @@ enum seam_count {
 	SEAM_COUNT_MOVED, /* registers changed before the unwind */
 	SEAM_COUNT_WATCH_FULL, /* a child could not be watched */
 	SEAM_COUNT_UNWINDS,
+	SEAM_COUNT_BY_OTHERS, /* stacks and copies that another client took */
 	SEAM_COUNT_FRAMES,
 	SEAM_COUNT_UNWIND_NS,
 	SEAM_COUNT_COPIES,
@@ -249,7 +250,6 @@ struct seam_tick {
 /* One for each CPU, only it writes. */
 struct seam_cpu_state {
 	struct seam_tick tick;
-	uint64_t cookies; /* counter of the cookie's high part */
 	uint64_t counts[SEAM_COUNT_MAX];
 	uint64_t ends[SEAM_END_MAX]; /* user stacks written, by end code */
 	uint64_t event_runs[SEAM_MAX_EVENTS];

@@ -66,7 +66,7 @@ static inline int seam_session_lend(struct seam_session *s,
 	if (!n && reterr)
 		snprintf(reterr->reason, sizeof(reterr->reason),
 			 "the object has no seam-request.bpf.o linked in");
-	return n ? 0 : -ENOENT;
+	return n ? (int)seam_session_client(s) : -ENOENT;
 }
 
 #endif

@@ -175,7 +175,9 @@ struct seam_counts {
 	uint64_t wanted; /* of those, that want a user half */
 	uint64_t own; /* events inside seam's own unwind: no samples */
 	uint64_t excluded; /* in the mode that :u or :k leaves out, likewise */
-	uint64_t unwinds; /* user stacks taken */
+	uint64_t unwinds; /* user stacks taken, for this client and others */
+	uint64_t by_others; /* this client's, that another took */
+	uint64_t clients; /* that it shared with when it began */
 	uint64_t moved; /* registers changed between event and unwind */
 	uint64_t copies, copy_bytes; /* stacks unwound by the library */
 	/* Of what the kernel side unwound; of a direct engine (dump), of what
@@ -198,7 +200,8 @@ struct seam_counts {
 	uint64_t again; /* unwinds of an entry that had one already */
 	uint64_t skipped; /* callbacks whose stack was taken eagerly */
 	/* By BPF programs of the client's own; of these, in tasks that are not
-	 * the client's or have no user half; and others without a cookie. */
+	 * the client's or have no user half, or by another's number; and others
+	 * without a cookie. */
 	uint64_t requests, requests_filtered, requests_none;
 	uint64_t redo; /* unwinds repeated since a table changed */
 	uint64_t windows, faulted; /* reads of stacks; that faulted pages in */
@@ -233,6 +236,9 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
  * was asked for. */
 enum seam_engine seam_session_engine(const struct seam_session *s,
 				     const char **why);
+/* Why the session shares with no other process's; NULL: it does, or will, or
+ * its engine cannot. Borrowed. */
+const char *seam_session_alone(const struct seam_session *s);
 int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr);
 /*
  * For BPF programs that ask for stacks; <seam/lend.h> calls it, for whatever
@@ -244,6 +250,8 @@ int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr);
 int seam_session_map(struct seam_session *s, const char *name,
 		     const void *bytes, size_t size,
 		     struct seam_errinfo *reterr);
+/* The client's number among those that share, by which its programs ask. */
+uint32_t seam_session_client(const struct seam_session *s);
 /* Readable when something waits; borrowed. Read every 100 ms at least. */
 int seam_session_fd(const struct seam_session *s);
 int seam_session_read(struct seam_session *s);

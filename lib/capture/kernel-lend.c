@@ -13,13 +13,14 @@
  * its values are but something with an address. */
 #define ENTRIES "seam_entries"
 
-/* What the object was made as stands first in its constants. */
-static int check_made_as(struct seam_kernel *k, const void *bytes, size_t size)
+/* What the object was made as stands first in its constants, which are as many
+ * bytes as ours. */
+static int check_made_as(struct seam_kernel *k, const void *bytes)
 {
 	const struct seam_bpf__rodata_seam *ours = k->skel->rodata_seam, *its;
 
 	its = bytes;
-	if (!bytes || size != sizeof(*ours) ||
+	if (!bytes ||
 	    memcmp(its->seam_made_as.version, ours->seam_made_as.version,
 		   sizeof(ours->seam_made_as.version)))
 		return -EPROTO;
@@ -49,9 +50,14 @@ int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 	if (size != bpf_map__value_size(map) && strcmp(name, ENTRIES))
 		return -EPROTO;
 	if (!strcmp(name, CONSTANTS)) {
-		err = check_made_as(k, bytes, size);
+		err = check_made_as(k, bytes);
 		if (err)
 			return err;
 	}
 	return bpf_map__fd(map);
+}
+
+uint32_t seam_kernel_client(const struct seam_kernel *k)
+{
+	return k->skel->rodata_seam->seam_client;
 }

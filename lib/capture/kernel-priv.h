@@ -8,6 +8,7 @@
 #include <bpf/libbpf.h>
 
 #include "capture/kernel.h"
+#include "capture/share.h"
 #include "seam.skel.h"
 
 #define TASK_PROGRAMS 8
@@ -27,8 +28,25 @@ struct seam_kernel {
 	size_t n_attached;
 	seam_record_fn *fn;
 	void *fn_ctx;
+	struct seam_share share;
+	bool is_shared; /* tasks' elements, with clients that may come */
+	char alone[160]; /* why not */
 	uint64_t left; /* bytes of a ring that this drain may yet take */
 };
+
+/*
+ * kernel-share.c. Before the maps are made: they are those of the clients that
+ * are at work, if there are any. Return: false: we stay alone, and k->alone
+ * says why.
+ */
+bool seam_kernel_share(struct seam_kernel *k,
+		       const struct seam_kernel_opts *opts);
+/* Once the maps are made, and before anything is attached. */
+int seam_kernel_shared(struct seam_kernel *k);
+/* Nothing of others comes to our rings any more. */
+void seam_kernel_hide(struct seam_kernel *k);
+/* Once the programs are gone. */
+void seam_kernel_unshare(struct seam_kernel *k);
 
 /* A ring's callback. Return: 0; -ENOBUFS: no more now. */
 int seam_kernel_on_record(void *kernel, void *data, size_t size);

@@ -231,6 +231,29 @@ static bool is_pid_namespace_first(void)
 	       st.st_ino == FIRST_PID_NAMESPACE;
 }
 
+/* Loads the object, with maps of its own or shared ones. */
+static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
+		const struct running *running)
+{
+	uint64_t *generation;
+	int err;
+
+	k->skel->rodata_seam->seam_irq_regs = running->irq_regs;
+	bpf_program__set_autoload(k->skel->progs.seam_unmap_enter,
+				  running->sys_enter);
+	err = configure(k, opts);
+	if (err)
+		return err;
+	/* No other client's: what they bound to tables is not bound to ours. */
+	generation = &k->skel->data_seam->seam_tables_generation;
+	if (getrandom(generation, sizeof(*generation), 0) !=
+	    sizeof(*generation))
+		return -EIO;
+	if (!opts->at_once && !opts->alone && !k->alone[0])
+		seam_kernel_share(k, opts);
+	return seam_bpf__load(k->skel);
+}
+
 static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		struct seam_errinfo *reterr)
 {
@@ -252,12 +275,20 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		return seam_fail(reterr, err,
 				 "the BPF object cannot be opened (%s)",
 				 strerror(-err));
-	k->skel->rodata_seam->seam_irq_regs = running.irq_regs;
-	bpf_program__set_autoload(k->skel->progs.seam_unmap_enter,
-				  running.sys_enter);
-	err = configure(k, opts);
-	if (!err)
-		err = seam_bpf__load(k->skel);
+	err = make(k, opts, &running);
+	if (err && k->is_shared) {
+		/* What others have pinned may be what it cannot be made with.
+		 */
+		seam_bpf__destroy(k->skel);
+		k->skel = NULL;
+		seam_kernel_unshare(k);
+		snprintf(k->alone, sizeof(k->alone),
+			 "with others' maps it cannot be loaded (%s)",
+			 strerror(-err));
+		err = open_object(k, running.object);
+		if (!err)
+			err = make(k, opts, &running);
+	}
 	if (err == -EPERM)
 		return seam_fail(
 			reterr, err,
@@ -266,7 +297,9 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		return seam_fail(reterr, err,
 				 "the kernel refuses seam's BPF programs (%s)",
 				 strerror(-err));
-	err = map_arena(k);
+	err = seam_kernel_shared(k);
+	if (!err)
+		err = map_arena(k);
 	if (!err)
 		err = open_rings(k);
 	if (!err)
@@ -293,6 +326,8 @@ int seam_kernel_open(const struct seam_kernel_opts *opts,
 	if (!k)
 		return -ENOMEM;
 	k->poll_fd = -1;
+	k->share =
+		(struct seam_share){.dir_fd = -1, .group_fd = -1, .own_fd = -1};
 	libbpf_set_print(quiet);
 	err = load(k, opts, reterr);
 	if (err) {
@@ -317,7 +352,9 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 		close(k->poll_fd);
 	if (k->arena)
 		munmap(k->arena, k->arena_size);
+	seam_kernel_hide(k);
 	seam_bpf__destroy(k->skel);
+	seam_kernel_unshare(k);
 	free(k->attached);
 	free(k);
 	return NULL;

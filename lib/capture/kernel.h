@@ -29,6 +29,7 @@ struct seam_kernel_opts {
 	/* Stacks are taken at the event, by a kernel that has this code; NULL:
 	 * at the return to user space. */
 	const struct seam_kernel_entry *at_once;
+	bool alone; /* no other client is looked for */
 	bool sleeps; /* are recorded, as */
 	uint32_t sleep_event;
 };
@@ -111,11 +112,17 @@ int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
  * -EPROTO: made by another version. */
 int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 		     size_t size);
+/* Which client we are, of those that share. */
+uint32_t seam_kernel_client(const struct seam_kernel *k);
 
 int seam_kernel_poll_fd(const struct seam_kernel *k); /* borrowed */
 
 /* Takes the stacks of tasks that still sleep in their last entry. */
 int seam_kernel_take_sleepers(struct seam_kernel *k);
+
+/* How many clients had shared elements with us when we came; and if we share
+ * none, why not, or NULL. */
+uint32_t seam_kernel_others(const struct seam_kernel *k, const char **ret_why);
 
 struct seam_kernel_counts {
 	uint64_t count[SEAM_COUNT_MAX];

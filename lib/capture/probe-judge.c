@@ -324,6 +324,11 @@ static void judge_files(struct judge *j)
 	} else {
 		say(r, "tables are kept between recordings");
 	}
+	if (f->clients) {
+		r = add(j, "clients", SEAM_PROBE_YES);
+		say(r, "%u recordings share their unwinds, in %u groups: %s",
+		    f->clients, f->client_groups, f->client_pids);
+	}
 	r = add(j, "debug-files",
 		f->has_debug_files ? SEAM_PROBE_YES : SEAM_PROBE_PART);
 	if (f->has_debug_files) {

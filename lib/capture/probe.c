@@ -18,6 +18,7 @@
 
 #include "capture/kernel.h"
 #include "capture/native.h"
+#include "capture/share.h"
 #include "capture/sideband.h"
 #include "capture/unsure.h"
 #include "table/table.h"
@@ -196,6 +197,7 @@ static int load(const struct seam_kernel_entry *at_once,
 		.asks = {{.depth = 512}},
 		.stack_copy = 65536,
 		.at_once = at_once,
+		.alone = true,
 	};
 	struct seam_kernel *kernel;
 	int rc = seam_kernel_open(&opts, &kernel, reterr);
@@ -255,6 +257,27 @@ static int open_cache(void)
 	return rc;
 }
 
+static void gather_clients(struct seam_probe_facts *f)
+{
+	struct seam_share_list list;
+	size_t at = 0;
+
+	if (seam_share_list(&list))
+		return;
+	f->clients = list.n;
+	f->client_groups = list.n_groups;
+	for (uint32_t i = 0; i < list.n; i++) {
+		int n = snprintf(f->client_pids + at,
+				 sizeof(f->client_pids) - at, "%s%u",
+				 i ? " " : "", list.clients[i].pid);
+
+		if (n < 0 || (size_t)n >= sizeof(f->client_pids) - at)
+			break;
+		at += (size_t)n;
+	}
+	f->client_pids[at] = '\0'; /* no number cut short */
+}
+
 static int be_quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	(void)level;
@@ -283,6 +306,7 @@ void seam_probe_gather(struct seam_probe_facts *ret)
 	ret->kptr_restrict = read_setting("/proc/sys/kernel/kptr_restrict");
 	ret->kallsyms_shown = is_kallsyms_shown();
 	ret->cache_rc = open_cache();
+	gather_clients(ret);
 	ret->has_debug_files = !access("/usr/lib/debug/.build-id", R_OK);
 	ret->has_debuginfod = urls && urls[0];
 	libbpf_set_print(print);

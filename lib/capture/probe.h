@@ -47,6 +47,8 @@ struct seam_probe_facts {
 	char buffers_reason[160]; /* why not */
 	char lockdown[24]; /* "confidentiality"; empty: none */
 	int cache_rc; /* the folder for tables */
+	uint32_t clients, client_groups; /* recordings that share */
+	char client_pids[80]; /* the first of them */
 	bool has_debug_files; /* /usr/lib/debug/.build-id */
 	bool has_debuginfod; /* DEBUGINFOD_URLS */
 };

@@ -352,6 +352,8 @@ static void set_kernel_counts(struct seam_session *s,
 			      const struct seam_kernel_counts *k,
 			      struct seam_counts *ret)
 {
+	const char *alone;
+
 	ret->events = k->count[SEAM_COUNT_EVENTS];
 	ret->expected = expected(s, k);
 	ret->watched = k->count[SEAM_COUNT_WATCHED];
@@ -364,6 +366,8 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->own = k->count[SEAM_COUNT_OWN];
 	ret->excluded = k->count[SEAM_COUNT_EXCLUDED];
 	ret->unwinds = k->count[SEAM_COUNT_UNWINDS];
+	ret->by_others = k->count[SEAM_COUNT_BY_OTHERS];
+	ret->clients = seam_kernel_others(s->kernel, &alone);
 	ret->moved = k->count[SEAM_COUNT_MOVED];
 	ret->copies = k->count[SEAM_COUNT_COPIES];
 	ret->copy_bytes = k->count[SEAM_COUNT_COPY_BYTES];

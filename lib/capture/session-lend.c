@@ -38,3 +38,8 @@ int seam_session_map(struct seam_session *s, const char *name,
 		return fd;
 	return lend_fail(fd, name, reterr);
 }
+
+uint32_t seam_session_client(const struct seam_session *s)
+{
+	return s->kernel ? seam_kernel_client(s->kernel) : 0;
+}

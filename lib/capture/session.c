@@ -317,6 +317,15 @@ enum seam_engine seam_session_engine(const struct seam_session *s,
 	return s->engine;
 }
 
+const char *seam_session_alone(const struct seam_session *s)
+{
+	const char *why = NULL;
+
+	if (s->kernel)
+		seam_kernel_others(s->kernel, &why);
+	return why;
+}
+
 /* A thread's exec may have given it its process's number, under which it is
  * watched from then on. */
 static bool target_gone(const struct seam_session *s,

@@ -162,6 +162,8 @@ static int open_writer(struct seam_recorder *r,
 
 	r->sum.engine = seam_engine_name(seam_session_engine(r->session, &why));
 	snprintf(r->sum.why, sizeof(r->sum.why), "%s", why);
+	why = seam_session_alone(r->session);
+	snprintf(r->sum.alone, sizeof(r->sum.alone), "%s", why ? why : "");
 	pd_opts.engine = r->sum.engine;
 	for (size_t i = 0; i < n; i++)
 		pd[i] = event_of(events[i]);

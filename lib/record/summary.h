@@ -26,6 +26,7 @@ struct seam_summary {
 	uint32_t no_payload; /* tracepoints whose payload may not be had */
 	char events[SEAM_SUMMARY_EVENTS][256]; /* names, cut if longer */
 	const char *engine; /* its name */
+	char alone[160]; /* why it shares with no other recording; or empty */
 	char why[96]; /* auto took no better one; or empty */
 };
 

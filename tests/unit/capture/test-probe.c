@@ -246,6 +246,26 @@ static void test_immediate(void **state)
 	assert_non_null(strstr(find(&p, "immediate")->found, "CAP_PERFMON"));
 }
 
+/* Who shares is listed while there is anybody. */
+static void test_clients(void **state)
+{
+	struct seam_probe_facts f = good();
+	struct seam_probe p;
+
+	(void)state;
+	seam_probe_judge(&f, &p);
+	assert_null(find(&p, "clients"));
+	f.clients = 3;
+	f.client_groups = 2;
+	strcpy(f.client_pids, "12 34 56");
+	seam_probe_judge(&f, &p);
+	assert_int_equal(find(&p, "clients")->state, SEAM_PROBE_YES);
+	assert_string_equal(find(&p, "clients")->found,
+			    "3 recordings share their unwinds, in 2 groups: "
+			    "12 34 56");
+	assert_true(p.n <= SEAM_PROBE_MAX);
+}
+
 static void test_this_machine(void **state)
 {
 	struct seam_probe_facts f;
@@ -321,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_kernel_symbols),
 		cmocka_unit_test(test_old_kernel),
 		cmocka_unit_test(test_immediate),
+		cmocka_unit_test(test_clients),
 		cmocka_unit_test(test_this_machine),
 		cmocka_unit_test(test_dump),
 		cmocka_unit_test(test_native),

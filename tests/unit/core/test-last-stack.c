@@ -32,7 +32,7 @@ static uint64_t unwind(struct seam_last_stack *last, uint64_t self,
 	struct seam_last_walk walk;
 	uint64_t found = 0;
 
-	seam_last_own(last, self, 1000 + self);
+	seam_last_own(last, self, 1000 + self, 0);
 	seam_last_begin(last, &walk);
 	for (uint32_t nr = 0; nr < num; nr++) {
 		const struct frame *f = &frames[nr];
@@ -136,7 +136,24 @@ static void same_place_later(void **state)
 
 	(void)state;
 	unwind(&last, 1, four, 4);
-	seam_last_own(&last, 1, 1002);
+	seam_last_own(&last, 1, 1002, 0);
+	seam_last_begin(&last, &walk);
+	assert_int_equal(walk.len, 0);
+}
+
+/* The task's epochs began anew, by another client's program: an epoch that the
+ * rules name may be another mapping's now. */
+static void next_round(void **state)
+{
+	struct seam_last_walk walk;
+	struct seam_last_stack last = {0};
+
+	(void)state;
+	unwind(&last, 1, four, 4);
+	seam_last_own(&last, 1, 1001, 0);
+	seam_last_begin(&last, &walk);
+	assert_int_equal(walk.len, 4);
+	seam_last_own(&last, 1, 1001, 1);
 	seam_last_begin(&last, &walk);
 	assert_int_equal(walk.len, 0);
 }
@@ -207,6 +224,7 @@ int main(void)
 		cmocka_unit_test(anothers_rules),
 		cmocka_unit_test(own_older_rules),
 		cmocka_unit_test(same_place_later),
+		cmocka_unit_test(next_round),
 		cmocka_unit_test(dropped),
 		cmocka_unit_test(asked_twice),
 		cmocka_unit_test(deep),

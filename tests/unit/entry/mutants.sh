@@ -77,7 +77,8 @@ mutant 'a client that does not say that it joins' \
 	's/seam_who_want(e, t->clients, t->depth, !eager);/0;/' \
 	'no stack, and no reason'
 mutant 'a stack claimed for who has it' \
-	's/SEAM_WHO_MASK & ~seam_who_done(who)/SEAM_WHO_MASK/' 'two stacks'
+	's/SEAM_WHO_MASK & ~seam_who_done(who)/SEAM_WHO_MASK/
+	s/ & ~\*ret_before;/;/' 'two stacks'
 mutant 'an entry that inherits who had the last stack' \
 	's/seam_who_next(SEAM_ENTRY_GET(e->who))/SEAM_ENTRY_GET(e->who)/' \
 	'no stack, and no reason\|open for ever'
@@ -103,4 +104,10 @@ mutant 'a depth that nobody deepens' \
 mutant 'a stack that is out joined by who wants more of it' \
 	's/ \&\& depth >= t->depth;/;/' \
 	'wanted 2 frames deep, cut at 1'
+mutant 'a client that ended and still has what was taken' \
+	's/^\tbits |= bits << SEAM_WHO_DONE_SHIFT;/\t;/' 'no stack, and no reason'
+mutant 'a client that ended and still has the closed stack' \
+	's/(void)SEAM_ENTRY_CLEAR(e->served_who, clients);/;/' 'no stack, and no reason'
+mutant 'a claim that is made for who has ended meanwhile' \
+	's/^\tif (swept)$/\tif (0)/' 'no stack, and no reason'
 tap_done

@@ -266,6 +266,32 @@ static void clients_depths_from_outside(void **state)
 				     PLAN_OUTSIDE, &limits));
 }
 
+/* Who interrupts a closed entry may join that, and not for who has ended. */
+static void clients_end(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .switches = 1,
+					     .clients = 2};
+
+	(void)state;
+	AT_LEAST(100000, world_search("clients that end", PLAN_SWEEP, &limits));
+}
+
+static void clients_end_at_exit(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .entries = 1,
+					     .switches = 2,
+					     .clients = 2,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(100000,
+		 world_search("clients that end, exit", PLAN_SWEEP, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +314,8 @@ int main(void)
 		cmocka_unit_test(from_outside),
 		cmocka_unit_test(depths_from_outside),
 		cmocka_unit_test(clients_depths_from_outside),
+		cmocka_unit_test(clients_end_at_exit),
+		cmocka_unit_test(clients_end),
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(clients),
 	};

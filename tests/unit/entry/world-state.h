@@ -29,10 +29,20 @@ static void step(void);
 		step_value(was_);                                              \
 	})
 #define SEAM_ENTRY_ADD(x, bits)                                                \
-	do {                                                                   \
+	({                                                                     \
 		step();                                                        \
+		__typeof__(x) was_ = (x);                                      \
 		(x) |= (bits);                                                 \
-	} while (0)
+		step_value(was_);                                              \
+	})
+#define SEAM_ENTRY_CLEAR(x, bits)                                              \
+	({                                                                     \
+		step();                                                        \
+		__typeof__(x) was_ = (x);                                      \
+		(x) &= ~(bits);                                                \
+		step_value(was_);                                              \
+	})
+#define SEAM_ENTRY_PUT(x, to) SEAM_ENTRY_SET(x, to)
 #define SEAM_ENTRY_HOOK static
 
 #include "core/entry-exec.h"
@@ -110,6 +120,8 @@ struct world {
 	struct limits left;
 	uint8_t current, n_samples, n_stacks, n_elements;
 	uint8_t n_again, n_outside;
+	uint8_t asking; /* programs of the second client at work */
+	uint8_t ended; /* it has: it asks nothing */
 };
 
 struct seam_entry_env {

@@ -4,6 +4,9 @@
 
 #include "world-kernel.h"
 
+/* The bit of the client that ends. */
+#define SECOND 2u
+
 static uint64_t hash_world(void *arg)
 {
 	const uint64_t *words = (const uint64_t *)&w;
@@ -46,7 +49,7 @@ static uint64_t step_value(uint64_t value)
 /* Who runs is no task of those that are sampled. */
 static bool is_outside(void)
 {
-	return plan == PLAN_OUTSIDE && w.current;
+	return (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP) && w.current;
 }
 
 static uint32_t n_clients(void)
@@ -160,7 +163,8 @@ static void request(bool in_user)
 
 	/* Its room is taken before others can come in between. */
 	sample = &w.samples[step_value(w.n_samples++)];
-	client = 1u << pick(n_clients());
+	client = 1u << pick(w.ended ? 1 : n_clients());
+	w.asking += client == SECOND;
 	TRACE("request of %x%s", client, in_user ? " from user code" : "");
 	entry_task(&t, &env, client);
 	if (limits->depths && wants_less())
@@ -168,6 +172,7 @@ static void request(bool in_user)
 	self()->inside++;
 	seam_entry_request(&t, in_user, &asked);
 	self()->inside--;
+	w.asking -= client == SECOND;
 	*sample = (struct sample){
 		asked.cookie, at,      asked.cookie ? 0 : asked.end,
 		asked.flags,  t.depth, client};
@@ -289,10 +294,15 @@ static void run_programs(void (*program)(struct seam_entry_task *))
 
 		if (limits->late && pick(2))
 			continue;
+		/* Between two that have its bit there is none. */
+		if (step_value(w.ended) && 1u << i == SECOND)
+			continue;
+		w.asking += 1u << i == SECOND;
 		entry_task(&t, &env, limits->told ? all : 1u << i);
 		self()->inside++;
 		program(&t);
 		self()->inside--;
+		w.asking -= 1u << i == SECOND;
 		if (i + 1 < n_clients())
 			step();
 	}
@@ -408,24 +418,57 @@ static void take_outside(void)
 
 	step();
 	if (step_value(w.n_elements) && !step_value(el->dropped))
-		cookie = seam_entry_asleep(&el->entry, &was);
+		cookie = seam_entry_asleep(&el->entry, 1, &was);
 	if (!cookie)
 		return;
 	step();
 	regs = el->regs;
 	step_value(regs.task | regs.entry << 8 | regs.image << 16);
 	TRACE("takes cookie %llx from outside", (unsigned long long)cookie);
-	clients = seam_who_claim(&el->entry, was);
+	clients = seam_who_claim(&el->entry, was, 1);
 	if (!clients)
 		return;
 	w.n_outside++;
 	send(regs, seam_who_depth(was), cookie, clients, 0);
 }
 
+/* What was asked by the client that ended is nobody's any more. */
+static void forget_second(void)
+{
+	for (int i = 0; i < w.n_samples; i++)
+		if (w.samples[i].client == SECOND)
+			w.samples[i].cookie = 0;
+	for (int i = 0; i < w.n_stacks; i++)
+		w.stacks[i].clients &= ~SECOND;
+}
+
+/* The second client ends, and when its bit was swept it is given to the next.
+ */
+static void sweep(void)
+{
+	step();
+	/* Its programs run to their end, which is long before. */
+	if (w.asking)
+		return;
+	w.ended = 1;
+	TRACE("client %x ends", SECOND);
+	step();
+	/* What is sent from here on comes to the next. */
+	forget_second();
+	for (int i = 0; i < w.n_elements; i++)
+		seam_who_sweep(&w.elements[i].entry, SECOND);
+	w.ended = 0;
+	TRACE("client %x begins", SECOND);
+}
+
 static void run_task(void)
 {
 	bool lives = true;
 
+	if (plan == PLAN_SWEEP && is_outside()) {
+		sweep();
+		return;
+	}
 	if (is_outside()) {
 		while (w.left.outside) {
 			w.left.outside--;
@@ -528,6 +571,9 @@ static void check_again(void)
 		HOLDS(!w.n_again, "again %d times, at once", w.n_again);
 		return;
 	}
+	/* What is counted for a client that ends need not come any more. */
+	if (plan == PLAN_SWEEP)
+		return;
 	for (int i = 0; i < w.n_stacks; i++)
 		for (int k = 0; k < i; k++)
 			if (is_same(w.stacks[i].at, w.stacks[k].at)) {
@@ -568,7 +614,7 @@ static void set_up(void)
 		w.tasks[1].tid = 2;
 	}
 	w.tasks[w.current].begun = 1;
-	if (plan == PLAN_OUTSIDE)
+	if (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP)
 		w.tasks[1].begun = 1;
 }
 

@@ -48,6 +48,7 @@ enum plan {
 	PLAN_REUSE, /* one, and when it is freed another in its place */
 	PLAN_MOVE, /* a thread's exec, which takes its process's first tid */
 	PLAN_OUTSIDE, /* one, and whoever takes its stack from outside */
+	PLAN_SWEEP, /* one, and a client that ends; then another has its bit */
 };
 
 /* Searches it all, prints what it was, and tells where it went wrong.

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* The maps that clients share, pinned in the folder where they meet. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/index.h"
+#include "capture/fail.h"
+#include "capture/kernel-priv.h"
+
+#define N_SHARED 5
+
+static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
+{
+	ret[0] = k->skel->maps.elements;
+	ret[1] = k->skel->maps.cookies;
+	ret[2] = k->skel->maps.client_rings;
+	ret[3] = k->skel->maps.client_states;
+	ret[4] = k->skel->maps.client_untold;
+}
+
+/* Stacks of clients of one group are equal: they have the same programs, and
+ * the same ways to unwind. */
+static uint64_t group_of(const struct seam_kernel *k,
+			 const struct seam_kernel_opts *opts)
+{
+	const uint32_t ways[] = {opts->methods, opts->stack_copy};
+	const struct bpf_object_skeleton *s = k->skel->skeleton;
+
+	return seam_hash(seam_hash(0, s->data, s->data_sz), ways, sizeof(ways));
+}
+
+static bool is_as(int fd, const struct bpf_map *map)
+{
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+
+	return !bpf_obj_get_info_by_fd(fd, &info, &size) &&
+	       info.type == (uint32_t)bpf_map__type(map) &&
+	       info.key_size == bpf_map__key_size(map) &&
+	       info.value_size == bpf_map__value_size(map) &&
+	       info.max_entries == bpf_map__max_entries(map) &&
+	       info.map_flags == bpf_map__map_flags(map);
+}
+
+/* All of them, or none. */
+static int take_pinned(struct seam_kernel *k)
+{
+	struct bpf_map *maps[N_SHARED];
+	int fds[N_SHARED], n = 0, err = 0;
+	char path[128];
+
+	shared_maps(k, maps);
+	for (; !err && n < N_SHARED; n++) {
+		seam_share_path(&k->share, bpf_map__name(maps[n]), path,
+				sizeof(path));
+		fds[n] = bpf_obj_get(path);
+		if (fds[n] < 0)
+			err = -errno;
+		else if (!is_as(fds[n], maps[n]))
+			err = -EINVAL;
+	}
+	for (int i = 0; i < n; i++) {
+		if (!err)
+			err = bpf_map__reuse_fd(maps[i], fds[i]);
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	return err;
+}
+
+static int pin_all(struct seam_kernel *k)
+{
+	struct bpf_map *maps[N_SHARED];
+	char path[128];
+
+	shared_maps(k, maps);
+	for (size_t i = 0; i < N_SHARED; i++) {
+		seam_share_path(&k->share, bpf_map__name(maps[i]), path,
+				sizeof(path));
+		if (bpf_obj_pin(bpf_map__fd(maps[i]), path))
+			return -errno;
+	}
+	return 0;
+}
+
+/* Those of number are nobody's any more. */
+static void drop_rings(struct seam_kernel *k, uint32_t number)
+{
+	const int rings = bpf_map__fd(k->skel->maps.client_rings);
+	const int states = bpf_map__fd(k->skel->maps.client_states);
+	const uint32_t copies = SEAM_MAX_CLIENTS + number;
+	uint32_t id;
+
+	/* The kernel waits for all programs at each, and most are not there. */
+	if (!bpf_map_lookup_elem(rings, &number, &id))
+		bpf_map_delete_elem(rings, &number);
+	if (!bpf_map_lookup_elem(rings, &copies, &id))
+		bpf_map_delete_elem(rings, &copies);
+	if (!bpf_map_lookup_elem(states, &number, &id))
+		bpf_map_delete_elem(states, &number);
+}
+
+/* With the folder's lock: nobody comes meanwhile. */
+static void drop_dead(struct seam_kernel *k)
+{
+	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++)
+		if (i != k->share.number && !(k->share.others >> i & 1))
+			drop_rings(k, i);
+}
+
+static int try_share(struct seam_kernel *k, const struct seam_kernel_opts *opts,
+		     struct seam_errinfo *reterr)
+{
+	int err;
+
+	if (geteuid())
+		return seam_fail(reterr, -EPERM, "that takes root");
+	err = seam_share_enter(group_of(k, opts), &k->share, reterr);
+	if (err)
+		return err;
+	k->is_shared = true;
+	err = k->share.others ? take_pinned(k) : 0;
+	if (err)
+		return seam_fail(reterr, err,
+				 "what is pinned in " SEAM_SHARE_FOLDER
+				 "/%s is not seam's (%s)",
+				 k->share.group, strerror(-err));
+	if (!k->share.others)
+		return 0;
+	drop_dead(k);
+	/* Loading takes long; who comes next finds all there is already. */
+	seam_share_ready(&k->share);
+	return 0;
+}
+
+bool seam_kernel_share(struct seam_kernel *k,
+		       const struct seam_kernel_opts *opts)
+{
+	struct seam_errinfo why = {0};
+	int err = try_share(k, opts, &why);
+
+	if (!err) {
+		k->skel->rodata_seam->seam_client = k->share.number;
+		return true;
+	}
+	seam_kernel_unshare(k);
+	snprintf(k->alone, sizeof(k->alone), "%s",
+		 why.reason[0] ? why.reason : strerror(-err));
+	return false;
+}
+
+static int put_ring(struct seam_kernel *k, uint32_t at,
+		    const struct bpf_map *ring)
+{
+	int fd = bpf_map__fd(ring);
+
+	return bpf_map__update_elem(k->skel->maps.client_rings, &at, sizeof(at),
+				    &fd, sizeof(fd), BPF_ANY);
+}
+
+/* Whoever had our number before, nothing of it is left. */
+static int sweep(struct seam_kernel *k)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	uint32_t mine = k->share.number, none = 0;
+	int err = bpf_map__update_elem(k->skel->maps.client_untold, &mine,
+				       sizeof(mine), &none, sizeof(none),
+				       BPF_ANY);
+
+	return err ? err
+		   : bpf_prog_test_run_opts(
+			     bpf_program__fd(k->skel->progs.seam_sweep), &opts);
+}
+
+int seam_kernel_shared(struct seam_kernel *k)
+{
+	uint32_t number = seam_kernel_client(k);
+	int fd = bpf_map__fd(k->skel->maps.cpu_states), err;
+
+	err = put_ring(k, number, k->skel->maps.ring);
+	if (!err)
+		err = put_ring(k, SEAM_MAX_CLIENTS + number,
+			       k->skel->maps.copies);
+	if (!err)
+		err = bpf_map__update_elem(k->skel->maps.client_states, &number,
+					   sizeof(number), &fd, sizeof(fd),
+					   BPF_ANY);
+	/* Behind the rings: another's program that has read before who wants
+	 * the stack sends it to us, or we would have it and never get it. */
+	if (!err && k->is_shared)
+		err = k->share.others ? sweep(k) : pin_all(k);
+	seam_share_ready(&k->share);
+	return err;
+}
+
+void seam_kernel_hide(struct seam_kernel *k)
+{
+	if (k->is_shared && seam_share_has_others(&k->share))
+		drop_rings(k, k->share.number);
+}
+
+void seam_kernel_unshare(struct seam_kernel *k)
+{
+	if (k->is_shared)
+		seam_share_leave(&k->share);
+	k->is_shared = false;
+}
+
+uint32_t seam_kernel_others(const struct seam_kernel *k, const char **ret_why)
+{
+	*ret_why = k->alone[0] ? k->alone : NULL;
+	return k->is_shared ? (uint32_t)__builtin_popcount(k->share.others) : 0;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Who shares, as anybody can see it who may look: no lock is taken for that. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "capture/share.h"
+
+/* Who holds the lock of a folder; 0: nobody. */
+static uint32_t locked_by(const struct stat *st)
+{
+	FILE *locks = fopen("/proc/locks", "re");
+	char line[160];
+	uint32_t found = 0;
+
+	while (locks && !found && fgets(line, sizeof(line), locks)) {
+		unsigned pid, major_nr, minor_nr;
+		unsigned long ino;
+
+		if (sscanf(line, "%*s FLOCK %*s WRITE %u %x:%x:%lu", &pid,
+			   &major_nr, &minor_nr, &ino) == 4 &&
+		    ino == st->st_ino && major_nr == major(st->st_dev) &&
+		    minor_nr == minor(st->st_dev))
+			found = pid;
+	}
+	if (locks)
+		fclose(locks);
+	return found;
+}
+
+static void list_group(const char *group, struct seam_share_list *ret)
+{
+	uint32_t before = ret->n;
+
+	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++) {
+		struct stat st;
+		char path[128];
+		uint32_t pid;
+
+		snprintf(path, sizeof(path), SEAM_SHARE_FOLDER "/%.32s/%u",
+			 group, i);
+		if (lstat(path, &st) || ret->n == SEAM_SHARE_LISTED)
+			continue;
+		pid = locked_by(&st);
+		if (!pid)
+			continue;
+		ret->clients[ret->n].pid = pid;
+		ret->clients[ret->n++].group = ret->n_groups;
+	}
+	ret->n_groups += ret->n != before;
+}
+
+int seam_share_list(struct seam_share_list *ret)
+{
+	DIR *dir = opendir(SEAM_SHARE_FOLDER);
+	const struct dirent *entry;
+
+	*ret = (struct seam_share_list){0};
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			list_group(entry->d_name, ret);
+	closedir(dir);
+	return 0;
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "capture/share.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/fail.h"
+
+#define BPF_FS 0xcafe4a11
+#define OPEN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+/* Who is the first loads its programs with the lock, which takes a second. */
+#define LOCK_TRIES 3000
+#define LEAVE_TRIES 10
+#define LOCK_WAIT_NS 10000000
+
+static bool is_bpf_fs(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && (uint32_t)fs.f_type == BPF_FS;
+}
+
+/* As systemd does at boot, and tc and bpftool where nobody has. */
+static int mount_bpf_fs(struct seam_errinfo *reterr)
+{
+	int fd = open(SEAM_SHARE_MOUNT, OPEN_FOLDER);
+	bool is_there = fd >= 0 && is_bpf_fs(fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (is_there || !mount("bpf", SEAM_SHARE_MOUNT, "bpf",
+			       MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
+		return 0;
+	return seam_fail(reterr, -errno,
+			 SEAM_SHARE_MOUNT " is no BPF file system, and none "
+					  "can be mounted (%s)",
+			 strerror(errno));
+}
+
+static int open_folder(int at, const char *name)
+{
+	int fd;
+
+	if (mkdirat(at, name, 0700) && errno != EEXIST)
+		return -errno;
+	fd = openat(at, name, OPEN_FOLDER);
+	return fd < 0 ? -errno : fd;
+}
+
+static int check_folder(int fd, struct seam_errinfo *reterr)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!is_bpf_fs(fd))
+		return seam_fail(reterr, -ENOTSUP,
+				 SEAM_SHARE_FOLDER
+				 " is not in a BPF file system");
+	if (st.st_uid != geteuid() || (st.st_mode & 07777) != 0700)
+		return seam_fail(reterr, -EPERM,
+				 SEAM_SHARE_FOLDER
+				 " is of user %u with mode %04o, not root's "
+				 "alone: remove it",
+				 st.st_uid, st.st_mode & 07777);
+	return 0;
+}
+
+static int lock_folder(int fd, int tries)
+{
+	const struct timespec wait = {.tv_nsec = LOCK_WAIT_NS};
+
+	for (int i = 0; i < tries; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		nanosleep(&wait, NULL);
+	}
+	return -EBUSY;
+}
+
+static void name_client(uint32_t number, char ret[static 16])
+{
+	snprintf(ret, 16, "%" PRIu32, number);
+}
+
+/* Whether the client of that number lives, in a group's folder. */
+static bool lives(int group_fd, uint32_t number)
+{
+	char name[16];
+	bool is_locked;
+	int fd;
+
+	name_client(number, name);
+	fd = openat(group_fd, name, OPEN_FOLDER);
+	if (fd < 0)
+		return false;
+	is_locked = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+	close(fd);
+	return is_locked;
+}
+
+static uint32_t all_living(int group_fd)
+{
+	uint32_t bits = 0;
+
+	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++)
+		bits |= (uint32_t)lives(group_fd, i) << i;
+	return bits;
+}
+
+/* Calls fn for all that is in a folder. */
+static int each_name(int dir_fd,
+		     void (*fn)(void *ctx, int dir_fd, const char *), void *ctx)
+{
+	int copy = openat(dir_fd, ".", OPEN_FOLDER);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *entry;
+
+	if (!dir) {
+		int err = -errno;
+
+		if (copy >= 0)
+			close(copy);
+		return err;
+	}
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			fn(ctx, dir_fd, entry->d_name);
+	closedir(dir);
+	return 0;
+}
+
+/* A pin, or an empty folder. */
+static void remove_one(void *ctx, int dir_fd, const char *name)
+{
+	(void)ctx;
+	if (unlinkat(dir_fd, name, 0))
+		unlinkat(dir_fd, name, AT_REMOVEDIR);
+}
+
+/* What nobody uses any more: of groups, another build's too. ctx: the group
+ * that is to stay. */
+static void remove_dead(void *ctx, int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, OPEN_FOLDER);
+
+	if (fd < 0)
+		return;
+	if (!all_living(fd)) {
+		each_name(fd, remove_one, NULL);
+		if (strcmp(name, ctx))
+			unlinkat(dir_fd, name, AT_REMOVEDIR);
+	}
+	close(fd);
+}
+
+/* Takes the lowest number that is free. */
+static int take_number(struct seam_share *s, struct seam_errinfo *reterr)
+{
+	char name[16];
+
+	s->others = all_living(s->group_fd);
+	for (s->number = 0; s->number < SEAM_MAX_CLIENTS; s->number++)
+		if (!(s->others >> s->number & 1))
+			break;
+	if (s->number == SEAM_MAX_CLIENTS)
+		return seam_fail(reterr, -ENOSPC,
+				 "%d others share theirs, and there is room "
+				 "for no more",
+				 SEAM_MAX_CLIENTS);
+	name_client(s->number, name);
+	s->own_fd = open_folder(s->group_fd, name);
+	if (s->own_fd < 0)
+		return s->own_fd;
+	return flock(s->own_fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+}
+
+static int enter(struct seam_share *s, struct seam_errinfo *reterr)
+{
+	int err = mount_bpf_fs(reterr);
+
+	if (err)
+		return err;
+	s->dir_fd = open_folder(AT_FDCWD, SEAM_SHARE_FOLDER);
+	if (s->dir_fd < 0)
+		return seam_fail(reterr, s->dir_fd,
+				 SEAM_SHARE_FOLDER " cannot be had (%s)",
+				 strerror(-s->dir_fd));
+	err = check_folder(s->dir_fd, reterr);
+	if (err)
+		return err;
+	err = lock_folder(s->dir_fd, LOCK_TRIES);
+	if (err)
+		return seam_fail(reterr, err,
+				 SEAM_SHARE_FOLDER
+				 " is locked, and whoever has it does not go "
+				 "on");
+	s->group_fd = open_folder(s->dir_fd, s->group);
+	if (s->group_fd < 0)
+		return s->group_fd;
+	err = each_name(s->dir_fd, remove_dead, s->group);
+	return err ? err : take_number(s, reterr);
+}
+
+int seam_share_enter(uint64_t group, struct seam_share *ret,
+		     struct seam_errinfo *reterr)
+{
+	int err;
+
+	*ret = (struct seam_share){.dir_fd = -1, .group_fd = -1, .own_fd = -1};
+	snprintf(ret->group, sizeof(ret->group), "%016" PRIx64, group);
+	err = enter(ret, reterr);
+	if (err)
+		seam_share_leave(ret);
+	return err;
+}
+
+void seam_share_path(const struct seam_share *s, const char *name, char *ret,
+		     size_t size)
+{
+	snprintf(ret, size, SEAM_SHARE_FOLDER "/%s/%s", s->group, name);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+bool seam_share_has_others(const struct seam_share *s)
+{
+	return all_living(s->group_fd) & ~(1U << s->number);
+}
+
+void seam_share_ready(struct seam_share *s)
+{
+	close_fd(&s->dir_fd);
+}
+
+void seam_share_leave(struct seam_share *s)
+{
+	close_fd(&s->own_fd);
+	if (s->group_fd < 0) {
+		seam_share_ready(s);
+		return;
+	}
+	if (s->dir_fd < 0) {
+		s->dir_fd = open(SEAM_SHARE_FOLDER, OPEN_FOLDER);
+		/* Else the next that comes does it. */
+		if (s->dir_fd >= 0 && lock_folder(s->dir_fd, LEAVE_TRIES))
+			seam_share_ready(s);
+	}
+	close_fd(&s->group_fd);
+	if (s->dir_fd >= 0)
+		each_name(s->dir_fd, remove_dead, "");
+	seam_share_ready(s);
+}

@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: recordings in several processes share unwinds and cookies.
+
+Three at once of one program whose path is known: of the whole machine, of its
+process, less deep, and of its first thread; the first is killed in the middle,
+and another comes in its place. Cookies of two files that are the same have the
+same stack. Then what may be in the way: a folder that is another's, or open to
+others, and another order to unwind in. All in a BPF file system of its own.
+"""
+
+import collections
+import os
+import subprocess
+import sys
+
+import livetest
+
+FOLDER = "/sys/fs/bpf/seam"
+PATH = ["main", "outer", "middle", "inner", "leaf"]
+# Each round names the thread: an event that others do not have.
+SOURCE = r"""
+#define STAY() __asm__ volatile("" ::: "memory")
+static volatile unsigned long sink;
+void leaf(void)
+{
+	for (int i = 0; i < 400000; i++)
+		sink++;
+	long ret; /* prctl(PR_SET_NAME), without a frame of libc's */
+	__asm__ volatile("syscall" : "=a"(ret) : "0"(157L), "D"(15L),
+			 "S"("known") : "rcx", "r11", "memory");
+	STAY();
+}
+void inner(void) { leaf(); STAY(); }
+void middle(void) { inner(); STAY(); }
+void outer(void) { middle(); STAY(); }
+int main(void) { for (;;) outer(); }
+"""
+EVENT = ("-e", "task:task_rename", "-c", "1")
+SHALLOW = 3
+ENOUGH = 0.2 # seconds of the target's CPU time, each with many samples
+
+
+def private():
+    """Runs all this where mounts are nobody else's."""
+    if os.environ.get("SEAM_TEST_CLIENTS"):
+        return
+    os.execvpe("unshare", ["unshare", "-m", "--propagation", "private",
+                           sys.executable, *sys.argv],
+               dict(os.environ, SEAM_TEST_CLIENTS="1"))
+
+
+def of_target(samples, pid):
+    return [s for s in samples if s["pid"] == pid and s.get("cookie") and
+            s["end"] not in ("lost", "pending")]
+
+
+def check_file(bench, name, recording, pid, depth):
+    """Its counts add up, and each stack is a known path."""
+    if not bench.test(name + ": recorded", recording.summary, recording.log):
+        return {}
+    summary, samples = recording.summary, recording.samples()
+    ends = {code: n for code, n in summary["end"].items() if n}
+    found = collections.Counter(s.get("end") for s in samples)
+    bench.note("%s: %d samples, %s, %d unwinds, %d by others" % (
+        name, summary["samples"], ends, summary["unwinds"],
+        summary["by_others"]))
+    bench.test(name + ": each end code as often in the file as counted",
+               dict(found) == ends, "%s %s" % (dict(found), ends))
+    bench.test(name + ": wanted is the sum of the end codes",
+               summary["wanted"] == sum(n for code, n in ends.items() if
+                                        code != "no-user"), summary)
+    mine = of_target(samples, pid)
+    wrong = [s for s in mine if not fits(livetest.user_path(s), depth)]
+    bench.test(name + ": every stack is the known path",
+               mine and not wrong,
+               livetest.show(wrong[0]) if wrong else "no samples")
+    return {(s["tid"], s["cookie"]): s for s in mine}
+
+
+def fits(path, depth):
+    if depth < len(PATH):
+        return path == PATH[-depth:]
+    return "main" in path and path[path.index("main"):] == PATH
+
+
+def compare(bench, name, a, b, depth):
+    """The stacks of the same cookies, cut to the less deep."""
+    both = a.keys() & b.keys()
+    wrong = [key for key in both if
+             [f["ip"] for f in livetest.user_frames(a[key])][-depth:] !=
+             [f["ip"] for f in livetest.user_frames(b[key])][-depth:]]
+    bench.note("%s: %d and %d entries, %d of both" % (
+        name, len(a), len(b), len(both)))
+    bench.test(name + ": share cookies", both)
+    bench.test(name + ": the same cookie has the same stack", not wrong,
+               wrong and "%s\n%s" % (livetest.show(a[wrong[0]]),
+                                     livetest.show(b[wrong[0]])))
+
+
+def three(bench):
+    exe = bench.compile(SOURCE, "known")
+    target = bench.start([exe])
+    pid = target.pid
+    killed = bench.recorder("-a", *EVENT, name="killed.data").ready()
+    deep = bench.recorder("-p", str(pid), *EVENT, name="deep.data").ready()
+    shallow = bench.recorder("-t", str(pid), *EVENT, "--max-stack",
+                             str(SHALLOW), name="shallow.data").ready()
+    livetest.burn(ENOUGH, pid)
+    listed = subprocess.run([bench.seam, "doctor"], stdout=subprocess.PIPE,
+                            encoding="utf-8", env=bench.env).stdout
+    pids = {str(r.process.pid) for r in (killed, deep, shallow)}
+    bench.test("doctor lists all three", pids <= set(listed.split()), listed)
+    killed.process.kill()
+    killed.process.wait()
+    livetest.burn(ENOUGH, pid)
+    late = bench.recorder("-a", *EVENT, name="late.data").ready()
+    livetest.burn(ENOUGH, pid)
+    recordings = [r.interrupt() for r in (late, shallow, deep)]
+    target.kill()
+    target.wait()
+    late, shallow, deep = recordings
+    entries = [check_file(bench, name, recording, pid, depth)
+               for name, recording, depth in (
+                   ("whole machine", late, 512),
+                   ("less deep", shallow, SHALLOW), ("process", deep, 512))]
+    compare(bench, "process and less deep", entries[2], entries[1], SHALLOW)
+    compare(bench, "process and whole machine", entries[2], entries[0], 512)
+    # One unwind for each entry: whoever it was, the others have it of him.
+    bench.test("the stacks of all are of fewer unwinds",
+               sum(r.summary["stacks"] for r in recordings) >
+               sum(r.summary["unwinds"] for r in recordings[1:]) and
+               sum(r.summary["by_others"] for r in recordings))
+    bench.test("nobody stayed alone",
+               not any(r.summary["alone"] for r in recordings))
+    bench.test("the last has left nothing pinned", not os.listdir(FOLDER),
+               os.listdir(FOLDER))
+
+
+def spin(bench, *options, name="perf.data"):
+    exe = bench.compile(SOURCE, "known")
+    return bench.recorder(*EVENT, *options, "--", "timeout", "1", exe,
+                          name=name)
+
+
+def apart(bench):
+    first = spin(bench, name="tables.data").ready()
+    second = spin(bench, "--stack-copy", "8192", name="copy.data").ready()
+    groups = os.listdir(FOLDER)
+    bench.test("another --stack-copy is another group", len(groups) == 2,
+               groups)
+    for recorder in (first, second):
+        recording = recorder.wait()
+        bench.test("and shares nothing",
+                   recording.summary["samples"] and
+                   not recording.summary["by_others"], recording.log)
+
+
+def foreign(bench):
+    for what, mode, owner in (("open to others", 0o755, 0),
+                              ("another user's", 0o700, 1)):
+        os.makedirs(FOLDER, exist_ok=True)
+        os.chmod(FOLDER, mode)
+        os.chown(FOLDER, owner, 0)
+        recording = spin(bench).wait()
+        bench.test("a folder %s: records alone, and says so" % what,
+                   recording.summary and recording.summary["samples"] and
+                   FOLDER in recording.summary["alone"] and
+                   "shared with no other recording" in recording.log,
+                   recording.log)
+        os.chown(FOLDER, 0, 0)
+        os.chmod(FOLDER, 0o700)
+    dead = FOLDER + "/0123456789abcdef"
+    os.makedirs(dead + "/3")
+    recording = spin(bench).wait()
+    bench.test("what a dead version left is removed",
+               not os.path.exists(dead) and not recording.summary["alone"],
+               recording.log)
+
+
+if __name__ == "__main__":
+    private()
+    subprocess.run(["mount", "-t", "bpf", "-o", "mode=0700", "bpf",
+                    "/sys/fs/bpf"], check=False)
+    sys.exit(livetest.main(three, apart, foreign))
