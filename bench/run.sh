@@ -4,13 +4,15 @@
 # bench/run.sh BUILD [OPTION]...
 # bench/run.sh BUILD convert [--rounds N] [FILE]...
 # bench/run.sh BUILD scale [OPTION]...
+# bench/run.sh BUILD clients [OPTION]...
 # bench/run.sh BUILD copies [OPTION]...
 # bench/run.sh BUILD views [OPTION]...
 # Measures seam beside perf, in one run, and prints one table; or making SFrame
 # of .eh_frame beside elfutils; or what threads, processes and libraries by the
-# thousand take; or reading a recording of perf record --call-graph dwarf.
-# README.md says what is measured; bench.py --help, scale.py --help and copies.py
-# --help have the options. Exit 77, with the reason, where that cannot be.
+# thousand take; or what recordings of one program at once cost it; or reading a
+# recording of perf record --call-graph dwarf.
+# README.md says what is measured; bench.py --help, and that of the others,
+# has the options. Exit 77, with the reason, where that cannot be.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -50,6 +52,10 @@ ninja -C "$build" tests/progs/syscalls-gcc-O2 >/dev/null || :
 if [ "${1:-}" = scale ]; then
 	shift
 	exec /usr/bin/python3 -B "$here/scale.py" --seam "$build/seam" "$@"
+fi
+if [ "${1:-}" = clients ]; then
+	shift
+	exec /usr/bin/python3 -B "$here/clients.py" "$build" "$@"
 fi
 perf=${SEAM_PERF:-$("$here/../tools/peers.sh")}
 if [ "${1:-}" = views ]; then
