@@ -178,7 +178,7 @@ def is_of(sample, ways):
     the task has its new name."""
     path = livetest.user_path(sample)
     got = names(path, OURS)
-    if path and path[-1] in ("execve", "__execve"):
+    if path and path[-1] in ("execve", "__execve", "__GI___execve"):
         ways = [way for some in STORMS.values() for way in some]
     if sample["end"] == "outermost":
         return bool(path) and any(got == way[:len(got)] for way in ways)
