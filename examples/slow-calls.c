@@ -47,9 +47,11 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 
 		if (call->cookie != stack->cookie)
 			continue;
-		printf("%u: call %u (%#llx, %#llx, %#llx) took %.3f ms\n",
+		printf("%u: call %u (%#llx, %#llx, %#llx) took %.3f ms, "
+		       "cookie %#llx\n",
 		       call->tid, call->nr, call->args[0], call->args[1],
-		       call->args[2], (double)call->took_ns / 1e6);
+		       call->args[2], (double)call->took_ns / 1e6,
+		       call->cookie);
 		for (size_t f = 0; f < stack->n_ips; f++)
 			printf("\t%#llx\n", (unsigned long long)stack->ips[f]);
 		printf("\t%s\n", seam_err_name(stack->end));
@@ -122,10 +124,12 @@ int main(int argc, char **argv)
 	seam_session_counts(session, &counts);
 	fprintf(stderr,
 		"%u slow calls, %llu not seen: %llu asked, %u without a stack "
-		"to come, %u whose stack was lost\n",
+		"to come, %u whose stack was lost; %llu unwinds, %llu stacks "
+		"by others\n",
 		n_slow, skel->bss->lost_calls,
-		(unsigned long long)counts.requests, n_none,
-		n_waiting + n_lost);
+		(unsigned long long)counts.requests, n_none, n_waiting + n_lost,
+		(unsigned long long)counts.unwinds,
+		(unsigned long long)counts.by_others);
 	ring_buffer__free(calls);
 	slow_calls__destroy(skel);
 	seam_session_close(session);

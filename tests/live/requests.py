@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: another tool's BPF program asks for stacks (seam/seam.bpf.h):
 each slow call has its own whole stack, under its cookie, and what is asked is
-delivered or counted.
+delivered or counted. Also beside a recording of the same calls, with which it
+shares cookies and unwinds, and which has the same stacks.
 
 Who is right: a program whose slow calls spell a number on the stack that they
 also have as an argument, at known addresses. The tool is examples/slow-calls.c.
@@ -64,9 +65,11 @@ int main(int argc, char **argv)
 	return argc > 9;
 }
 """
-CALL = re.compile(r"(\d+): call (\d+) \((\S+), (\S+), (\S+)\) took (\S+) ms")
+CALL = re.compile(r"(\d+): call (\d+) \((\S+), (\S+), (\S+)\) took (\S+) ms, "
+                  r"cookie (\S+)")
 COUNT = re.compile(r"(\d+) slow calls, (\d+) not seen: (\d+) asked, "
-                   r"(\d+) without a stack to come, (\d+) whose stack")
+                   r"(\d+) without a stack to come, (\d+) whose stack was lost; "
+                   r"(\d+) unwinds, (\d+) stacks by others")
 
 
 def functions(exe):
@@ -80,7 +83,7 @@ def functions(exe):
 
 
 def calls_of(text, exe):
-    """(number of the call, its third argument, names, end) of each."""
+    """(number of the call, its third argument, names, end, cookie, ips)"""
     addresses, names = functions(exe)
     top = addresses[-1] + 4096
     calls = []
@@ -88,18 +91,20 @@ def calls_of(text, exe):
         found = CALL.match(line)
         if found:
             calls.append([int(found.group(2)), int(found.group(5), 16), [],
-                          ""])
+                          "", found.group(7), []])
         elif line.startswith("\t0x"):
             ip = int(line, 16)
             at = bisect.bisect(addresses, ip - 1) - 1
             calls[-1][2].append(names[at] if 0 <= at and ip < top else "?")
+            calls[-1][5].append(ip)
         elif line.startswith("\t"):
             calls[-1][3] = line.strip()
     return calls
 
 
-def trace(bench, tool, exe):
-    """Runs the program under the tool. Return: its output, and what it says."""
+def trace(bench, tool, exe, *record):
+    """Runs the program under the tool, and a recording. Return: the tool's
+    status and output, what it says, and the recording."""
     program = bench.start([exe], stdin=subprocess.PIPE)
     tracer = bench.start([tool, str(program.pid), "2"],
                          stdout=open(bench.path("out"), "w"),
@@ -107,24 +112,68 @@ def trace(bench, tool, exe):
     while tracer.poll() is None and "ready" not in open(
             bench.path("err")).read():
         time.sleep(0.01)
+    recorder = bench.recorder("-p", str(program.pid), *record).ready() \
+        if record else None
     program.stdin.write(b"\n")
     program.stdin.close()
     program.wait()
+    recording = recorder.interrupt() if recorder else None
     status = tracer.wait()
     with open(bench.path("out")) as out, open(bench.path("err")) as err:
-        return status, out.read(), err.read()
+        return status, out.read(), err.read(), recording
+
+
+def compiled(bench):
+    return bench.compile(SOURCE, "slow", "-pthread", "-no-pie",
+                         "-DBITS=%d" % BITS, "-DTHREADS=%d" % THREADS,
+                         "-DCALLS=%d" % CALLS)
+
+
+def shared(bench):
+    """The tool and a recording of the same calls: the stack of a call that
+    both have is one, under one cookie."""
+    exe = compiled(bench)
+    status, out, said, recording = trace(
+        bench, bench.args.tool, exe, "-e", "raw_syscalls:sys_enter", "-c",
+        "1", "--max-stack", "127")
+    bench.note(said)
+    count = COUNT.search(said)
+    if not bench.test("both traced", status == 0 and count and
+                      recording.summary, said + recording.log):
+        return
+    summary = recording.summary
+    asked = {c[4]: c[5] for c in calls_of(out, exe)}
+    recorded = {s["cookie"]: [int(f["ip"], 16) for f in s["frames"]
+                              if not f.get("kernel")]
+                for s in recording.samples()
+                if s.get("cookie") and s["end"] not in ("lost", "pending")}
+    both = asked.keys() & recorded.keys()
+    bench.note("%d stacks asked for, %d recorded, %d of both" % (
+        len(asked), len(recorded), len(both)))
+    bench.test("nearly all calls have one cookie in both",
+               len(both) >= 0.9 * THREADS * CALLS, said + recording.log)
+    wrong = [c for c in both if asked[c] != recorded[c]]
+    bench.test("and one stack", both and not wrong, "\n".join(
+        "%s: %s and %s" % (c, asked[c], recorded[c]) for c in wrong[:5]))
+    # Not for a sample of the file, or twice for what both have.
+    more = summary["unused"] + summary["again"] + summary["end"]["lost"]
+    unwinds = int(count.group(6)) + summary["unwinds"] - more
+    by_others = int(count.group(7)) + summary["by_others"]
+    bench.note("%d unwinds, and %d more; %d stacks by others" % (
+        unwinds, more, by_others))
+    bench.test("of one unwind", by_others >= 0.9 * len(both) and
+               unwinds < len(asked) + len(recorded) - len(both) // 2,
+               "%d unwinds, %d stacks by others" % (unwinds, by_others))
 
 
 def slow_calls(bench):
-    exe = bench.compile(SOURCE, "slow", "-pthread", "-no-pie",
-                        "-DBITS=%d" % BITS, "-DTHREADS=%d" % THREADS,
-                        "-DCALLS=%d" % CALLS)
-    status, out, said = trace(bench, bench.args.tool, exe)
+    exe = compiled(bench)
+    status, out, said, _ = trace(bench, bench.args.tool, exe)
     bench.note(said)
     count = COUNT.search(said)
     if not bench.test("the tool traced", status == 0 and count, said):
         return
-    slow, unseen, asked, none, lost = map(int, count.groups())
+    slow, unseen, asked, none, lost = map(int, count.groups()[:5])
     calls = calls_of(out, exe)
     sleeps = [c for c in calls if c[0] == SLEEP]
     bench.test("every request is delivered or counted",
@@ -134,7 +183,7 @@ def slow_calls(bench):
                len(sleeps) + none + lost + unseen >= THREADS * CALLS,
                "%d sleeps\n%s" % (len(sleeps), said))
     bits = ["".join(name[3] for name in reversed(names)
-                    if name in ("bit0", "bit1")) for _, _, names, _ in sleeps]
+                    if name in ("bit0", "bit1")) for _, _, names, *_ in sleeps]
     wrong = [(c, b) for c, b in zip(sleeps, bits)
              if c[2][0] != "leaf" or not format(c[1], "0%db" % BITS).endswith(b)
              or c[3] == "outermost" and len(b) != BITS]
@@ -147,5 +196,5 @@ def slow_calls(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(slow_calls, options=(
+    sys.exit(livetest.main(slow_calls, shared, options=(
         ("--tool", "build/examples/example-slow-calls"),)))
