@@ -155,7 +155,7 @@ def hold(bench, name, samples, log):
                "spell all" % (name, sum(times), len(times), times[-1], full,
                               len(samples)))
     bench.test(name + ": no sample has another entry's stack",
-               not wrong and full > 100, "%d wrong, %d full\n" % (
+               not wrong and full > 10, "%d wrong, %d full\n" % (
                    len(wrong), full) + "\n".join(
                        "%s %s" % (number_at(by_tid, s), livetest.show(s))
                        for s in wrong[:5]))
