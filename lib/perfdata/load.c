@@ -61,21 +61,28 @@ static int write_all(int fd, const uint8_t *p, size_t size)
 }
 
 /* The first of a long stream is in buf, full; the rest follows it to a file,
- * by way of the same memory. */
+ * by way of the same memory. What comes when that is full is counted, rather
+ * than lose all: a stream comes once. */
 static int spool(struct pd_part *part, int fd, int file, uint8_t *buf,
 		 size_t size)
 {
-	size_t total = 0;
+	uint64_t total = 0;
 	ssize_t n = (ssize_t)size;
+	off_t kept;
+	int rc = 0;
 
 	for (; n > 0; n = read_some(fd, buf, size)) {
-		int rc = write_all(file, buf, (size_t)n);
-
-		if (rc)
-			return rc;
 		total += (size_t)n;
+		if (!rc)
+			rc = write_all(file, buf, (size_t)n);
 	}
-	return n < 0 ? (int)n : map_file(part, file, total);
+	if (n < 0)
+		return (int)n;
+	kept = lseek(file, 0, SEEK_CUR);
+	if (kept <= 0)
+		return rc ? rc : -EIO;
+	part->missed = total - (uint64_t)kept;
+	return map_file(part, file, (size_t)kept);
 }
 
 /* Pipes and the like, which cannot be mapped. */

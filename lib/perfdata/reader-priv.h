@@ -145,6 +145,7 @@ struct pd_part {
 	size_t size;
 	bool mapped, allocated;
 	size_t begin, walked; /* the records that were read: from, so many */
+	uint64_t missed; /* bytes behind them, of a stream too long to keep */
 	char name[24];
 };
 

@@ -140,6 +140,11 @@ static int read_all(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 		return seam_pd_fill_err(reterr, -EBADMSG, "header", r->size,
 					r->size ? "it is no perf.data file"
 						: "the file is empty");
+	if (r->parts[0].missed)
+		seam_pd_set_damage(
+			r, r->size,
+			"TMPDIR has no room for the %llu bytes from here on",
+			(unsigned long long)r->parts[0].missed);
 	memcpy(&magic, r->file, 8);
 	r->swap = magic == PD_MAGIC_SWAPPED;
 	r->info.swapped = r->swap;

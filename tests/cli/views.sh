@@ -210,7 +210,27 @@ no_tmpdir() {
 			"$seam" report -i -
 }
 
+# What there is no room for is counted, and what came before is used.
+full_tmpdir() {
+	python3 -c '
+import struct, sys
+filler = struct.pack("<IHH", 60, 0, 65528) + bytes(65520)
+data = open(sys.argv[1], "rb").read() + filler * 800
+open(sys.argv[2], "wb").write(data)' "$golden/pipe.data" "$dir/long" || return
+	kept=$((40000 * 512))
+	missed=$(($(stat -c %s "$dir/long") - kept))
+	(
+		trap '' XFSZ
+		ulimit -f 40000
+		cat "$dir/long" | TMPDIR=$dir "$seam" script -i - \
+			>"$dir/out" 2>"$dir/err"
+	) && grep -q -- "-: offset $kept: TMPDIR has no room for the $missed bytes" \
+		"$dir/err" || return
+	"$seam" script -i "$golden/pipe.data" 2>/dev/null | cmp - "$dir/out"
+}
+
 check 'a stream that cannot be kept is told' no_tmpdir
+check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir
 check 'joins are told' joins_told
 check 'records that are passed over are counted' passed_over
 check 'text is plain where it must be' plain_text
