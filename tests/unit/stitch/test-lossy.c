@@ -16,9 +16,11 @@ static uint64_t seed; /* of the world that is looked at */
 
 #define LOSSY_CHECK(condition)                                                 \
 	do {                                                                   \
-		if (!(condition))                                              \
-			print_error("world %llu\n", (unsigned long long)seed); \
-		assert_true(condition);                                        \
+		if (!(condition)) {                                            \
+			print_error("world %llu: %s\n",                        \
+				    (unsigned long long)seed, #condition);     \
+			fail();                                                \
+		}                                                              \
 	} while (0)
 
 #include "lossy-judge.h"
