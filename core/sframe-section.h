@@ -18,10 +18,18 @@
 #include "core/err.h"
 #include "core/sframe-format.h"
 
+/* Where a section lies in memory that is no table of ours, includers say
+ * before what base is to them, and how to load bits from an offset. */
+#ifndef SEAM_SFRAME_LOAD
+#define SEAM_SFRAME_BASE const uint8_t SEAM_TABLE *
+#define SEAM_SFRAME_LOAD(sf, bits, at)                                         \
+	seam_load_u##bits((sf)->base + seam_table_off(at))
+#endif
+
 /* Plain data. What differs between versions is looked up once, when the
  * section is opened. */
 struct seam_sframe {
-	const uint8_t SEAM_TABLE *base; /* the header; borrowed */
+	SEAM_SFRAME_BASE base; /* the header; borrowed */
 	uint32_t fdes; /* offset of the first index entry from base */
 	uint32_t num_fdes;
 	uint32_t num_fres; /* what the header says; nothing depends on it */
@@ -55,26 +63,26 @@ struct seam_sframe_func {
  * section's size. */
 SEAM_INLINE uint8_t seam_sframe_u8(const struct seam_sframe *sf, uint64_t at)
 {
-	return seam_load_u8(sf->base + seam_table_off(at));
+	return SEAM_SFRAME_LOAD(sf, 8, at);
 }
 
 SEAM_INLINE uint16_t seam_sframe_u16(const struct seam_sframe *sf, uint64_t at)
 {
-	uint16_t v = seam_load_u16(sf->base + seam_table_off(at));
+	uint16_t v = SEAM_SFRAME_LOAD(sf, 16, at);
 
 	return sf->is_swapped ? __builtin_bswap16(v) : v;
 }
 
 SEAM_INLINE uint32_t seam_sframe_u32(const struct seam_sframe *sf, uint64_t at)
 {
-	uint32_t v = seam_load_u32(sf->base + seam_table_off(at));
+	uint32_t v = SEAM_SFRAME_LOAD(sf, 32, at);
 
 	return sf->is_swapped ? __builtin_bswap32(v) : v;
 }
 
 SEAM_INLINE uint64_t seam_sframe_u64(const struct seam_sframe *sf, uint64_t at)
 {
-	uint64_t v = seam_load_u64(sf->base + seam_table_off(at));
+	uint64_t v = SEAM_SFRAME_LOAD(sf, 64, at);
 
 	return sf->is_swapped ? __builtin_bswap64(v) : v;
 }
@@ -100,9 +108,9 @@ SEAM_INLINE uint8_t seam_sframe_fde_size(uint8_t version)
 /* Magic, version, flags and ABI; these are single bytes but for the magic. */
 SEAM_INLINE int seam_sframe_open_kind(struct seam_sframe *sf)
 {
-	bool is_big = seam_load_u8(sf->base) == SEAM_SFRAME_MAGIC >> 8;
+	bool is_big = SEAM_SFRAME_LOAD(sf, 8, 0) == SEAM_SFRAME_MAGIC >> 8;
 
-	sf->is_swapped = seam_load_u16(sf->base) != SEAM_SFRAME_MAGIC;
+	sf->is_swapped = SEAM_SFRAME_LOAD(sf, 16, 0) != SEAM_SFRAME_MAGIC;
 	if (seam_sframe_u16(sf, 0) != SEAM_SFRAME_MAGIC)
 		return SEAM_SFRAME_MAGIC_BAD;
 	sf->version = seam_sframe_u8(sf, 2);
@@ -134,8 +142,8 @@ SEAM_INLINE int seam_sframe_open_kind(struct seam_sframe *sf)
  * from base on; bytes behind the section are ignored.
  * Return: 0 or one of SEAM_SFRAME_*.
  */
-SEAM_INLINE int seam_sframe_open(struct seam_sframe *sf,
-				 const uint8_t SEAM_TABLE *base, uint64_t size)
+SEAM_INLINE int seam_sframe_open(struct seam_sframe *sf, SEAM_SFRAME_BASE base,
+				 uint64_t size)
 {
 	uint64_t fdes, fres, end;
 	int err;
