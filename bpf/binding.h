@@ -78,6 +78,10 @@ static __always_inline void mapping_bind(struct task_struct *task,
 	ret->state = ref->state;
 	ret->offset = ref->offset;
 	ret->lookup = ref->lookup;
+	if (ref->state == SEAM_TABLE_MAPPED) {
+		ret->mapped.at -= ret->delta;
+		ret->mapped.inode = s->vma.inode;
+	}
 	ret->adds = ref->adds;
 	ref->used_ns = bpf_ktime_get_ns();
 }

@@ -168,6 +168,8 @@ static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 		end = SEAM_UNPROVEN;
 	s->stack.end = end;
 	count_add(SEAM_COUNT_FRAMES, nr);
+	if (seam_reads_mapped && s->section_begun)
+		count_add(SEAM_COUNT_MAPPED_FRAMES, s->own.frames);
 	count_add(SEAM_COUNT_LAST_HITS, s->last_hits);
 	count_add(SEAM_COUNT_UNWIND_NS, s->stack.took_ns);
 	nr += s->stack.by_fp;

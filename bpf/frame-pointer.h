@@ -48,7 +48,7 @@ __noinline int seam_code_move(struct scratch *s ARG_NONNULL, uint64_t addr)
 	s->code_base = addr;
 	s->code_len = 0;
 	s->fault = addr;
-	s->fault_code = true;
+	s->fault_code = FAULT_CODE;
 	if (s->other || room < 8)
 		return false;
 	asm volatile("" : "+r"(room));

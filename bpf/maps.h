@@ -57,6 +57,8 @@ SEAM_CONST uint32_t seam_take_tails = 1;
 SEAM_CONST struct seam_event_ask seam_asks[SEAM_MAX_EVENTS] = {{0}};
 SEAM_CONST uint32_t seam_stack_copy = 65536;
 SEAM_CONST uint32_t seam_methods = SEAM_UNWIND_TABLES; /* _unwind_how */
+/* Whether files' own sections may be read in targets' memory. */
+SEAM_CONST uint32_t seam_reads_mapped = 0;
 /* The high part of our events' BPF cookies; the low is the event's number. */
 SEAM_CONST uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
 SEAM_CONST uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS] = {0};
@@ -97,7 +99,10 @@ struct mapping {
 	uint32_t state; /* enum seam_table_state, 0: not a file */
 	uint32_t offset; /* of the table, in the arena */
 	uint32_t flags; /* VM_, the low ones */
-	struct seam_lookup lookup;
+	union {
+		struct seam_lookup lookup;
+		struct seam_mapped mapped;
+	};
 	/* Of code that was made at run time; adds as its table was asked for,
 	 * and when it was asked for again. */
 	uint64_t is_made, adds, asked_ns;
@@ -219,6 +224,26 @@ struct vma_view {
 
 #define SEAM_CODE_WINDOW 256 /* bytes; a power of two */
 
+/* What an address that could not be read is of. */
+enum fault_of { FAULT_STACK, FAULT_CODE, FAULT_SECTION };
+
+#define SECTION_WINDOW 64 /* bytes; a line, mostly */
+
+/* A section in the target's memory, as it is read. */
+struct mapped_window {
+	uint64_t at; /* where it lies */
+	uint64_t end; /* bytes of it */
+	uint64_t from, len; /* of it, in the window */
+	uint64_t inode; /* whose it is to be */
+	uint32_t left; /* windows that this stack may yet move */
+	uint32_t lost; /* 1 + the frame that does without */
+	uint32_t slot; /* of its mapping's code */
+	uint32_t failed; /* something could not be read */
+	uint32_t frames; /* found by it */
+	uint32_t pad;
+	uint8_t window[SECTION_WINDOW + 8];
+};
+
 /* Room to build one stack or copy in. A callback may sleep, so this is
  * neither per CPU nor on the stack: it is taken, and given back. */
 struct scratch {
@@ -246,8 +271,8 @@ struct scratch {
 	uint32_t asked; /* a table was missing that may come */
 	uint32_t other; /* the task is not current: its memory is read by the
 			 * sleepable caller only */
-	uint64_t fault; /* the address whose read failed, of a stack or */
-	uint64_t fault_code; /* of code */
+	uint64_t fault; /* the address whose read failed, */
+	uint64_t fault_code; /* of enum fault_of */
 	uint64_t faults; /* of the frame at hand */
 	uint64_t missing; /* HOW_TELL: an address in a page that is not there */
 	uint64_t tells; /* there will be another try */
@@ -255,9 +280,11 @@ struct scratch {
 	struct seam_last_walk last_walk;
 	uint32_t last_hits, windows; /* to be counted at the end */
 	uint32_t way_begun; /* for the frame at hand */
+	uint32_t section_begun; /* for the stack at hand */
 	uint32_t fp_frames; /* found by frame pointers */
 	uint32_t fp_nr; /* the last of them, by rbp */
 	uint64_t code_len; /* of code_window that was read */
+	struct mapped_window own; /* section of the file at hand */
 	struct seam_rule rule; /* one that does not fit into a word, or */
 	uint32_t rule_err; /* why there is none */
 	uint64_t last; /* struct seam_last_stack, in the arena; 0: none */

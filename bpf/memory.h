@@ -183,7 +183,7 @@ __noinline int seam_window_move(struct scratch *s ARG_NONNULL,
 	uint64_t base = (addr - 64) & ~7ULL, left;
 
 	s->fault = addr;
-	s->fault_code = false;
+	s->fault_code = FAULT_STACK;
 	if (s->other)
 		return far_find(s, addr);
 	if (!stack_has(state, addr) || state->stack.reading == READ_NOTHING)

@@ -7,7 +7,11 @@
 #define SEAM_BPF_UNWIND_H
 
 #include "bpf/frame-pointer.h"
+#include "bpf/section.h"
 #include "core/entry-who.h"
+
+#define FRAME_AGAIN (-1) /* the cursor is now where it would be unprobed */
+#define FRAME_MAPPED (-2) /* the target has the table: see section.h */
 
 /*
  * Finds the rule of the frame at the cursor by the table of its mapping.
@@ -39,7 +43,12 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 		return 0;
 	slot &= SEAM_CACHED_MAPPINGS - 1;
 	map = &state->maps[slot];
-	if (!map->table) {
+	if (map->state != SEAM_TABLE_LOADED) {
+		if (map->state == SEAM_TABLE_MAPPED) {
+			s->own.slot = slot;
+			s->rule_err = FRAME_MAPPED;
+			return 0;
+		}
 		s->asked = map->state == SEAM_TABLE_ASKED ||
 			   seam_mapping_ask_again(s, map, task, pc);
 		s->rule_err = SEAM_NO_TABLE;
@@ -106,8 +115,6 @@ __noinline int seam_frame(struct scratch *s ARG_NONNULL,
 	return err;
 }
 
-#define FRAME_AGAIN (-1) /* the cursor is now where it would be unprobed */
-
 /* The methods in their order. Constant but for the calls: what was not chosen
  * is no code when it runs. */
 static __always_inline int frame_by_order(struct scratch *s,
@@ -123,6 +130,11 @@ static __always_inline int frame_by_order(struct scratch *s,
 	}
 	if (err == SEAM_NO_TABLE && seam_methods & SEAM_UNWIND_TABLES)
 		err = seam_frame(s, state, task);
+	if (seam_reads_mapped && err == FRAME_MAPPED) {
+		err = seam_frame_section(s, state, task);
+		if (!err)
+			err = seam_frame_any(s, state);
+	}
 	if (err == SEAM_NO_TABLE && seam_probed(s, state, task))
 		return FRAME_AGAIN;
 	if (err == SEAM_NO_TABLE && seam_methods & SEAM_UNWIND_FP)
@@ -148,6 +160,8 @@ static __always_inline bool fault_in(struct seam_env *env)
 {
 	uint64_t addr = env->scratch->fault;
 
+	if (seam_reads_mapped && env->scratch->fault_code == FAULT_SECTION)
+		return section_fault(env);
 	if (env->scratch->fault_code)
 		return env->scratch->faults <= CODE_FAULTS && code_fault(env);
 	return stack_knows(env, addr) ||
@@ -186,6 +200,7 @@ static __always_inline int unwind_once(struct seam_env *env)
 	s->len = 0;
 	s->code_len = 0;
 	s->way_begun = false;
+	s->section_begun = false;
 	s->nr = 0;
 	seam_mappings_check(env->state, env->task, s);
 	if (!stack_has(env->state, s->cursor.sp))

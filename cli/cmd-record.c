@@ -176,6 +176,7 @@ static int open_recorder(struct recording *rec)
 		.sz = sizeof(opts),
 		.session = {.sz = sizeof(opts.session),
 			    .table_memory = o->table_memory,
+			    .tables_from = o->tables_from,
 			    .stack_copy = o->stack_copy,
 			    .buffer_pages = o->buffer_pages,
 			    .engine = o->engine},

@@ -62,6 +62,10 @@ static const char usage_text[] =
 	"with\n"
 	"                        --engine dump (32768)\n"
 	"      --table-memory B  for tables in the kernel; K, M, G (512M)\n"
+	"      --tables WHERE    kernel; mapped: of a file with .sframe, in "
+	"its\n"
+	"                        process; auto: that where the memory is "
+	"spent\n"
 	"  -m, --mmap-pages N    pages of each buffer between kernel and seam, "
 	"a\n"
 	"                        power of two; or a size in B, K, M, G\n"
@@ -152,6 +156,7 @@ enum { /* options without a letter */
        OPT_STACKS_ONLY,
        OPT_MERGE,
        OPT_CALL_GRAPH,
+       OPT_TABLES,
 };
 
 static const struct option long_options[] = {
@@ -168,6 +173,7 @@ static const struct option long_options[] = {
 	{"max-stack", required_argument, NULL, OPT_MAX_STACK},
 	{"stack-copy", required_argument, NULL, OPT_STACK_COPY},
 	{"table-memory", required_argument, NULL, OPT_TABLE_MEMORY},
+	{"tables", required_argument, NULL, OPT_TABLES},
 	{"unwind", required_argument, NULL, OPT_UNWIND},
 	{"duration", required_argument, NULL, OPT_DURATION},
 	{"engine", required_argument, NULL, OPT_ENGINE},
@@ -286,6 +292,23 @@ static int on_engine(struct record_options *o, const char *value)
 	return -1;
 }
 
+static int on_tables(struct record_options *o, const char *value)
+{
+	static const char *const names[] = {
+		[SEAM_TABLES_AUTO] = "auto",
+		[SEAM_TABLES_KERNEL] = "kernel",
+		[SEAM_TABLES_MAPPED] = "mapped",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(value, names[i]))
+			continue;
+		o->tables_from = (enum seam_tables_from)i;
+		return -1;
+	}
+	return bad("--tables", value, "want auto, kernel or mapped");
+}
+
 /*
  * As perf has it: a number of pages, which is a power of two; or a size with
  * its unit, taken up to the next such number of pages.
@@ -369,6 +392,8 @@ static int on_option(struct record_options *o, int c)
 		return on_unwind(o, optarg);
 	case OPT_ENGINE:
 		return on_engine(o, optarg);
+	case OPT_TABLES:
+		return on_tables(o, optarg);
 	case OPT_JSON:
 		o->json_summary = optarg;
 		return -1;

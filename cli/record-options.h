@@ -22,6 +22,7 @@ struct record_options {
 	enum seam_engine engine;
 	uint32_t buffer_pages; /* 0: the library's choice */
 	uint64_t table_memory;
+	enum seam_tables_from tables_from;
 	const char *unwind; /* NULL: the default */
 	double duration_s;
 	int zstd_level; /* < 0 while nobody said one */

@@ -156,6 +156,23 @@ enum seam_table_state {
 	SEAM_TABLE_ASKED = 1, /* a miss was sent, no answer yet */
 	SEAM_TABLE_LOADED = 2,
 	SEAM_TABLE_NONE = 3, /* the file has no CFI, or cannot be had */
+	SEAM_TABLE_MAPPED = 4, /* its own .sframe, where the target has it */
+};
+
+/*
+ * The .sframe of a file, V3, sorted, of amd64 and in its byte order: what its
+ * header said when user space checked it. Offsets are from the section's first
+ * byte. What lies there in a target's memory may be anything else by then.
+ */
+struct seam_mapped {
+	/* In the ref: its svma less that of offset 0 of the file, as the code
+	 * is mapped. In a binding: where it lies. */
+	uint64_t at;
+	uint64_t inode; /* of a binding, as a number */
+	uint32_t fdes, num_fdes, fres;
+	uint32_t end; /* of what may be read */
+	uint32_t is_pcrel;
+	uint32_t reading; /* of a binding; 0: not looked at yet */
 };
 
 /* Value of the tables map. */
@@ -164,7 +181,10 @@ struct seam_table_ref {
 	uint32_t id; /* never reused: names the content */
 	uint32_t offset; /* in the arena */
 	uint32_t pad;
-	struct seam_lookup lookup;
+	union {
+		struct seam_lookup lookup;
+		struct seam_mapped mapped;
+	};
 	uint64_t used_ns; /* last time a mapping was bound to it */
 	uint64_t adds; /* of the request that it answers; MEMORY alone */
 };
@@ -210,6 +230,7 @@ enum seam_count {
 	SEAM_COUNT_MAP_WALKS, /* mappings looked up in the mm */
 	SEAM_COUNT_MAP_RETRIES, /* look-ups repeated since the mm changed */
 	SEAM_COUNT_FP_FRAMES, /* found by frame pointers */
+	SEAM_COUNT_MAPPED_FRAMES, /* by a file's own section, in its memory */
 	SEAM_COUNT_REDO, /* unwinds repeated since a table went */
 	SEAM_COUNT_REQUESTS, /* by other tools' programs */
 	SEAM_COUNT_REQUESTS_FILTERED, /* in tasks that are not watched */

@@ -53,6 +53,15 @@ enum seam_engine {
 	SEAM_ENGINE_DUMP = 4, /* from a copy of each sample's stack */
 };
 
+/* Where tables are, that stacks are unwound by in the kernel. */
+enum seam_tables_from {
+	/* In the kernel; where table_memory is spent, a file's own .sframe is
+	 * read where its process has it mapped. */
+	SEAM_TABLES_AUTO,
+	SEAM_TABLES_KERNEL, /* there alone */
+	SEAM_TABLES_MAPPED, /* in the process, of each file that has one */
+};
+
 #define SEAM_SESSION_MAX_PAGES (1U << 16)
 
 struct seam_session_opts {
@@ -66,6 +75,7 @@ struct seam_session_opts {
 	uint32_t buffer_pages;
 	const char *cache_dir; /* NULL: the user's; see seam-record(1) */
 	enum seam_engine engine;
+	enum seam_tables_from tables_from;
 };
 
 struct seam_client_event {
@@ -185,6 +195,9 @@ struct seam_counts {
 	uint64_t frames, unwind_ns;
 	uint64_t fp_frames; /* the kernel side's and the library's, without a
 			     * table */
+	/* By a file's own section, in its process; each frame of a stack that
+	 * stands still once. */
+	uint64_t mapped_frames;
 	uint64_t guessed_frames; /* of the library's */
 	uint64_t code_gone; /* code that could not be read to guess by */
 	uint64_t lost_sleeps; /* no memory to keep them until they ended */
@@ -209,6 +222,7 @@ struct seam_counts {
 	uint64_t tables, table_bytes, table_bytes_max, tables_evicted;
 	uint64_t tables_asked, tables_gone, tables_none, tables_too_big;
 	uint64_t tables_left_out; /* rows without a place in their table */
+	uint64_t tables_mapped; /* files whose own section is read instead */
 	uint64_t tables_forgotten; /* answers without a table, to make room */
 	/* SFrame sections for code that was made at run time (<seam/jit.h>),
 	 * their size, and those refused, by the reason. */

@@ -26,7 +26,8 @@ static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 static uint64_t group_of(const struct seam_kernel *k,
 			 const struct seam_kernel_opts *opts)
 {
-	const uint32_t ways[] = {opts->methods, opts->stack_copy};
+	const uint32_t ways[] = {opts->methods, opts->stack_copy,
+				 opts->tables_from};
 	const struct bpf_object_skeleton *s = k->skel->skeleton;
 
 	return seam_hash(seam_hash(0, s->data, s->data_sz), ways, sizeof(ways));

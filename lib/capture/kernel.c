@@ -126,6 +126,8 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	skel->rodata_seam->seam_watch_mode = opts->watch;
 	skel->rodata_seam->seam_stack_copy = opts->stack_copy;
 	skel->rodata_seam->seam_methods = opts->methods;
+	skel->rodata_seam->seam_reads_mapped =
+		opts->tables_from != SEAM_TABLES_KERNEL;
 	if (opts->at_once)
 		memcpy((void *)&skel->rodata_seam->seam_kernel_entry,
 		       opts->at_once, sizeof(*opts->at_once));

@@ -13,6 +13,7 @@
 #include "core/kernel-entry.h"
 #include "core/wire.h"
 #include "seam/error.h"
+#include "seam/tracer.h"
 
 struct seam_kernel;
 
@@ -23,6 +24,7 @@ struct seam_kernel_opts {
 	/* Of each event; a depth is at most SEAM_MAX_FRAMES. */
 	struct seam_event_ask asks[SEAM_MAX_EVENTS];
 	uint32_t methods; /* enum seam_unwind_how */
+	enum seam_tables_from tables_from;
 	uint32_t request_depth; /* frames that other tools' programs get */
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS]; /* of probes too */
 	bool tracepoints, probes; /* are recorded */

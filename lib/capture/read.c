@@ -374,6 +374,7 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->frames = k->count[SEAM_COUNT_FRAMES];
 	ret->unwind_ns = k->count[SEAM_COUNT_UNWIND_NS];
 	ret->fp_frames = k->count[SEAM_COUNT_FP_FRAMES];
+	ret->mapped_frames = k->count[SEAM_COUNT_MAPPED_FRAMES];
 	ret->lost_samples =
 		k->count[SEAM_COUNT_LOST_SAMPLE] + s->samples.n_dropped;
 	ret->lost_sleeps = k->count[SEAM_COUNT_LOST_SLEEP];
@@ -444,6 +445,7 @@ static void set_tables(struct seam_session *s, struct seam_counts *ret)
 	ret->tables_none = t.none;
 	ret->tables_too_big = t.too_big;
 	ret->tables_left_out = t.left_out;
+	ret->tables_mapped = t.mapped;
 	ret->tables_forgotten = t.forgotten;
 	set_images(&t.images, ret);
 }

@@ -144,11 +144,16 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 			s->opts.stack_copy ? s->opts.stack_copy : SEAM_MAX_COPY,
 		.buffer_pages = s->opts.buffer_pages,
 		.methods = s->methods,
+		.tables_from = s->opts.tables_from,
 		.request_depth = s->client.max_frames,
 	};
 	int err = 0;
 
 	if (s->engine == SEAM_ENGINE_IMMEDIATE) {
+		/* Nobody else reads such a section, so it is not in memory, and
+		 * an event cannot wait for it. */
+		s->opts.tables_from = SEAM_TABLES_KERNEL;
+		opts.tables_from = SEAM_TABLES_KERNEL;
 		opts.at_once = &entry;
 		err = seam_unsure_open(&entry, reterr);
 	}
@@ -172,8 +177,7 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	err = seam_kernel_open(&opts, &s->kernel, reterr);
 	if (err)
 		return err;
-	return seam_tables_open(s->kernel, &s->processes, s->opts.table_memory,
-				s->opts.cache_dir, &s->tables);
+	return seam_tables_open(s->kernel, &s->processes, &s->opts, &s->tables);
 }
 
 /* Before anything is written of a recording that cannot be. */

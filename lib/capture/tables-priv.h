@@ -20,6 +20,7 @@ struct seam_tables {
 	struct seam_processes *processes;
 	struct seam_table_cache *cache;
 	uint64_t budget;
+	enum seam_tables_from from;
 	uint8_t *arena;
 	uint64_t first, last; /* the arena's part for tables */
 	struct seam_loaded *loaded; /* by offset */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "capture/mapped.h"
 #include "capture/tables-priv.h"
 #include "capture/target.h"
 #include "core/sframe-read.h"
@@ -17,7 +18,7 @@
 #include "table/table.h"
 
 int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
-		     uint64_t budget, const char *cache_dir,
+		     const struct seam_session_opts *opts,
 		     struct seam_tables **ret)
 {
 	struct seam_tables *t = calloc(1, sizeof(*t));
@@ -28,15 +29,16 @@ int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
 	pthread_mutex_init(&t->lock, NULL);
 	t->kernel = k;
 	t->processes = ps;
-	t->budget = budget;
+	t->budget = opts->table_memory;
+	t->from = opts->tables_from;
 	t->next_id = 1;
 	t->arena = seam_kernel_arena(k, &first, &size);
 	t->first = first;
 	t->last = size;
-	if (t->last - t->first > budget)
-		t->last = t->first + budget;
+	if (t->last - t->first > t->budget)
+		t->last = t->first + t->budget;
 	/* No cache is no error: tables are made anew each time. */
-	if (seam_table_cache_open(cache_dir, &t->cache))
+	if (seam_table_cache_open(opts->cache_dir, &t->cache))
 		t->cache = NULL;
 	*ret = t;
 	return 0;
@@ -249,24 +251,66 @@ static int lay_out(struct seam_tables *t, const struct seam_elf *elf,
 	return err;
 }
 
-/* elf NULL: the file is none. */
-static int load_elf(struct seam_tables *t, const struct seam_file_key *key,
-		    const struct seam_elf *elf)
+/* Nothing of it is kept but where it is: BPF is answered without a table, as
+ * far as room for answers goes. Return: -ENOENT: it has no such section. */
+static int put_mapped(struct seam_tables *t, const struct seam_file_key *key,
+		      const struct seam_elf *elf)
+{
+	const struct seam_absent_ops ops = {used_ns, drop, t};
+	const struct seam_absent_new new = {*key, SEAM_ABSENT_NO_CFI,
+					    seam_now_ns()};
+	struct seam_table_ref ref = {.state = SEAM_TABLE_MAPPED,
+				     .used_ns = new.now_ns};
+	uint32_t failed;
+	int n, err = -ENOENT;
+
+	if (elf && key->kind == SEAM_KEY_FILE && t->from != SEAM_TABLES_KERNEL)
+		err = seam_mapped_of_elf(elf, &ref.mapped);
+	if (err)
+		return err;
+	n = seam_absent_add(&t->absent, &new, &ops, &failed);
+	if (n < 0)
+		return n;
+	t->stats.forgotten += (uint64_t)n;
+	t->stats.mapped++;
+	ref.id = t->next_id++;
+	return seam_kernel_table_put(t->kernel, key, &ref);
+}
+
+/* One that is laid out, or is none: the file's own section will do where it is
+ * too large, or others would have to go for it. */
+static int put_laid_out(struct seam_tables *t, const struct seam_file_key *key,
+			const struct seam_elf *elf)
 {
 	struct seam_lookup lookup;
 	uint8_t *bytes;
-	int err;
+	size_t at;
+	int err, own = -ENOENT;
 
 	err = elf ? lay_out(t, elf, &lookup, &bytes) : -ENOENT;
 	if (err == -ENOENT || err == -EINVAL)
 		return note_none(t, key);
-	if (err == -E2BIG)
-		return note_too_big(t, key);
-	if (err)
+	if (err && err != -E2BIG)
 		return err;
-	err = seam_tables_put(t, key, &lookup, bytes);
+	if (err || !find_gap(t, lookup.size, &at))
+		own = put_mapped(t, key, elf);
+	if (err)
+		return own == -ENOENT ? note_too_big(t, key) : own;
+	if (own == -ENOENT)
+		own = seam_tables_put(t, key, &lookup, bytes);
 	free(bytes);
-	return err;
+	return own;
+}
+
+/* elf NULL: the file is none. */
+static int load_elf(struct seam_tables *t, const struct seam_file_key *key,
+		    const struct seam_elf *elf)
+{
+	int err = -ENOENT;
+
+	if (t->from == SEAM_TABLES_MAPPED)
+		err = put_mapped(t, key, elf);
+	return err == -ENOENT ? put_laid_out(t, key, elf) : err;
 }
 
 /* BPF is asked: user space sees another inode on some file systems. */

@@ -9,6 +9,7 @@
 
 #include "capture/kernel.h"
 #include "capture/process.h"
+#include "seam/tracer.h"
 #include "unwind/image.h"
 
 /* Of the 65,536 that the kernel side's map holds; see SEAM_ABSENT_MAX. */
@@ -24,12 +25,13 @@ struct seam_tables_stats {
 	uint64_t evicted; /* for the budget */
 	uint64_t too_big; /* larger than the whole budget */
 	uint64_t left_out; /* rows that no table has a place for */
+	uint64_t mapped; /* files whose section is read where it is mapped */
 	struct seam_images_stats images;
 };
 
-/* cache_dir: see seam_table_cache_open. */
+/* Of opts: table_memory, tables_from; cache_dir, see seam_table_cache_open. */
 int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
-		     uint64_t budget, const char *cache_dir,
+		     const struct seam_session_opts *opts,
 		     struct seam_tables **ret);
 struct seam_tables *seam_tables_close(struct seam_tables *t);
 

@@ -151,6 +151,14 @@ def settled(args, folder, exe, name, values, label):
     return good, text
 
 
+def with_section(args, folder, exe):
+    """The program with an .sframe of its own."""
+    out = os.path.join(folder, os.path.basename(exe))
+    subprocess.run([args.seam, "sframe", "make", exe, "-o", out], check=True,
+                   stdout=subprocess.DEVNULL)
+    return out
+
+
 def begin(args, pool, variant, name, values):
     """Records; returns (label, the future of what settled() says)."""
     exe = os.path.realpath(os.path.join(args.progs, variant))
@@ -161,6 +169,8 @@ def begin(args, pool, variant, name, values):
                                        variant.replace("dlopen", "plugin") +
                                        ".so"))
     folder = tempfile.TemporaryDirectory(prefix="known-path-")
+    if args.tables == "mapped":
+        exe = with_section(args, folder.name, exe)
     failure = record(args, folder.name, exe, settings["record"],
                      fill_in(settings["args"], builtin))
     if failure:
@@ -217,6 +227,8 @@ def main():
     parser.add_argument("--recorder", default="seam",
                         choices=("seam", "perf", "gdb"))
     parser.add_argument("--engine", default="auto")
+    parser.add_argument("--tables", default="auto",
+                        help="mapped: of programs with an .sframe")
     parser.add_argument("--steps", type=int, default=1500,
                         help="instructions for --recorder gdb")
     parser.add_argument("--keep", help="folder for the stacks of failures")
