@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: of recordings that share, one is killed at any moment, and
+nobody else is disturbed.
+
+Two record a program from the beginning to the end, while others come beside
+them and are killed: as they begin, at an event, with a ring that is full, as
+they end, and as another ends. Then all are killed, and the next that comes
+removes what they left.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+import clients
+import livetest
+
+TIMES = 2 # each moment
+A_WHILE = 0.05 # seconds of the target's CPU time
+
+
+def victim(bench, name="victim.data"):
+    return bench.recorder("-a", *clients.EVENT, name=name)
+
+
+def kill(recorder):
+    recorder.process.kill()
+    recorder.process.wait()
+    recorder.log.close()
+
+
+def as_it_begins(bench, pid):
+    recorder = victim(bench)
+    time.sleep(random.uniform(0, 1))
+    kill(recorder)
+
+
+def at_an_event(bench, pid):
+    recorder = victim(bench).ready()
+    livetest.burn(A_WHILE, pid)
+    time.sleep(random.uniform(0, 0.05))
+    kill(recorder)
+
+
+def with_a_full_ring(bench, pid):
+    recorder = bench.recorder("-a", *clients.EVENT, "-m", "1",
+                              name="victim.data").ready()
+    recorder.stop()
+    livetest.burn(A_WHILE, pid)
+    kill(recorder)
+
+
+def as_it_ends(bench, pid):
+    recorder = victim(bench).ready()
+    livetest.burn(A_WHILE, pid)
+    recorder.process.terminate()
+    time.sleep(random.uniform(0, 0.2))
+    kill(recorder)
+
+
+def as_another_ends(bench, pid):
+    recorder = victim(bench).ready()
+    another = victim(bench, "another.data").ready()
+    livetest.burn(A_WHILE, pid)
+    another.process.terminate()
+    time.sleep(random.uniform(0, 0.05))
+    kill(recorder)
+    clients.check_file(bench, "the other that ended", another.wait(), pid, 512)
+
+
+MOMENTS = (as_it_begins, at_an_event, with_a_full_ring, as_it_ends,
+           as_another_ends)
+
+
+def run(bench, two, pid):
+    """Whether the target and the two are still at work after each."""
+    for moment in MOMENTS * TIMES:
+        moment(bench, pid)
+        livetest.burn(A_WHILE, pid) # or it waits for ever
+        if not bench.test("killed %s: nobody else ends" %
+                          moment.__name__.replace("_", " "),
+                          all(r.process.poll() is None for r in two)):
+            return
+
+
+def moments(bench):
+    seed = random.randrange(1 << 32)
+    bench.note("seed %d" % seed)
+    random.seed(seed)
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    pid = target.pid
+    # The first's number is not given to another: it lives.
+    deep = bench.recorder("-p", str(pid), *clients.EVENT,
+                          name="deep.data").ready()
+    shallow = bench.recorder("-t", str(pid), *clients.EVENT, "--max-stack",
+                             str(clients.SHALLOW), name="shallow.data").ready()
+    run(bench, (deep, shallow), pid)
+    recordings = [r.interrupt() for r in (shallow, deep)]
+    target.kill()
+    target.wait()
+    entries = [clients.check_file(bench, name, recording, pid, depth)
+               for name, recording, depth in (
+                   ("less deep", recordings[0], clients.SHALLOW),
+                   ("process", recordings[1], 512))]
+    clients.compare(bench, "process and less deep", entries[1], entries[0],
+                    clients.SHALLOW)
+    for name, recording in zip(("less deep", "process"), recordings):
+        lost = recording.summary["lost"]
+        bench.test(name + ": lost no more than it says",
+                   recording.summary["end"]["lost"] <= lost["stacks"] +
+                   lost["copies"], recording.log)
+    bench.test("nothing is pinned any more", not os.listdir(clients.FOLDER),
+               os.listdir(clients.FOLDER))
+
+
+def pinned():
+    """Paths of all pins."""
+    return [os.path.join(at, name) for at, _, names in os.walk(clients.FOLDER)
+            for name in names]
+
+
+def map_id(path):
+    """Of what is pinned; None: it has no number that bpftool knows."""
+    done = subprocess.run(["bpftool", "-j", "map", "show", "pinned", path],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return json.loads(done.stdout)["id"] if done.returncode == 0 else None
+
+
+def all_maps():
+    return {m["id"] for m in json.loads(subprocess.run(
+        ["bpftool", "-j", "map", "list"], stdout=subprocess.PIPE,
+        check=True).stdout)}
+
+
+def all_of_them(bench):
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    three = [victim(bench, "%d.data" % i).ready() for i in range(3)]
+    livetest.burn(clients.ENOUGH, target.pid)
+    ids = {map_id(path) for path in pinned()}
+    bench.test("there are pins", ids and None not in ids, pinned())
+    for recorder in three:
+        kill(recorder)
+    livetest.burn(A_WHILE, target.pid)
+    bench.test("and still are", pinned())
+    late = victim(bench, "late.data").ready()
+    livetest.burn(A_WHILE, target.pid)
+    bench.test("the next has pins of its own",
+               pinned() and not ids & {map_id(path) for path in pinned()},
+               pinned())
+    clients.check_file(bench, "the next", late.interrupt(), target.pid, 512)
+    bench.test("nothing is pinned any more", not os.listdir(clients.FOLDER),
+               os.listdir(clients.FOLDER))
+    # Task work that a killed one asked for keeps them until it is done, and
+    # the kernel frees them when it comes to it.
+    while ids & all_maps():
+        time.sleep(0.1)
+    bench.test("no map is left", True)
+    target.kill()
+    target.wait()
+
+
+if __name__ == "__main__":
+    clients.private()
+    sys.exit(livetest.main(moments, all_of_them))
