@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: recordings that meet what is none of theirs, and one that does
+not read: each says so in one line, and nobody else is disturbed.
+
+Where they meet is a file; somebody has its lock and does not go on; what is
+pinned is of another size, or not all there; one of three does not read; and
+one wants a program that is gone.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+
+import clients
+import livetest
+
+
+def make_map(path):
+    """A map that is none of seam's, pinned."""
+    subprocess.run(["bpftool", "map", "create", path, "type", "hash", "key",
+                    "4", "value", "4", "entries", "1", "name", "other"],
+                   check=True)
+
+
+def alone(bench, what, why, recording):
+    """It is whole, shares nothing, and says so in one line."""
+    told = [line for line in recording.log.splitlines()
+            if "shared with no other recording" in line]
+    bench.test(what + ": records alone, and says so", recording.summary and
+               recording.summary["samples"] and len(told) == 1 and
+               why in told[0] and not recording.summary["by_others"],
+               recording.log)
+
+
+def a_file(bench):
+    make_map(clients.FOLDER)
+    alone(bench, "where they meet is a file", "Not a directory",
+          clients.spin(bench).wait())
+    os.unlink(clients.FOLDER)
+
+
+def a_lock(bench):
+    os.makedirs(clients.FOLDER, mode=0o700, exist_ok=True)
+    fd = os.open(clients.FOLDER, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    recording = clients.spin(bench).wait()
+    os.close(fd)
+    alone(bench, "the lock is another's", "is locked", recording)
+
+
+def beside(bench, what, disturb, why):
+    """One records, what is pinned changes, and another comes."""
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    first = bench.recorder("-p", str(target.pid), *clients.EVENT,
+                           name="first.data").ready()
+    group, = os.listdir(clients.FOLDER)
+    pin = os.path.join(clients.FOLDER, group, "elements")
+    disturb(pin)
+    late = bench.recorder("-p", str(target.pid), *clients.EVENT,
+                          name="late.data").ready()
+    livetest.burn(clients.ENOUGH, target.pid)
+    late = late.interrupt()
+    alone(bench, what, why, late)
+    for name, recording in (("late", late), ("first", first.interrupt())):
+        clients.check_file(bench, what + ", " + name, recording, target.pid,
+                           512)
+    target.kill()
+    target.wait()
+    bench.test(what + ": nothing is pinned any more",
+               not os.listdir(clients.FOLDER), os.listdir(clients.FOLDER))
+
+
+def pins(bench):
+    def other(pin):
+        os.unlink(pin)
+        make_map(pin)
+
+    beside(bench, "a pin of another size", other, "is not seam's")
+    beside(bench, "a pin that is gone", os.unlink, "is not seam's")
+
+
+def unread(bench):
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    pid = str(target.pid)
+    one = bench.recorder("-p", pid, *clients.EVENT, "-m", "1",
+                         name="unread.data").ready()
+    others = [bench.recorder("-p", pid, *clients.EVENT, *more,
+                             name="other-%d.data" % len(more)).ready()
+              for more in ([], ["--max-stack", "3"])]
+    one.stop()
+    livetest.burn(1, target.pid)
+    gone = bench.start(["true"])
+    gone.wait()
+    done = subprocess.run([bench.seam, "record", "-p", str(gone.pid), "-o",
+                           bench.path("gone.data")], env=bench.env,
+                          stderr=subprocess.PIPE, encoding="utf-8")
+    bench.test("a program that is gone: one line says so",
+               done.returncode and done.stderr.count("\n") == 1 and
+               str(gone.pid) in done.stderr, done.stderr)
+    one.go()
+    read = [r.interrupt() for r in others]
+    one = one.interrupt()
+    target.kill()
+    target.wait()
+    lost = one.summary["lost"]
+    bench.test("who does not read has lost, and says what",
+               lost["samples"] + lost["stacks"], one.log)
+    clients.check_file(bench, "who does not read", one, target.pid, 512)
+    for recording, depth in zip(read, (512, clients.SHALLOW)):
+        clients.check_file(bench, "who does", recording, target.pid, depth)
+        bench.test("who does: shared, and lost nothing",
+                   recording.summary["clients"] and
+                   not recording.summary["end"]["lost"] and
+                   not recording.summary["lost"]["samples"], recording.log)
+
+
+if __name__ == "__main__":
+    clients.private()
+    sys.exit(livetest.main(a_file, a_lock, pins, unread))
