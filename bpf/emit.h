@@ -103,6 +103,29 @@ static __always_inline bool send_copy(struct scratch *s, uint32_t client,
 	       !bpf_ringbuf_output(to, &s->copy, size, ring_flags_of(to));
 }
 
+/* Where there is no memory to take a stack in, all who want it know. */
+__noinline int seam_no_scratch(uint32_t clients)
+{
+	uint32_t zero = 0, i;
+
+	for (i = seam_zero; i < SEAM_MAX_CLIENTS; i++) {
+		struct seam_cpu_state *cpu;
+		uint32_t client = i;
+		void *states;
+
+		SEAM_LOOP_GUARD;
+		/* For its own, whoever looks for the memory counts. */
+		if (!(clients >> (i & 31) & 1) || i == seam_client)
+			continue;
+		states = bpf_map_lookup_elem(&client_states, &client);
+		cpu = states ? bpf_map_lookup_elem(states, &zero) : NULL;
+		if (cpu)
+			__sync_fetch_and_add(
+				&cpu->counts[SEAM_COUNT_NO_SCRATCH], 1);
+	}
+	return 0;
+}
+
 /* Sends it to one client, and counts it there. This and the next are global
  * functions: the verifier walks each once. */
 __noinline int seam_send_to(struct scratch *s ARG_NONNULL, uint32_t client,
@@ -274,7 +297,7 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	size = sizeof(s->copy) + done;
 	count(SEAM_COUNT_COPIES);
 	count_add(SEAM_COUNT_COPY_BYTES, done);
-	if (!copies_told(env->task)) {
+	if ((s->clients & OWN_CLIENT) && !copies_told(env->task)) {
 		s->clients &= ~OWN_CLIENT;
 		count(SEAM_COUNT_LOST_COPY);
 	}
@@ -373,8 +396,10 @@ static __always_inline uint64_t take_stack(struct task_struct *task,
 	uint64_t missing = 0;
 
 	env.scratch = scratch_take();
-	if (!env.scratch)
+	if (!env.scratch) {
+		seam_no_scratch(clients);
 		return 0;
+	}
 	/* Here, and not at the end: to the verifier that has many states. Who
 	 * tells counts when it is out. */
 	if (how != HOW_TELL)

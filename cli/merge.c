@@ -2,6 +2,7 @@
 #include "cli/merge.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "base/spill.h"
@@ -23,9 +24,13 @@ int merge_replace(const char *path, int (*make)(void *ctx, int fd), void *ctx)
 static int write_all(int fd, const uint8_t *p, size_t size)
 {
 	while (size) {
+		struct pollfd room = {.fd = fd, .events = POLLOUT};
 		ssize_t n = write(fd, p, size);
 
-		if (n < 0 && errno != EINTR)
+		/* Whoever shares the pipe may have made it nonblocking. */
+		if (n < 0 && errno == EAGAIN)
+			poll(&room, 1, -1);
+		else if (n < 0 && errno != EINTR)
 			return -errno;
 		p += n > 0 ? n : 0;
 		size -= n > 0 ? (size_t)n : 0;

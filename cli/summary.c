@@ -149,7 +149,8 @@ static void print_engine(FILE *to, const struct seam_summary *sum)
 	fprintf(to, "seam: engine %s", sum->engine);
 	if (sum->why[0])
 		fprintf(to, " (%s; see 'seam doctor')", sum->why);
-	if (c->unwind_ns != SEAM_UNKNOWN)
+	/* Where all are of others' unwinds, there is nothing to divide. */
+	if (c->unwind_ns != SEAM_UNKNOWN && c->frames)
 		fprintf(to, ", %.0f ns a frame",
 			ratio(c->unwind_ns, c->frames));
 	fprintf(to,

@@ -30,17 +30,18 @@ struct seam_kernel {
 	void *fn_ctx;
 	struct seam_share share;
 	bool is_shared; /* tasks' elements, with clients that may come */
+	bool is_half; /* some of the maps only: no object to load */
 	char alone[160]; /* why not */
 	uint64_t left; /* bytes of a ring that this drain may yet take */
 };
 
 /*
  * kernel-share.c. Before the maps are made: they are those of the clients that
- * are at work, if there are any. Return: false: we stay alone, and k->alone
- * says why.
+ * are at work, if there are any. Else we stay alone, and k->alone says why.
+ * -errno: so we do, but the object must be opened anew for that.
  */
-bool seam_kernel_share(struct seam_kernel *k,
-		       const struct seam_kernel_opts *opts);
+int seam_kernel_share(struct seam_kernel *k,
+		      const struct seam_kernel_opts *opts);
 /* Once the maps are made, and before anything is attached. */
 int seam_kernel_shared(struct seam_kernel *k);
 /* Nothing of others comes to our rings any more. */

@@ -64,8 +64,10 @@ static int take_pinned(struct seam_kernel *k)
 			err = -EINVAL;
 	}
 	for (int i = 0; i < n; i++) {
-		if (!err)
+		if (!err) {
 			err = bpf_map__reuse_fd(maps[i], fds[i]);
+			k->is_half = err;
+		}
 		if (fds[i] >= 0)
 			close(fds[i]);
 	}
@@ -137,20 +139,21 @@ static int try_share(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	return 0;
 }
 
-bool seam_kernel_share(struct seam_kernel *k,
-		       const struct seam_kernel_opts *opts)
+int seam_kernel_share(struct seam_kernel *k,
+		      const struct seam_kernel_opts *opts)
 {
 	struct seam_errinfo why = {0};
 	int err = try_share(k, opts, &why);
 
 	if (!err) {
 		k->skel->rodata_seam->seam_client = k->share.number;
-		return true;
+		return 0;
 	}
 	seam_kernel_unshare(k);
 	snprintf(k->alone, sizeof(k->alone), "%s",
 		 why.reason[0] ? why.reason : strerror(-err));
-	return false;
+	/* Some of the maps may be others' by now, and must not be used. */
+	return k->is_half ? err : 0;
 }
 
 static int put_ring(struct seam_kernel *k, uint32_t at,

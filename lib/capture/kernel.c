@@ -252,8 +252,10 @@ static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	    sizeof(*generation))
 		return -EIO;
 	if (!opts->at_once && !opts->alone && !k->alone[0])
-		seam_kernel_share(k, opts);
-	return seam_bpf__load(k->skel);
+		err = seam_kernel_share(k, opts);
+	if (!err)
+		err = seam_bpf__load(k->skel);
+	return err ? err : seam_kernel_shared(k);
 }
 
 static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
@@ -278,14 +280,16 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 				 "the BPF object cannot be opened (%s)",
 				 strerror(-err));
 	err = make(k, opts, &running);
-	if (err && k->is_shared) {
-		/* What others have pinned may be what it cannot be made with.
-		 */
+	if (err && (k->is_shared || k->is_half)) {
+		/* What others have pinned, or that nothing can be pinned, may
+		 * be what it cannot be made with. */
 		seam_bpf__destroy(k->skel);
 		k->skel = NULL;
+		k->is_half = false;
 		seam_kernel_unshare(k);
 		snprintf(k->alone, sizeof(k->alone),
-			 "with others' maps it cannot be loaded (%s)",
+			 "with what is pinned in " SEAM_SHARE_FOLDER
+			 " it cannot be made (%s)",
 			 strerror(-err));
 		err = open_object(k, running.object);
 		if (!err)
@@ -299,9 +303,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		return seam_fail(reterr, err,
 				 "the kernel refuses seam's BPF programs (%s)",
 				 strerror(-err));
-	err = seam_kernel_shared(k);
-	if (!err)
-		err = map_arena(k);
+	err = map_arena(k);
 	if (!err)
 		err = open_rings(k);
 	if (!err)

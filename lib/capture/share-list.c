@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -30,6 +31,29 @@ static uint32_t locked_by(const struct stat *st)
 	if (locks)
 		fclose(locks);
 	return found;
+}
+
+uint32_t seam_share_holder(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : locked_by(&st);
+}
+
+bool seam_share_is_stopped(uint32_t pid)
+{
+	char path[32], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	/* Behind the name, which may have blanks, but is in brackets. */
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(file);
+	return state == 'T' || state == 't';
 }
 
 static void list_group(const char *group, struct seam_share_list *ret)

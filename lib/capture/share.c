@@ -22,6 +22,9 @@
 #define LOCK_TRIES 3000
 #define LEAVE_TRIES 10
 #define LOCK_WAIT_NS 10000000
+#define LOOK_TRIES 100
+/* Whoever looks whether a client lives holds its lock for a moment. */
+#define OWN_TRIES 10
 
 static bool is_bpf_fs(int fd)
 {
@@ -67,12 +70,12 @@ static int check_folder(int fd, struct seam_errinfo *reterr)
 		return seam_fail(reterr, -ENOTSUP,
 				 SEAM_SHARE_FOLDER
 				 " is not in a BPF file system");
-	if (st.st_uid != geteuid() || (st.st_mode & 07777) != 0700)
+	if (st.st_uid != geteuid() || (st.st_mode & 0777) != 0700)
 		return seam_fail(reterr, -EPERM,
 				 SEAM_SHARE_FOLDER
 				 " is of user %u with mode %04o, not root's "
 				 "alone: remove it",
-				 st.st_uid, st.st_mode & 07777);
+				 st.st_uid, st.st_mode & 0777);
 	return 0;
 }
 
@@ -85,6 +88,10 @@ static int lock_folder(int fd, int tries)
 			return 0;
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
+		/* Nobody knows when it goes on. */
+		if (i % LOOK_TRIES == LOOK_TRIES - 1 &&
+		    seam_share_is_stopped(seam_share_holder(fd)))
+			return -EBUSY;
 		nanosleep(&wait, NULL);
 	}
 	return -EBUSY;
@@ -106,7 +113,8 @@ static bool lives(int group_fd, uint32_t number)
 	fd = openat(group_fd, name, OPEN_FOLDER);
 	if (fd < 0)
 		return false;
-	is_locked = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+	/* Shared: two that look at once do not take each other for it. */
+	is_locked = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 	close(fd);
 	return is_locked;
 }
@@ -172,6 +180,9 @@ static int take_number(struct seam_share *s, struct seam_errinfo *reterr)
 	char name[16];
 
 	s->others = all_living(s->group_fd);
+	/* The last of them may have ended since what is dead was removed. */
+	if (!s->others)
+		each_name(s->group_fd, remove_one, NULL);
 	for (s->number = 0; s->number < SEAM_MAX_CLIENTS; s->number++)
 		if (!(s->others >> s->number & 1))
 			break;
@@ -184,7 +195,7 @@ static int take_number(struct seam_share *s, struct seam_errinfo *reterr)
 	s->own_fd = open_folder(s->group_fd, name);
 	if (s->own_fd < 0)
 		return s->own_fd;
-	return flock(s->own_fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+	return lock_folder(s->own_fd, OWN_TRIES);
 }
 
 static int enter(struct seam_share *s, struct seam_errinfo *reterr)
@@ -205,8 +216,9 @@ static int enter(struct seam_share *s, struct seam_errinfo *reterr)
 	if (err)
 		return seam_fail(reterr, err,
 				 SEAM_SHARE_FOLDER
-				 " is locked, and whoever has it does not go "
-				 "on");
+				 " is locked by process %" PRIu32
+				 ", which does not go on: let it, or end it",
+				 seam_share_holder(s->dir_fd));
 	s->group_fd = open_folder(s->dir_fd, s->group);
 	if (s->group_fd < 0)
 		return s->group_fd;
@@ -230,7 +242,8 @@ int seam_share_enter(uint64_t group, struct seam_share *ret,
 void seam_share_path(const struct seam_share *s, const char *name, char *ret,
 		     size_t size)
 {
-	snprintf(ret, size, SEAM_SHARE_FOLDER "/%s/%s", s->group, name);
+	/* The folder that was checked, whatever its name leads to by now. */
+	snprintf(ret, size, "/proc/self/fd/%d/%s", s->group_fd, name);
 }
 
 static void close_fd(int *fd)
@@ -240,6 +253,14 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+/* A child that was forked meanwhile may have the descriptor too. */
+static void unlock_fd(int *fd)
+{
+	if (*fd >= 0)
+		flock(*fd, LOCK_UN);
+	close_fd(fd);
+}
+
 bool seam_share_has_others(const struct seam_share *s)
 {
 	return all_living(s->group_fd) & ~(1U << s->number);
@@ -247,12 +268,12 @@ bool seam_share_has_others(const struct seam_share *s)
 
 void seam_share_ready(struct seam_share *s)
 {
-	close_fd(&s->dir_fd);
+	unlock_fd(&s->dir_fd);
 }
 
 void seam_share_leave(struct seam_share *s)
 {
-	close_fd(&s->own_fd);
+	unlock_fd(&s->own_fd);
 	if (s->group_fd < 0) {
 		seam_share_ready(s);
 		return;
@@ -260,7 +281,8 @@ void seam_share_leave(struct seam_share *s)
 	if (s->dir_fd < 0) {
 		s->dir_fd = open(SEAM_SHARE_FOLDER, OPEN_FOLDER);
 		/* Else the next that comes does it. */
-		if (s->dir_fd >= 0 && lock_folder(s->dir_fd, LEAVE_TRIES))
+		if (s->dir_fd >= 0 && (check_folder(s->dir_fd, NULL) ||
+				       lock_folder(s->dir_fd, LEAVE_TRIES)))
 			seam_share_ready(s);
 	}
 	close_fd(&s->group_fd);

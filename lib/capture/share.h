@@ -47,6 +47,11 @@ void seam_share_ready(struct seam_share *s);
 /* Gives the number back; who is the last removes what is pinned. */
 void seam_share_leave(struct seam_share *s);
 
+/* Who has the lock of an open folder; 0: nobody, or nobody that is seen. */
+uint32_t seam_share_holder(int fd);
+/* Whether a process is stopped, by a signal or a debugger. */
+bool seam_share_is_stopped(uint32_t pid);
+
 #define SEAM_SHARE_LISTED 64
 
 struct seam_share_list {
