@@ -35,12 +35,13 @@ static __always_inline bool table_request(struct scratch *s,
 static __always_inline void table_ask(struct scratch *s,
 				      struct task_struct *task)
 {
-	struct seam_table_ref asked = {.state = SEAM_TABLE_ASKED};
 	struct seam_wire_miss *miss = &s->miss;
+	long err;
 
-	long err =
-		bpf_map_update_elem(&tables, &miss->key, &asked, BPF_NOEXIST);
-
+	/* Not on the stack: this is called at its deepest. */
+	__builtin_memset(&s->ref, 0, sizeof(s->ref));
+	s->ref.state = SEAM_TABLE_ASKED;
+	err = bpf_map_update_elem(&tables, &miss->key, &s->ref, BPF_NOEXIST);
 	if (err) {
 		if (err != -EEXIST)
 			count(SEAM_COUNT_LOST_MISS);
@@ -216,6 +217,8 @@ static __always_inline bool mapping_holds(struct seam_env *env, uint32_t i,
 	i &= SEAM_CACHED_MAPPINGS - 1;
 	if (!epoch || state->epochs[i] != epoch)
 		return false;
+	if (IS_AT_ONCE) /* as seam_frame says */
+		return !(state->unchecked & 1U << i);
 	return !(state->unchecked & 1U << i) ||
 	       (!seam_mapping_refresh(state, i, env->task, pc, env->scratch) &&
 		state->epochs[i] == epoch);

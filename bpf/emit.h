@@ -48,21 +48,18 @@ static __always_inline void count_end(struct seam_cpu_state *cpu, int end)
 /* Which frames were found by frame pointers, behind them all. Return: words. */
 static __always_inline uint32_t append_by_fp(struct scratch *s, uint32_t nr)
 {
-	uint32_t words = (nr + 63) / 64, i;
+	uint64_t at = nr, words = (at + 63) / 64;
 
 	/* One frame alone needs no unwind to be had. */
 	if (nr < 2 || !s->fp_frames)
 		return 0;
 	count_add(SEAM_COUNT_FP_FRAMES, s->fp_frames);
-	for (i = seam_zero; i < words; i++) {
-		uint64_t at = nr + i;
-
-		SEAM_LOOP_GUARD;
-		asm volatile("" : "+r"(at));
-		if (at >= SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS)
-			break;
-		s->ips[at] = s->by_fp[i & (SEAM_BY_FP_WORDS - 1)];
-	}
+	/* Each one register to the verifier. Word by word, Linux 6.12 would
+	 * take every round for a new state. */
+	asm volatile("" : "+r"(at), "+r"(words));
+	if (at > SEAM_MAX_FRAMES || words > SEAM_BY_FP_WORDS)
+		return 0;
+	bpf_probe_read_kernel(s->ips + at, words * 8, s->by_fp);
 	return words;
 }
 

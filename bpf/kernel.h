@@ -82,6 +82,19 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
 
+struct atomic_long___older {
+	int64_t counter;
+};
+
+struct rw_semaphore___older {
+	struct atomic_long___older count;
+};
+
+struct mm_struct___older {
+	int mm_lock_seq;
+	struct rw_semaphore___older mmap_lock;
+};
+
 struct maple_metadata {
 	unsigned char end;
 };

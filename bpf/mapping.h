@@ -12,11 +12,8 @@
 #define SEAM_BPF_MAPPING_H
 
 #include "bpf/maps.h"
+#include "bpf/words.h"
 #include "core/env.h"
-
-#include <bpf/bpf_core_read.h>
-
-extern void *bpf_rdonly_cast(const void *obj, uint32_t btf_id) __ksym;
 
 #define MAPLE_LEAF 1
 #define MAPLE_RANGE 2
@@ -25,26 +22,13 @@ extern void *bpf_rdonly_cast(const void *obj, uint32_t btf_id) __ksym;
 
 #define PAGE_SHIFT 12
 
-static __always_inline void *untrusted(uint64_t addr, uint32_t btf_id)
-{
-	return bpf_rdonly_cast((const void *)addr, btf_id);
-}
-#define VIEW(type, addr)                                                       \
-	((type *)untrusted((uint64_t)(addr), bpf_core_type_id_kernel(type)))
-
-/* A pointer member, as a number: the verifier tracks typed ones. */
-#define ADDRESS(type, addr, field)                                             \
-	(*(const uint64_t *)untrusted(                                         \
-		(uint64_t)(addr) + bpf_core_field_offset(type, field), 0))
-
 /* 0: the task has none (any more). */
 static __always_inline uint64_t mm_of(struct task_struct *task)
 {
-	return *(const uint64_t *)bpf_rdonly_cast(
-		(const char *)bpf_rdonly_cast(task, 0) +
-			bpf_core_field_offset(struct task_struct, mm),
-		0);
+	return ADDRESS(struct task_struct, task, mm);
 }
+
+#define MEMBER(type, addr, field) ((addr) + bpf_core_field_offset(type, field))
 
 /* The slot for index in an internal or leaf node of the tree. */
 static __always_inline uint64_t maple_slot(uint64_t node, uint32_t type,
@@ -54,42 +38,28 @@ static __always_inline uint64_t maple_slot(uint64_t node, uint32_t type,
 	uint32_t end, i;
 
 	if (type == MAPLE_ARANGE) {
-		pivots =
-			untrusted(node + bpf_core_field_offset(
-						 struct maple_arange_64, pivot),
-				  0);
-		slots = untrusted(node + bpf_core_field_offset(
-						 struct maple_arange_64, slot),
-				  0);
-		end = *(uint8_t *)untrusted(
-			node + bpf_core_field_offset(struct maple_arange_64,
-						     meta.end),
-			0);
+		pivots = ROW_AT(MEMBER(struct maple_arange_64, node, pivot));
+		slots = ROW_AT(MEMBER(struct maple_arange_64, node, slot));
+		end = BYTE_AT(MEMBER(struct maple_arange_64, node, meta.end));
 		if (end > 9)
 			return 0;
 	} else {
-		pivots = untrusted(node + bpf_core_field_offset(
-						  struct maple_range_64, pivot),
-				   0);
-		slots = untrusted(node + bpf_core_field_offset(
-						 struct maple_range_64, slot),
-				  0);
+		pivots = ROW_AT(MEMBER(struct maple_range_64, node, pivot));
+		slots = ROW_AT(MEMBER(struct maple_range_64, node, slot));
 		end = 15;
-		if (!pivots[14])
-			end = *(uint8_t *)untrusted(
-				node + bpf_core_field_offset(
-					       struct maple_range_64, meta.end),
-				0);
+		if (!ROW_WORD(pivots, 14))
+			end = BYTE_AT(
+				MEMBER(struct maple_range_64, node, meta.end));
 		if (end > 15)
 			return 0;
 	}
 	/* The last slot reaches to the node's maximum: it has no pivot. */
 	for (i = seam_zero; i < end; i++) {
 		SEAM_LOOP_GUARD;
-		if (pivots[i] >= index)
+		if (ROW_WORD(pivots, i) >= index)
 			break;
 	}
-	return slots[i];
+	return ROW_WORD(slots, i);
 }
 
 /*
@@ -123,8 +93,33 @@ __noinline uint64_t seam_maple_find(uint64_t root, uint64_t addr)
 	return 0;
 }
 
+#ifdef SEAM_AT_ONCE
+#define RWSEM_WRITER_LOCKED 1
+
+/*
+ * On Linux 6.12 the sequence is a number that a writer counts up when it
+ * lets go of the lock; whether one is at work the lock says. Where that is not
+ * to be read (PREEMPT_RT), there always may be one.
+ */
+static __always_inline uint32_t mm_seq_older(uint64_t addr)
+{
+	struct mm_struct___older *mm = VIEW(struct mm_struct___older, addr);
+	uint32_t writers = RWSEM_WRITER_LOCKED;
+
+	if (bpf_core_field_exists(mm->mmap_lock.count.counter))
+		writers = *(volatile int64_t *)&mm->mmap_lock.count.counter;
+	return *(volatile uint32_t *)&mm->mm_lock_seq << 1 |
+	       (writers & RWSEM_WRITER_LOCKED);
+}
+#endif
+
+/* Odd: a writer is at work. */
 static __always_inline uint32_t mm_seq(uint64_t mm)
 {
+#ifdef SEAM_AT_ONCE
+	if (!bpf_core_field_exists(struct mm_struct, mm_lock_seq.sequence))
+		return mm_seq_older(mm);
+#endif
 	return *(volatile uint32_t *)&VIEW(struct mm_struct, mm)
 			->mm_lock_seq.sequence;
 }

@@ -29,6 +29,13 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 #define SEAM_WINDOW 2048
 #define SEAM_FAR_WINDOWS 4 /* a step reads three words; a power of two */
 
+/* Whether stacks are taken at the event, and never deferred. */
+#ifdef SEAM_AT_ONCE
+#define IS_AT_ONCE true
+#else
+#define IS_AT_ONCE false
+#endif
+
 /* Everything global is in sections of its own, which become maps of those
  * names: another tool's object that has our functions linked in shares them
  * with a session's (seam-request.bpf.c). There they are static: neither the
@@ -264,6 +271,7 @@ struct scratch {
 		uint32_t table;
 	} was; /* a mapping that is read anew */
 	struct seam_wire_miss miss;
+	struct seam_table_ref ref;
 	struct seam_cursor cursor;
 	uint32_t nr; /* frames found */
 	uint32_t clients; /* that it is sent to */

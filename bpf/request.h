@@ -31,13 +31,6 @@ bpf_task_work_schedule_resume(struct task_struct *task,
 
 #define ESRCH 3
 
-/* Whether stacks are taken at the event, and never deferred. */
-#ifdef SEAM_AT_ONCE
-#define IS_AT_ONCE true
-#else
-#define IS_AT_ONCE false
-#endif
-
 struct seam_entry_env {
 	struct task_struct *task;
 	bool unsure; /* its registers are, for all that is known */

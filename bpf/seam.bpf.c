@@ -271,18 +271,32 @@ int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
+static __always_inline void exit_begins(struct task_struct *task)
 {
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 
 	if (!is_watched(task) || !has_user(task))
-		return 0;
+		return;
 	entry_task(&t, &env, task);
 	entry_for_all(&t);
+	t.exiting = true; /* to exit_signals it is not yet */
 	if (is_tail_wanted(&t))
 		seam_entry_exit(&t);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
+{
+	exit_begins(task);
+	return 0;
+}
+
+/* In its place on older kernels (6.12), where the memory is gone by then. */
+SEC("fentry/exit_signals")
+int BPF_PROG(seam_exit_signals, struct task_struct *task)
+{
+	exit_begins(task);
 	return 0;
 }
 

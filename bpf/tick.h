@@ -12,9 +12,9 @@
  * else, whose cookie is not our tag. */
 static __always_inline const struct perf_event *event_of(struct hrtimer *timer)
 {
-	return (const void *)((const char *)bpf_rdonly_cast(timer, 0) -
-			      bpf_core_field_offset(struct perf_event,
-						    hw.hrtimer));
+	return untrusted_below(
+		timer, bpf_core_field_offset(struct perf_event, hw.hrtimer),
+		TYPE_ID(struct perf_event));
 }
 
 static __always_inline uint32_t event_number(const struct perf_event *event)
@@ -63,7 +63,7 @@ tick_regs(struct hrtimer *timer)
 
 	if (!seam_irq_regs)
 		return NULL;
-	regs = *(const uint64_t *)bpf_rdonly_cast(bases + seam_irq_regs, 0);
+	regs = WORD_AT(bases + seam_irq_regs);
 	return regs ? VIEW(struct pt_regs___kernel, regs) : NULL;
 }
 

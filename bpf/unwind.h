@@ -12,6 +12,7 @@
 
 #define FRAME_AGAIN (-1) /* the cursor is now where it would be unprobed */
 #define FRAME_MAPPED (-2) /* the target has the table: see section.h */
+#define FRAME_RULE (-3) /* its rule is to be found first */
 
 /*
  * Finds the rule of the frame at the cursor by the table of its mapping.
@@ -83,6 +84,9 @@ __noinline int seam_frame_any(struct scratch *s ARG_NONNULL,
 
 /*
  * Finds the caller of the frame at s->cursor. Return: 0 or the end code.
+ * Programs that take stacks at the event look for its rule when this has
+ * returned (FRAME_RULE): on Linux 6.12 all functions of a chain of calls share
+ * 512 bytes of stack ("combined stack size of 7 calls is 560. Too large").
  *
  * What nearly every frame needs is here, and little else: after a millisecond
  * of the task's own work even the instructions are in no cache.
@@ -103,6 +107,10 @@ __noinline int seam_frame(struct scratch *s ARG_NONNULL,
 			  seam_last_epoch(last.how), seam_cursor_pc(&c))) {
 		s->last_hits++;
 		packed = seam_last_rule(&last);
+	} else if (IS_AT_ONCE) {
+		/* Else clang 19 passes none ("R3 type=? expected=ptr_"). */
+		asm volatile("" ::"r"(task));
+		return FRAME_RULE;
 	} else {
 		packed = seam_frame_rule(s, state, task);
 		if (!packed)
@@ -113,6 +121,21 @@ __noinline int seam_frame(struct scratch *s ARG_NONNULL,
 	if (!err || err == SEAM_OUTERMOST)
 		s->cursor = c;
 	return err;
+}
+
+static __always_inline int frame_by_tables(struct scratch *s,
+					   struct task_state *state,
+					   struct task_struct *task)
+{
+	int err = seam_frame(s, state, task);
+	uint64_t packed;
+
+	if (!IS_AT_ONCE || err != FRAME_RULE)
+		return err;
+	packed = seam_frame_rule(s, state, task);
+	if (packed)
+		seam_rule_unpack(packed, &s->rule);
+	return seam_frame_any(s, state);
 }
 
 /* The methods in their order. Constant but for the calls: what was not chosen
@@ -129,7 +152,7 @@ static __always_inline int frame_by_order(struct scratch *s,
 		err = seam_frame_fp(s, state, task);
 	}
 	if (err == SEAM_NO_TABLE && seam_methods & SEAM_UNWIND_TABLES)
-		err = seam_frame(s, state, task);
+		err = frame_by_tables(s, state, task);
 	if (seam_reads_mapped && err == FRAME_MAPPED) {
 		err = seam_frame_section(s, state, task);
 		if (!err)

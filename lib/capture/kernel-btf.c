@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* What the running kernel's own BTF says of it. */
 #include <bpf/btf.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "capture/kernel-priv.h"
@@ -49,8 +50,25 @@ int64_t seam_kernel_irq_regs(const struct btf *btf)
 	return timers < 0 || regs < 0 ? 0 : regs - timers;
 }
 
-bool seam_kernel_has_sys_enter(const struct btf *btf)
+bool seam_kernel_has_tracepoint(const struct btf *btf, const char *name)
 {
-	return btf__find_by_name_kind(btf, "btf_trace_sys_enter",
-				      BTF_KIND_TYPEDEF) >= 0;
+	char type[64];
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	return btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) >= 0;
+}
+
+bool seam_kernel_exits_with_memory(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, "btf_trace_sched_process_exit",
+					BTF_KIND_TYPEDEF);
+	const struct btf_type *t;
+
+	if (id < 0)
+		return false;
+	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+	if (t && btf_is_ptr(t))
+		t = btf__type_by_id(btf, t->type);
+	/* Moved, and given a third argument, by one change. */
+	return t && btf_is_func_proto(t) && btf_vlen(t) == 3;
 }

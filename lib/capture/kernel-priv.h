@@ -11,7 +11,7 @@
 #include "capture/share.h"
 #include "seam.skel.h"
 
-#define TASK_PROGRAMS 8
+#define TASK_PROGRAMS 9
 #define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
 struct seam_kernel {
@@ -56,7 +56,10 @@ int seam_kernel_on_record(void *kernel, void *data, size_t size);
  * 0: this BTF does not say. */
 int64_t seam_kernel_irq_regs(const struct btf *btf);
 
-/* Whether programs can be run at each system call. */
-bool seam_kernel_has_sys_enter(const struct btf *btf);
+/* Whether BPF programs can be run there. */
+bool seam_kernel_has_tracepoint(const struct btf *btf, const char *name);
+
+/* Whether sched_process_exit comes while a task still has its memory. */
+bool seam_kernel_exits_with_memory(const struct btf *btf);
 
 #endif

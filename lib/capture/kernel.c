@@ -36,7 +36,8 @@ enum object { OBJECT, OBJECT_IMPL, OBJECT_AT_ONCE };
 /* What depends on the running kernel. */
 struct running {
 	enum object object; /* OBJECT_AT_ONCE if wanted: any kernel will do */
-	bool sys_enter;
+	bool sys_enter, prctl; /* tracepoints */
+	bool exits_with_memory;
 	int64_t irq_regs;
 };
 
@@ -51,7 +52,9 @@ static int read_btf(struct running *ret, struct seam_errinfo *reterr)
 			"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
 	name = seam_kernel_task_work(btf);
 	ret->irq_regs = seam_kernel_irq_regs(btf);
-	ret->sys_enter = seam_kernel_has_sys_enter(btf);
+	ret->sys_enter = seam_kernel_has_tracepoint(btf, "sys_enter");
+	ret->prctl = seam_kernel_has_tracepoint(btf, "task_prctl_unknown");
+	ret->exits_with_memory = seam_kernel_exits_with_memory(btf);
 	btf__free(btf);
 	if (ret->object == OBJECT_AT_ONCE)
 		return 0;
@@ -205,15 +208,19 @@ static int map_arena(struct seam_kernel *k)
 static int attach_tasks(struct seam_kernel *k)
 {
 	struct bpf_program *const progs[TASK_PROGRAMS] = {
-		k->skel->progs.seam_exec,    k->skel->progs.seam_exit,
-		k->skel->progs.seam_fork,    k->skel->progs.seam_exec_done,
-		k->skel->progs.seam_free,    k->skel->progs.seam_expiry,
-		k->skel->progs.seam_expired, k->skel->progs.seam_prctl,
+		k->skel->progs.seam_exec,	  k->skel->progs.seam_exit,
+		k->skel->progs.seam_fork,	  k->skel->progs.seam_exec_done,
+		k->skel->progs.seam_free,	  k->skel->progs.seam_expiry,
+		k->skel->progs.seam_expired,	  k->skel->progs.seam_prctl,
+		k->skel->progs.seam_exit_signals,
 	};
 
 	for (size_t i = 0; i < TASK_PROGRAMS; i++) {
-		struct bpf_link *link = bpf_program__attach(progs[i]);
+		struct bpf_link *link;
 
+		if (!bpf_program__autoload(progs[i]))
+			continue;
+		link = bpf_program__attach(progs[i]);
 		if (!link)
 			return -errno;
 		k->links[k->n_links++] = link;
@@ -233,6 +240,19 @@ static bool is_pid_namespace_first(void)
 	       st.st_ino == FIRST_PID_NAMESPACE;
 }
 
+static void fit_to(struct seam_kernel *k, const struct running *running)
+{
+	const bool early = running->exits_with_memory;
+
+	k->skel->rodata_seam->seam_irq_regs = running->irq_regs;
+	bpf_program__set_autoload(k->skel->progs.seam_unmap_enter,
+				  running->sys_enter);
+	/* Without, programs cannot say what code they make. */
+	bpf_program__set_autoload(k->skel->progs.seam_prctl, running->prctl);
+	bpf_program__set_autoload(k->skel->progs.seam_exit, early);
+	bpf_program__set_autoload(k->skel->progs.seam_exit_signals, !early);
+}
+
 /* Loads the object, with maps of its own or shared ones. */
 static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		const struct running *running)
@@ -240,9 +260,7 @@ static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	uint64_t *generation;
 	int err;
 
-	k->skel->rodata_seam->seam_irq_regs = running->irq_regs;
-	bpf_program__set_autoload(k->skel->progs.seam_unmap_enter,
-				  running->sys_enter);
+	fit_to(k, running);
 	err = configure(k, opts);
 	if (err)
 		return err;

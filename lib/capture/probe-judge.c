@@ -388,7 +388,11 @@ static void judge_immediate(struct judge *j)
 	r->is_engine = true;
 	if (!has_needed(j, r, needed, sizeof(needed) / sizeof(*needed)))
 		return;
-	if (f->at_once_rc) {
+	if (f->at_once_rc && !is_at_least(f, 6, 11)) {
+		r->state = SEAM_PROBE_NO;
+		say(r, "needs Linux 6.11: before, its programs miss a "
+		       "tracepoint, or find no file's times");
+	} else if (f->at_once_rc) {
 		r->state = SEAM_PROBE_NO;
 		say(r, "%s",
 		    f->at_once_reason[0] ? f->at_once_reason

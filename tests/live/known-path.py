@@ -128,7 +128,8 @@ def check(args, folder, exe, name, values):
         command += ["--no-coverage"]
     # What it could not read, or not believe, it says.
     for end in {"immediate": ("unreadable", "unsure"),
-                "dump": ("copy-short", "exec", "exited")}.get(args.engine, ()):
+                "dump": ("copy-short", "exec", "exited",
+                         "unreadable")}.get(args.engine, ()):
         command += ["--may-end", end]
     for variable, value in values.items():
         command += ["--set", "%s=%s" % (variable, value)]

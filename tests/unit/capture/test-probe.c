@@ -230,6 +230,10 @@ static void test_immediate(void **state)
 	assert_int_equal(find(&p, "deferred")->state, SEAM_PROBE_NO);
 	assert_string_equal(p.next, "boot Linux 6.18 or later");
 	f.at_once_rc = -EACCES;
+	f.minor = 10;
+	seam_probe_judge(&f, &p);
+	assert_non_null(strstr(find(&p, "immediate")->found, "6.11"));
+	f.minor = 18;
 	strcpy(f.at_once_reason, "addresses are hidden");
 	seam_probe_judge(&f, &p);
 	assert_string_equal(p.engine, "dump");
