@@ -65,8 +65,8 @@ static int find_in_debug(const struct seam_elf *elf, const struct place *at,
 	char path[PATH_MAX];
 	int err = -ENOENT;
 
-	if (len &&
-	    !seam_debugfile_by_build_id(DEBUG_ROOT, id, len, &debug, path)) {
+	if (len && !seam_debugfile_by_build_id(DEBUG_ROOT, id, len,
+					       SEAM_ELF_NAMES, &debug, path)) {
 		err = find_in(debug, SHT_SYMTAB, at, ret_svma);
 		seam_elf_close(debug);
 	}

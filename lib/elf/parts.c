@@ -147,12 +147,15 @@ static bool is_left_out(const GElf_Shdr *sh, const char *name,
 	return false;
 }
 
-/* Where rules are; not the code that they are for. */
+/* Where rules are; neither the code that they are for nor its data. */
 static bool is_for_rules(const GElf_Shdr *sh, const char *name)
 {
-	static const char *const code[] = {".text", ".rodata", NULL};
+	static const char *const other[] = {
+		".text",	".rodata",	     ".data",
+		".data.rel.ro", ".gcc_except_table", NULL,
+	};
 
-	return is_read(sh, name) && !is_left_out(sh, name, code);
+	return is_read(sh, name) && !is_left_out(sh, name, other);
 }
 
 static bool is_dwarf(const GElf_Shdr *sh, const char *name)

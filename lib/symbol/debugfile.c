@@ -62,10 +62,10 @@ static bool has_build_id(const struct seam_elf *elf, const uint8_t *id,
 }
 
 static int open_by_build_id(const char *path, const uint8_t *id, size_t id_len,
-			    struct seam_elf **ret)
+			    int parts, struct seam_elf **ret)
 {
 	struct seam_elf *elf;
-	int rc = seam_symbol_open_elf(path, &elf);
+	int rc = open_elf(path, parts, &elf);
 
 	if (rc)
 		return rc;
@@ -78,7 +78,7 @@ static int open_by_build_id(const char *path, const uint8_t *id, size_t id_len,
 }
 
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
-			       size_t id_len, struct seam_elf **ret,
+			       size_t id_len, int parts, struct seam_elf **ret,
 			       char ret_path[static PATH_MAX])
 {
 	char hex[2 * SEAM_BUILD_ID_MAX + 1];
@@ -91,11 +91,11 @@ int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 	rc = snprintf(ret_path, PATH_MAX, "%s/.build-id/%.2s/%s.debug", root,
 		      hex, hex + 2);
 	if (rc > 0 && rc < PATH_MAX &&
-	    !open_by_build_id(ret_path, id, id_len, ret))
+	    !open_by_build_id(ret_path, id, id_len, parts, ret))
 		return 0;
 	if (!seam_fetched_name(ret_path, hex, "debuginfo"))
 		return -ENOENT;
-	return open_by_build_id(ret_path, id, id_len, ret);
+	return open_by_build_id(ret_path, id, id_len, parts, ret);
 }
 
 struct link {
@@ -225,10 +225,13 @@ int seam_debugfile_alt(const char *root, const char *path,
 
 	if (rc)
 		return rc;
-	if (!seam_debugfile_by_build_id(root, link.id, link.id_len, ret, found))
+	if (!seam_debugfile_by_build_id(root, link.id, link.id_len,
+					SEAM_ELF_SOURCE, ret, found))
 		return 0;
 	rc = name_alt(path, &link, found);
-	return rc ? rc : open_by_build_id(found, link.id, link.id_len, ret);
+	return rc ? rc
+		  : open_by_build_id(found, link.id, link.id_len,
+				     SEAM_ELF_SOURCE, ret);
 }
 
 static int unpack(const struct seam_elf_section *packed, uint8_t **ret,

@@ -13,9 +13,10 @@ int seam_symbol_open_elf(const char *path, struct seam_elf **ret);
 int seam_symbol_open_names(const char *path, struct seam_elf **ret);
 
 /* ROOT/.build-id/xx/yyyy.debug, or what a debuginfod client has fetched, if
- * it carries that build-id. ret_path: where it was found. */
+ * it carries that build-id. parts: SEAM_ELF_NAMES or SEAM_ELF_SOURCE. ret_path:
+ * where it was found. */
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
-			       size_t id_len, struct seam_elf **ret,
+			       size_t id_len, int parts, struct seam_elf **ret,
 			       char ret_path[static PATH_MAX]);
 /* .gnu_debuglink of the file at path: beside it, in .debug there, or in the
  * same folder below root; its checksum has to be right. */

@@ -59,7 +59,8 @@ void seam_symbol_file_load_source(struct seam_symbol_file *f,
 		return;
 	if (f->build_id_len &&
 	    !seam_debugfile_by_build_id(debug_root, f->build_id,
-					f->build_id_len, &elf, path) &&
+					f->build_id_len, SEAM_ELF_SOURCE, &elf,
+					path) &&
 	    use(&l, path, elf))
 		return;
 	if (!seam_symbol_file_open(f, &elf)) {

@@ -136,7 +136,8 @@ static bool load_debug_file(struct load *l)
 
 	if (f->build_id_len &&
 	    !seam_debugfile_by_build_id(l->debug_root, f->build_id,
-					f->build_id_len, &debug, path) &&
+					f->build_id_len, SEAM_ELF_NAMES, &debug,
+					path) &&
 	    read_debug_file(l, debug))
 		return true;
 	return l->elf &&
