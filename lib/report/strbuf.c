@@ -41,6 +41,35 @@ void seam_strbuf_hex(struct seam_strbuf *b, uint64_t v, size_t width)
 	b->s[b->len] = '\0';
 }
 
+void seam_strbuf_dec(struct seam_strbuf *b, uint64_t v, size_t width, char pad)
+{
+	char digits[20]; /* from the end */
+	size_t n = 0, before;
+
+	do
+		digits[sizeof(digits) - ++n] = (char)('0' + v % 10);
+	while (v /= 10);
+	before = width > n ? width - n : 0;
+	if (room(b, before + n))
+		return;
+	memset(b->s + b->len, pad, before);
+	memcpy(b->s + b->len + before, digits + sizeof(digits) - n, n);
+	b->len += before + n;
+	b->s[b->len] = '\0';
+}
+
+void seam_strbuf_right(struct seam_strbuf *b, const char *s, size_t width)
+{
+	size_t n = strlen(s), before = width > n ? width - n : 0;
+
+	if (room(b, before + n))
+		return;
+	memset(b->s + b->len, ' ', before);
+	memcpy(b->s + b->len + before, s, n);
+	b->len += before + n;
+	b->s[b->len] = '\0';
+}
+
 void seam_strbuf_printf(struct seam_strbuf *b, const char *fmt, ...)
 {
 	va_list ap;

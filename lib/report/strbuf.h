@@ -21,6 +21,10 @@ static inline void seam_strbuf_puts(struct seam_strbuf *b, const char *s)
 }
 /* As %*llx; what is written for each frame is so three times as fast. */
 void seam_strbuf_hex(struct seam_strbuf *b, uint64_t v, size_t width);
+/* As %*llu, but for what stands before it: pad. */
+void seam_strbuf_dec(struct seam_strbuf *b, uint64_t v, size_t width, char pad);
+/* s behind as many blanks as make it width wide. */
+void seam_strbuf_right(struct seam_strbuf *b, const char *s, size_t width);
 void seam_strbuf_printf(struct seam_strbuf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void seam_strbuf_reset(struct seam_strbuf *b);

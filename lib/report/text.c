@@ -28,26 +28,40 @@ static bool has_chain(const struct seam_text *t)
 	return t->attr->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
 }
 
+static void number(struct seam_strbuf *b, uint64_t v, size_t width,
+		   const char *behind)
+{
+	seam_strbuf_dec(b, v, width, ' ');
+	seam_strbuf_puts(b, behind);
+}
+
 static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 {
 	const struct seam_pd_rec *rec = t->sample->rec;
 	uint64_t type = t->attr->attr.sample_type;
 	uint64_t us = rec->time_ns / 1000;
 
-	seam_strbuf_printf(b, "%*s %7d ", has_chain(t) ? 0 : 16,
-			   t->sample->comm, (int)rec->tid);
-	if (type & PERF_SAMPLE_CPU)
-		seam_strbuf_printf(b, "[%03u] ", rec->cpu);
-	if (type & PERF_SAMPLE_TIME)
-		seam_strbuf_printf(
-			b, "%5llu.%06llu: ", (unsigned long long)(us / 1000000),
-			(unsigned long long)(us % 1000000));
+	seam_strbuf_right(b, t->sample->comm, has_chain(t) ? 0 : 16);
+	seam_strbuf_puts(b, " ");
+	if ((int)rec->tid < 0)
+		seam_strbuf_printf(b, "%7d ", (int)rec->tid);
+	else
+		number(b, rec->tid, 7, " ");
+	if (type & PERF_SAMPLE_CPU) {
+		seam_strbuf_puts(b, "[");
+		seam_strbuf_dec(b, rec->cpu, 3, '0');
+		seam_strbuf_puts(b, "] ");
+	}
+	if (type & PERF_SAMPLE_TIME) {
+		number(b, us / 1000000, 5, ".");
+		seam_strbuf_dec(b, us % 1000000, 6, '0');
+		seam_strbuf_puts(b, ": ");
+	}
 	/* A tracepoint's has its payload there. */
 	if (t->attr->attr.type != PERF_TYPE_TRACEPOINT)
-		seam_strbuf_printf(b, "%10llu ",
-				   (unsigned long long)rec->sample.period);
-	seam_strbuf_printf(b, "%*s: ", (int)t->opts.event_width,
-			   t->sample->event);
+		number(b, rec->sample.period, 10, " ");
+	seam_strbuf_right(b, t->sample->event, t->opts.event_width);
+	seam_strbuf_puts(b, ": ");
 	seam_payload_print(t->payloads, t->attr, rec, b);
 }
 
@@ -86,15 +100,19 @@ static void perf_level(struct seam_strbuf *b, const struct seam_text *t,
 	seam_strbuf_puts(b, name->inlined ? " (inlined)\n" : "\n");
 }
 
-/* All lines of a frame in a chain, by the number of its name. */
+/* All lines of a frame in a chain, by the number of its name. They lie one
+ * behind the other, so that few pages are taken. */
 #define N_LINES (1u << 14)
-#define KEPT_MAX 238
+#define KEPT_MIN 64
+#define KEPT_MAX 256
 struct seam_text_lines {
 	struct line {
 		uint64_t number; /* 0: the slot is free */
-		uint16_t len;
-		char text[KEPT_MAX];
+		uint32_t at; /* in text */
+		uint16_t len, room;
 	} v[N_LINES];
+	size_t used; /* of text */
+	char text[N_LINES * KEPT_MAX];
 };
 
 struct seam_text_lines *seam_text_lines_new(void)
@@ -122,6 +140,24 @@ static void print_frame(struct seam_strbuf *b, const struct seam_text *t,
 	}
 }
 
+/* A slot's room is taken again by its next line, if that is not longer. */
+static bool make_room(struct seam_text_lines *lines, struct line *line,
+		      size_t len)
+{
+	size_t size = KEPT_MIN;
+
+	if (len <= line->room)
+		return true;
+	while (size < len)
+		size *= 2;
+	if (size > KEPT_MAX || size > sizeof(lines->text) - lines->used)
+		return false;
+	line->at = (uint32_t)lines->used;
+	line->room = (uint16_t)size;
+	lines->used += size;
+	return true;
+}
+
 static void perf_frame(struct seam_strbuf *b, const struct seam_text *t,
 		       size_t i)
 {
@@ -135,15 +171,15 @@ static void perf_frame(struct seam_strbuf *b, const struct seam_text *t,
 	}
 	line = &t->lines->v[name->number % N_LINES];
 	if (line->number == name->number) {
-		seam_strbuf_add(b, line->text, line->len);
+		seam_strbuf_add(b, t->lines->text + line->at, line->len);
 		return;
 	}
 	print_frame(b, t, i);
-	if (b->err || b->len - begin > KEPT_MAX)
+	if (b->err || !make_room(t->lines, line, b->len - begin))
 		return;
 	line->number = name->number;
 	line->len = (uint16_t)(b->len - begin);
-	memcpy(line->text, b->s + begin, line->len);
+	memcpy(t->lines->text + line->at, b->s + begin, line->len);
 }
 
 /* Of a sample without call chain the function alone is shown. */
