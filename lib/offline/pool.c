@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+
+#include "base/cpus.h"
 
 struct seam_pool {
 	pthread_mutex_t lock;
@@ -50,12 +51,9 @@ static void *run(void *arg)
 
 static size_t n_wanted(void)
 {
-	cpu_set_t set;
-	size_t n = 1;
+	size_t n = seam_cpus() - 1;
 
-	if (!sched_getaffinity(0, sizeof(set), &set))
-		n = (size_t)CPU_COUNT(&set);
-	return n - 1 < SEAM_POOL_MAX ? n - 1 : SEAM_POOL_MAX;
+	return n < SEAM_POOL_MAX ? n : SEAM_POOL_MAX;
 }
 
 int seam_pool_new(struct seam_pool **ret)

@@ -16,8 +16,7 @@
  * them stay where there is little else to keep, so that what is read again, as
  * recordings of stack copies are, is seldom mapped again. */
 #define RESIDENT_MIN (32ULL << 20)
-#define RESIDENT_MAX (192ULL << 20)
-#define BRING (2u << 20)
+#define RESIDENT_MAX (224ULL << 20)
 /* What a record may take in all, here and where it is joined. */
 #define RECORD_MEMORY 96
 /* Of a stream that is kept in memory; a longer one goes to a file. */
@@ -244,12 +243,10 @@ int seam_pd_load_mem(struct seam_pd_reader *r, const void *data, size_t size)
 void seam_pd_unload(struct seam_pd_reader *r)
 {
 	for (size_t i = 0; i < r->n_parts; i++) {
-		void *p = (void *)r->parts[i].p;
-
 		if (r->parts[i].mapped)
-			munmap(p, r->parts[i].size);
+			seam_pd_unmap(&r->parts[i]);
 		if (r->parts[i].allocated)
-			free(p);
+			free((void *)r->parts[i].p);
 	}
 	free(r->parts);
 }
@@ -267,25 +264,6 @@ static bool is_resident(const struct seam_pd_reader *r)
 	uint64_t max = resident_max(r);
 
 	return r->touched < max || (!r->spool.open && r->total_size <= max);
-}
-
-/* Faults, one for a few pages each, take longer than bringing what is about to
- * be read. Where the kernel does not know this, they do. */
-void seam_pd_bring(struct seam_pd_reader *r, const uint8_t *at)
-{
-#ifdef MADV_POPULATE_READ
-	const struct pd_part *part = r->part;
-	size_t off = (size_t)(at - part->p) / BRING * BRING, n;
-
-	if (!part->mapped || at < r->brought)
-		return;
-	n = part->size - off < BRING ? part->size - off : BRING;
-	madvise((void *)(part->p + off), n, MADV_POPULATE_READ);
-	r->brought = part->p + off + n;
-#else
-	(void)r;
-	(void)at;
-#endif
 }
 
 void seam_pd_touch(struct seam_pd_reader *r, size_t n)

@@ -54,6 +54,14 @@ static inline struct perf_event_header pd_record_header(const uint8_t *p,
 	return h;
 }
 
+/* What is read of a record first. Of one with a stack copy it is the sample's
+ * fields, the addresses in the kernel and the registers. */
+static inline void pd_prefetch_record(const uint8_t *rec)
+{
+	for (int i = 0; i < 5; i++)
+		__builtin_prefetch(rec + 64 * i);
+}
+
 static inline const uint8_t *span_take(struct span *s, uint64_t n)
 {
 	const uint8_t *p = s->p;
@@ -152,6 +160,7 @@ struct pd_part {
 #define PD_COUNTED_TYPES 128
 
 struct pd_inflate;
+struct pd_bring;
 
 struct seam_pd_reader {
 	const uint8_t *file; /* with the header; the first of parts */
@@ -160,7 +169,8 @@ struct seam_pd_reader {
 	size_t n_parts;
 	uint64_t total_size; /* of all parts */
 	const struct pd_part *part; /* that is being walked */
-	const uint8_t *brought; /* of part: pages before it were mapped */
+	const uint8_t *brought; /* of part: pages before it are being mapped */
+	struct pd_bring *bring; /* NULL: they are when they are asked for */
 	uint64_t touched; /* bytes read since pages were let go */
 	bool swap; /* its numbers are in the other byte order */
 	struct pd_event *events;
@@ -173,6 +183,8 @@ struct seam_pd_reader {
 	struct pd_index *index; /* in index_room */
 	size_t n_index;
 	struct seam_spill index_room;
+	uint64_t lost_records, lost_samples; /* as records of them say */
+	size_t n_asking; /* samples that ask for a record of their stack */
 	uint64_t last_ns;
 	struct pd_chunk *chunks;
 	size_t n_chunks;
@@ -210,8 +222,13 @@ void seam_pd_unload(struct seam_pd_reader *r);
 /* n more bytes were read. Files' pages are let go every so often: they come
  * back when they are read again, and the recording need not fit in memory. */
 void seam_pd_touch(struct seam_pd_reader *r, size_t n);
-/* at: in the part that is walked, upward. */
+
+/* bring.c: maps pages ahead. Between begin() and end() at goes upward, in the
+ * part that is walked. */
+void seam_pd_bring_begin(struct seam_pd_reader *r, const uint8_t *at);
 void seam_pd_bring(struct seam_pd_reader *r, const uint8_t *at);
+void seam_pd_bring_end(struct seam_pd_reader *r);
+void seam_pd_unmap(struct pd_part *part);
 
 /* spool.c: what was decompressed, in memory or in the spool. Return: 0 or
  * -ENOMEM. */

@@ -61,15 +61,19 @@ bool seam_pd_wanted(uint32_t type)
 static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
 		     const struct seam_pd_rec *parsed)
 {
+	bool no_cookie;
+
 	if (seam_spill_grow(&r->index_room, r->n_index + 1, sizeof(*r->index)))
 		return -ENOMEM;
 	r->index = r->index_room.p;
+	no_cookie = parsed->type == PERF_RECORD_SAMPLE &&
+		    !seam_pd_chain_deferred(parsed->sample.chain);
+	r->n_asking += parsed->type == PERF_RECORD_SAMPLE && !no_cookie;
 	if (parsed->has_time)
 		r->last_ns = parsed->time_ns;
 	r->index[r->n_index++] = (struct pd_index){
 		.time_ns = r->last_ns,
-		.no_cookie = parsed->type == PERF_RECORD_SAMPLE &&
-			     !seam_pd_chain_deferred(parsed->sample.chain),
+		.no_cookie = no_cookie,
 		.rec = (uintptr_t)rec,
 	};
 	return 0;
@@ -95,6 +99,10 @@ static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
 		}
 		if (add_index(r, rec, &parsed))
 			return -ENOMEM;
+		if (type == PERF_RECORD_LOST)
+			r->lost_records += parsed.lost;
+		else if (type == PERF_RECORD_LOST_SAMPLES)
+			r->lost_samples += parsed.lost;
 	}
 	count_type(r, type);
 	return 0;
@@ -331,6 +339,7 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 		if (h.size > data->left)
 			return 0;
 		s = pd_span(r, span_take(data, h.size), h.size);
+		pd_prefetch_record(data->p);
 		seam_pd_touch(r, h.size);
 		if (h.type < PD_USER_RECORD_FIRST) {
 			rc = kernel_record(r, rec, h.type);
@@ -355,8 +364,9 @@ int seam_pd_walk(struct seam_pd_reader *r, struct span data)
 	uint64_t at;
 	int rc;
 
-	r->brought = begin;
+	seam_pd_bring_begin(r, begin);
 	rc = walk(r, &data, 0);
+	seam_pd_bring_end(r);
 	at = data.p ? (uint64_t)(data.p - r->part->p) : 0;
 	if (begin) {
 		part->begin = (size_t)(begin - part->p);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/uapi.h"
 #include "perfdata/reader-priv.h"
 
 int seam_pd_fill_err(struct seam_errinfo *err, int rc, const char *where,
@@ -290,6 +291,21 @@ bool seam_pd_asks_nothing(const struct seam_pd_reader *r, size_t i)
 	return r->index[i].no_cookie;
 }
 
+uint64_t seam_pd_lost_records(const struct seam_pd_reader *r)
+{
+	return r->lost_records;
+}
+
+uint64_t seam_pd_lost_samples(const struct seam_pd_reader *r)
+{
+	return r->lost_samples;
+}
+
+bool seam_pd_has_cookies(const struct seam_pd_reader *r)
+{
+	return r->n_asking || seam_pd_count(r, SEAM_RECORD_CALLCHAIN_DEFERRED);
+}
+
 /* Records are far apart, and none of them says where the next one is. */
 void seam_pd_prefetch(const struct seam_pd_reader *r, size_t i)
 {
@@ -298,8 +314,7 @@ void seam_pd_prefetch(const struct seam_pd_reader *r, size_t i)
 	if (i >= r->n_index)
 		return;
 	rec = pd_index_rec(&r->index[i]);
-	__builtin_prefetch(rec);
-	__builtin_prefetch(rec + 64);
+	pd_prefetch_record(rec);
 }
 
 size_t seam_pd_path_build_id(const struct seam_pd_reader *r, const char *path,

@@ -186,6 +186,11 @@ void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 /* Without reading it: whether record i is a sample that asks for no record of
  * a user stack. */
 bool seam_pd_asks_nothing(const struct seam_pd_reader *r, size_t i);
+/* As LOST and LOST_SAMPLES say. */
+uint64_t seam_pd_lost_records(const struct seam_pd_reader *r);
+uint64_t seam_pd_lost_samples(const struct seam_pd_reader *r);
+/* Whether any sample asks for one, or there is any. */
+bool seam_pd_has_cookies(const struct seam_pd_reader *r);
 /* Record i, if there is one, is going to be read in a moment. */
 void seam_pd_prefetch(const struct seam_pd_reader *r, size_t i);
 

@@ -96,12 +96,6 @@ static int note(struct cookie_index *ix, struct world *w,
 		if (t)
 			t->exited = true;
 		return 0;
-	case PERF_RECORD_LOST:
-		stats->lost_records += rec->lost;
-		return 0;
-	case PERF_RECORD_LOST_SAMPLES:
-		stats->lost_samples += rec->lost;
-		return 0;
 	}
 	return 0;
 }
@@ -130,6 +124,10 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 
 	if (n > UINT32_MAX)
 		return -E2BIG;
+	stats->lost_records = seam_pd_lost_records(r);
+	stats->lost_samples = seam_pd_lost_samples(r);
+	if (!seam_pd_has_cookies(r))
+		return 0;
 	for (size_t i = 0; i < n && !rc; i++) {
 		seam_pd_prefetch(r, i + AHEAD);
 		if (seam_pd_asks_nothing(r, i))

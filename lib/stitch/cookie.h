@@ -33,8 +33,8 @@ struct cookie_index {
 	struct seam_idmap tasks; /* struct task, by tid */
 };
 
-/* Reads all records once, through a world of their own whose mappings the
- * stacks keep: it must outlive the index. */
+/* Reads all records once, if any is of use, through a world of their own whose
+ * mappings the stacks keep: it must outlive the index. */
 int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		      struct world *world, struct seam_stitch_stats *stats);
 void seam_cookie_fini(struct cookie_index *ix);
