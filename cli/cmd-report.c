@@ -110,8 +110,10 @@ static int collect(struct report *r)
 				      seam_pd_event(r->in.reader, r->n)->name))
 			return out_of_memory();
 	while ((rc = input_next(&r->in, &s, &t)) > 0)
-		if (seam_profile_add(&r->profiles[s.rec->event], &t))
+		if (seam_profile_add(&r->profiles[s.rec->event], &t)) {
+			input_stop(&r->in);
 			return out_of_memory();
+		}
 	for (size_t i = 0; !rc && i < r->n; i++)
 		if (seam_profile_sort(&r->profiles[i]))
 			return out_of_memory();

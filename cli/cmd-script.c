@@ -112,6 +112,7 @@ static int print_all(struct input *in, enum format format)
 		if (b.len >= 1 << 16 && input_emit(&b))
 			break;
 	}
+	input_stop(in);
 	if (!rc)
 		rc = input_emit(&b);
 	seam_strbuf_fini(&b);

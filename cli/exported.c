@@ -54,8 +54,10 @@ static int add_all(struct input *in, struct exporting *x, bool *ret_said)
 		x->mixed |= x->event && x->event != s.event;
 		x->event = s.event;
 		rc = seam_export_add(x->e, &t);
-		if (rc)
+		if (rc) {
+			input_stop(in);
 			return rc;
+		}
 	}
 	*ret_said = rc < 0;
 	return rc;

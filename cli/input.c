@@ -2,14 +2,20 @@
 #include "cli/input.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cpus.h"
 #include "base/grow.h"
 #include "cli/lacking.h"
+#include "stitch/ahead.h"
+
+/* Records of fewer are not worth a thread. */
+#define AHEAD_MIN 1024
 
 static int open_failed(const struct input *in, int rc,
 		       const struct seam_errinfo *err)
@@ -88,6 +94,9 @@ int input_open(struct input *in)
 						 .lines = in->srcline};
 	int rc;
 
+	/* Threads' own heaps grow by a page at a time, with a system call. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_TOP_PAD, 1 << 20);
 	if (input_open_reader(in) || !known_event(in))
 		return -1;
 	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++) {
@@ -110,6 +119,9 @@ int input_open(struct input *in)
 		return no_memory(in, rc);
 	fit_kernel(in);
 	seam_resolver_source(in->resolver, &source);
+	/* Else one thread does all. */
+	if (seam_pd_n_records(in->reader) >= AHEAD_MIN && seam_cpus() > 1)
+		seam_ahead_new(in->stitch, &in->ahead);
 	return 0;
 }
 
@@ -127,18 +139,34 @@ static bool let_through(const struct input *in, const struct seam_stitched *s)
 	       (!in->event || !strcmp(in->event, s->event));
 }
 
+static int next_sample(struct input *in, struct seam_stitched *ret)
+{
+	if (in->is_over)
+		return 0;
+	return in->ahead ? seam_ahead_next(in->ahead, ret)
+			 : seam_stitch_next(in->stitch, ret);
+}
+
+void input_stop(struct input *in)
+{
+	in->is_over = true;
+	in->ahead = seam_ahead_free(in->ahead);
+}
+
 int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
 {
 	int rc;
 
 	do
-		rc = seam_stitch_next(in->stitch, s);
+		rc = next_sample(in, s);
 	while (rc > 0 && !let_through(in, s));
 	if (rc > 0) {
 		int err = resolve(in, s);
 
 		rc = err ? err : rc;
 	}
+	if (rc <= 0)
+		input_stop(in);
 	if (rc < 0)
 		return no_memory(in, rc);
 	if (rc == 0)
@@ -157,6 +185,7 @@ int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
 
 void input_close(struct input *in)
 {
+	input_stop(in);
 	seam_resolver_free(in->resolver);
 	seam_payload_printer_free(in->payloads);
 	seam_text_lines_free(in->lines);

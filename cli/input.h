@@ -21,6 +21,8 @@ struct input {
 
 	struct seam_pd_reader *reader;
 	struct seam_stitch *stitch;
+	struct seam_ahead *ahead; /* that reads it; NULL: nobody does */
+	bool is_over; /* no more samples are delivered */
 	struct seam_resolver *resolver;
 	struct seam_payload_printer *payloads;
 	struct seam_text_lines *lines;
@@ -85,6 +87,9 @@ int input_open_reader(struct input *in);
 /* 1: *ret is the next sample that the options let through, 0: no more. */
 int input_next(struct input *in, struct seam_stitched *ret_sample,
 	       struct seam_text *ret);
+/* Nobody asks for more samples: what has come of them may be read. Where
+ * input_next() did not return 1 that has been done. */
+void input_stop(struct input *in);
 void input_close(struct input *in);
 /* Whether path is a file of the recording itself, under whatever name. */
 bool input_is(const struct input *in, const char *path);

@@ -76,13 +76,13 @@ struct seam_offline_file *seam_offline_file(struct seam_offline_files *files,
 					    const char *path, const uint8_t *id,
 					    size_t id_len)
 {
-	uint64_t hash = seam_hash(SEAM_HASH_START, path, strlen(path));
+	uint64_t hash;
 	uint32_t i;
 
 	if (!id || id_len > SEAM_BUILD_ID_MAX)
 		id_len = 0;
-	if (id_len)
-		hash = seam_hash(hash, id, id_len);
+	hash = id_len ? seam_hash(SEAM_HASH_START, id, id_len)
+		      : seam_hash(SEAM_HASH_START, path, strlen(path));
 	for (size_t at = 0; seam_index_next(&files->index, hash, &at, &i);)
 		if (is_it(files->v[i], path, id, id_len))
 			return files->v[i];

@@ -16,6 +16,7 @@
 /* Fewer than this are not worth a thread. */
 #define POOL_MIN 16
 #define AHEAD 8 /* records */
+#define NEXT 2 /* copies */
 #define MISC_CPUMODE 0x7
 
 struct job {
@@ -239,12 +240,21 @@ static int fill(struct copies *c)
 	return rc ? rc : name_files(c);
 }
 
+/* A stack's first words are mostly in no cache yet. */
+static void prefetch(const struct seam_perf_user *user)
+{
+	for (size_t at = 0; at < 512 && at < user->stack_size; at += 64)
+		__builtin_prefetch(user->stack + at);
+}
+
 static void unwind_one(void *ctx, size_t i)
 {
 	struct window *w = ctx;
 	struct seam_offline_stack *to = &w->stacks[i];
 	struct copies *c = w->jobs[i].c;
 
+	if (i + NEXT < w->n)
+		prefetch(&w->jobs[i + NEXT].copy.user);
 	if (c->is_foreign) {
 		*to = (struct seam_offline_stack){
 			.end = w->jobs[i].copy.user.abi ? SEAM_NO_TABLE
