@@ -7,15 +7,17 @@ BUILD ?= build
 MESON_ARGS ?=
 # Without MESON_ARGS: CI makes warnings errors, and under sanitizers gcc warns
 # of what it cannot know.
-ASAN = -Db_sanitize=address,undefined
+# What records is not tested under them.
+ASAN = -Db_sanitize=address,undefined -Dlive=false
 # make's own job server is not ninja's.
 MAKEFLAGS += --no-print-directory
 # One builder, and one test run, of this tree at a time; the rest wait.
 LOCKED = flock -o Makefile
 
-# perf 7.3.4 and the newest binutils to compare with; tests that want them skip
-# where they cannot be had.
+# perf 7.3.4, the newest binutils and trace-cmd, to compare and to work with;
+# tests that want them skip where they cannot be had.
 WITH_PEERS = { tools/peer-binutils.sh sid >/dev/null || :; } && \
+	{ tools/peer-trace-cmd.sh >/dev/null || :; } && \
 	perf=$${SEAM_PERF:-$$(tools/peers.sh)} && \
 	export SEAM_PERF="$$perf";
 
@@ -54,8 +56,9 @@ check-fresh: ## make check on a fresh minimal Debian 12, in a chroot
 	@tools/setup.sh slow
 	@tools/check-fresh.sh
 
-peers: ## fetch perf 7.3.4 and new binutils into a private folder, to compare with
+peers: ## fetch perf 7.3.4, new binutils and trace-cmd into a private folder
 	@tools/peer-binutils.sh sid
+	@tools/peer-trace-cmd.sh
 	@tools/peers.sh
 
 bench: ## measure seam beside perf

@@ -77,6 +77,8 @@ def stack_rows(machine, rounds):
     slope = frame_price(machine, rounds)
     for name in LOADS:
         yield from stack_rows_of_load(machine, rounds, name, slope)
+    for pair in machine.pairs:
+        yield from stack_rows_of_pair(machine, rounds, *pair)
 
 
 def frame_price(machine, rounds):
@@ -109,6 +111,21 @@ def stack_rows_of_load(machine, rounds, name, slope):
               [ns + slope * (frames - n) for ns, n in walks],
               "frame-pointer walk: %.1f frames there, then %.1f ns each" % (
                   walked, slope),
+              "<= 1" if name == "cc1plus" else "")
+
+
+def stack_rows_of_pair(machine, rounds, name, without, having):
+    """A load's program in two builds: each is seen in its own."""
+    rest = machine.load(name)[1:]
+    machine.seam_record([without, *rest])
+    stacks, walks = interleave(
+        rounds, lambda: per_stack(machine.seam_record([without, *rest])[1]),
+        lambda: per_walk(machine.fp_walk([having, *rest])))
+    yield Row("whole user stack, %s built twice, %.1f frames" % (
+        name, median([n for _, n in stacks])), "ns",
+              [ns for ns, _ in stacks], [ns for ns, _ in walks],
+              "frame-pointer walk, built with them: %.1f frames" % median(
+                  [n for _, n in walks]),
               "<= 1" if name == "cc1plus" else "")
 
 
@@ -233,7 +250,17 @@ def parse_args():
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--only", default=",".join(PARTS),
                         help="some of " + ",".join(PARTS))
+    parser.add_argument("--pair", action="append", default=[], type=pair_of,
+                        metavar="NAME=PROGRAM,PROGRAM",
+                        help="a load's program built without frame pointers, "
+                        "and with them, for the part 'stack'")
     return parser.parse_args()
+
+
+def pair_of(text):
+    name, programs = text.split("=")
+    without, having = map(os.path.abspath, programs.split(","))
+    return name, without, having
 
 
 def main():
@@ -241,7 +268,7 @@ def main():
     describe_machine(args)
     rows = []
     with tempfile.TemporaryDirectory(prefix="seam-bench.") as folder:
-        machine = Machine(args.build, args.perf, folder)
+        machine = Machine(args.build, args.perf, folder, args.pair)
         for part in args.only.split(","):
             print("bench: %s" % part, file=sys.stderr)
             rows += PARTS[part](machine, args.rounds)

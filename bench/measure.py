@@ -100,11 +100,12 @@ class Run:
 class Machine:
     """Where all is run: the builds, the peer, a folder and its caches."""
 
-    def __init__(self, build, perf, folder):
+    def __init__(self, build, perf, folder, pairs=()):
         self.build = os.path.abspath(build)
         self.seam = os.path.join(self.build, "seam")
         self.perf = perf
         self.folder = folder
+        self.pairs = pairs
         self.loads = {}
         self.env = dict(os.environ, HOME=folder, LC_ALL="C",
                         XDG_CACHE_HOME=os.path.join(folder, "cache"))

@@ -55,6 +55,7 @@ if [ "${1:-}" = scale ]; then
 fi
 if [ "${1:-}" = clients ]; then
 	shift
+	ninja -C "$build" bench/request-cost >/dev/null
 	exec /usr/bin/python3 -B "$here/clients.py" "$build" "$@"
 fi
 perf=${SEAM_PERF:-$("$here/../tools/peers.sh")}

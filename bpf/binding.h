@@ -10,11 +10,53 @@
 
 #define EEXIST 17
 
-/* Sends the request in s->miss. Return: false: the ring is full. */
+/* A client that had our number before may still be at work: at a task work
+ * that it was asked for. What it knew of made code lies where ours does. */
+static __always_inline bool is_alive(void)
+{
+	const struct seam_common *all = common_state();
+	uint32_t i = seam_client & (SEAM_MAX_CLIENTS - 1);
+
+	return all &&
+	       *(const volatile uint64_t *)&all->lives[i] == seam_client_life;
+}
+
+/* Of the file or the code in s->miss. */
+static __always_inline struct seam_table_ref *table_find(struct scratch *s)
+{
+	if (s->miss.key.kind != SEAM_KEY_MEMORY)
+		return bpf_map_lookup_elem(&tables, &s->miss.key);
+	return is_alive() ? bpf_map_lookup_elem(&made_tables, &s->miss.key)
+			  : NULL;
+}
+
+/* Of who loads the tables of files; NULL: that is us, or nobody is there. Who
+ * dies before he answers leaves a key that is asked for, which the next owner
+ * takes away. */
+static __always_inline void *owner_ring(const struct scratch *s)
+{
+	const struct seam_common *all = common_state();
+	uint32_t owner, at;
+
+	if (!all || s->miss.key.kind == SEAM_KEY_MEMORY)
+		return NULL;
+	owner = *(const volatile uint32_t *)&all->owner;
+	/* Who has our number since we lost it is another one. */
+	if (!owner || (owner == seam_client + 1 && is_alive()))
+		return NULL;
+	at = SEAM_MAX_CLIENTS + owner - 1;
+	return bpf_map_lookup_elem(&client_rings, &at);
+}
+
+/* Sends the request in s->miss, to our own ring too: our copies are unwound
+ * with the file, which has to be kept. Not to ours alone where the owner's is
+ * full: each sample asks again then. Return: false: nobody will answer. */
 static __always_inline bool table_request(struct scratch *s,
 					  struct task_struct *task)
 {
 	struct seam_wire_miss *miss = &s->miss;
+	void *owner = owner_ring(s);
+	bool is_sent = false;
 
 	miss->head.type = SEAM_WIRE_MISS;
 	miss->head.pid = task->tgid;
@@ -23,12 +65,20 @@ static __always_inline bool table_request(struct scratch *s,
 	miss->start = s->vma.start;
 	miss->end = s->vma.end;
 	miss->off = s->vma.off;
+	if (owner) {
+		if (bpf_ringbuf_output(owner, miss, sizeof(*miss),
+				       BPF_RB_FORCE_WAKEUP)) {
+			count(SEAM_COUNT_LOST_MISS);
+			return false;
+		}
+		is_sent = true;
+	}
 	if (copies_told(task) &&
 	    !bpf_ringbuf_output(&copies, miss, sizeof(*miss),
 				BPF_RB_FORCE_WAKEUP))
 		return true;
 	count(SEAM_COUNT_LOST_MISS);
-	return false;
+	return is_sent;
 }
 
 /* Asks user space for a table, once. The key is in s->miss. */
@@ -36,18 +86,28 @@ static __always_inline void table_ask(struct scratch *s,
 				      struct task_struct *task)
 {
 	struct seam_wire_miss *miss = &s->miss;
+	bool is_made = miss->key.kind == SEAM_KEY_MEMORY;
 	long err;
 
 	/* Not on the stack: this is called at its deepest. */
 	__builtin_memset(&s->ref, 0, sizeof(s->ref));
 	s->ref.state = SEAM_TABLE_ASKED;
-	err = bpf_map_update_elem(&tables, &miss->key, &s->ref, BPF_NOEXIST);
+	if (is_made)
+		err = bpf_map_update_elem(&made_tables, &miss->key, &s->ref,
+					  BPF_NOEXIST);
+	else
+		err = bpf_map_update_elem(&tables, &miss->key, &s->ref,
+					  BPF_NOEXIST);
 	if (err) {
 		if (err != -EEXIST)
 			count(SEAM_COUNT_LOST_MISS);
 		return;
 	}
-	if (!table_request(s, task))
+	if (table_request(s, task))
+		return;
+	if (is_made)
+		bpf_map_delete_elem(&made_tables, &miss->key);
+	else
 		bpf_map_delete_elem(&tables, &miss->key);
 }
 
@@ -59,11 +119,11 @@ static __always_inline void mapping_bind(struct task_struct *task,
 
 	if (!(seam_methods & SEAM_UNWIND_TABLES))
 		return;
-	ref = bpf_map_lookup_elem(&tables, &s->miss.key);
+	ref = table_find(s);
 	if (ref && ref->state == SEAM_TABLE_NONE &&
 	    s->miss.key.kind == SEAM_KEY_FILE && may_be_made(task, &s->vma)) {
 		name_made(task, &s->vma, &s->miss);
-		ref = bpf_map_lookup_elem(&tables, &s->miss.key);
+		ref = table_find(s);
 	}
 	ret->is_made = s->miss.key.kind == SEAM_KEY_MEMORY;
 	/* The vDSO's table knows the image's own offsets; and those of made
@@ -224,13 +284,29 @@ static __always_inline bool mapping_holds(struct seam_env *env, uint32_t i,
 		state->epochs[i] == epoch);
 }
 
+/* Of made code each client has tables of its own, and what has no table may be
+ * such to one and not to another. */
+static __always_inline void forget_made(struct task_state *state)
+{
+	uint32_t i;
+
+	state->bound_by = seam_client_life;
+#pragma unroll
+	for (i = 0; i < SEAM_CACHED_MAPPINGS; i++) {
+		if (state->maps[i].table && !state->maps[i].is_made)
+			continue;
+		state->maps[i].start = state->maps[i].end = 0;
+		state->epochs[i] = 0;
+	}
+}
+
 /* Forgets cached mappings, or has them checked before they are used. */
 __noinline int seam_mappings_check(struct task_state *state ARG_NONNULL,
 				   struct task_struct *task ARG_TRUSTED,
 				   struct scratch *s ARG_NONNULL)
 {
+	uint64_t mm, generation = tables_generation();
 	uint32_t seq = 0, i;
-	uint64_t mm;
 
 	bpf_rcu_read_lock();
 	mm = mm_of(task);
@@ -242,14 +318,15 @@ __noinline int seam_mappings_check(struct task_state *state ARG_NONNULL,
 		state->stack.start = state->stack.end = 0;
 	}
 	state->mm_seq = seq;
-	if (state->mm == mm && state->tables == seam_tables_generation &&
+	if (state->bound_by != seam_client_life)
+		forget_made(state);
+	if (state->mm == mm && state->tables == generation &&
 	    state->epoch < SEAM_LAST_EPOCH_MAX)
 		return 0;
 	state->mm = mm;
-	state->tables = seam_tables_generation;
+	state->tables = generation;
 	if (state->epoch == SEAM_LAST_EPOCH_MAX) {
-		/* Each client has a last stack of its own, which still names
-		 * epochs of the round before. */
+		/* The last stack still names epochs of the round before. */
 		state->epoch = 0;
 		state->round++;
 		last_round(s, state);

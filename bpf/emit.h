@@ -353,6 +353,7 @@ emit_pending(struct task_struct *task, struct task_state *own, uint64_t cookie)
 	env.scratch->nr = 1;
 	env.scratch->clients = OWN_CLIENT;
 	env.scratch->last_hits = 0;
+	env.scratch->section_begun = false;
 	emit_frames(&env, cookie, SEAM_STACK_OUTSIDE, SEAM_PENDING,
 		    bpf_ktime_get_ns());
 	scratch_give(env.scratch);
@@ -370,6 +371,7 @@ static __always_inline void emit_end(struct seam_env *env, uint64_t cookie,
 		/* The frames lay where the copy was to be. */
 		env->scratch->ips[0] = env->state->regs[SEAM_AMD64_REG_IP];
 		env->scratch->nr = 1;
+		env->scratch->section_begun = false;
 		end = SEAM_UNREADABLE;
 	}
 	emit_frames(env, cookie, flags, end, began);
@@ -418,6 +420,7 @@ static __always_inline uint64_t take_stack(struct task_struct *task,
 		/* The event's own ip is sure, or nothing is. */
 		env.scratch->nr = why_not != SEAM_UNSURE;
 		env.scratch->last_hits = env.scratch->windows = 0;
+		env.scratch->section_begun = false;
 	}
 	if (!is_told(&env))
 		emit_end(&env, cookie, flags, end, began);

@@ -11,8 +11,14 @@ _Static_assert(SEAM_CACHED_MAPPINGS == SEAM_LAST_SLOT_MAX + 1,
 	       "slots have names");
 _Static_assert(sizeof(struct seam_last_stack) == SEAM_LAST_SIZE, "one page");
 
-/* A callback may sleep while it uses one: taken and given back. */
-SEAM_SHARED uint32_t seam_last_busy[SEAM_LAST_SLOTS] = {0};
+/* A callback may sleep while it uses one: taken and given back, also by one
+ * whose client has been killed. */
+static __always_inline uint32_t *last_busy(uint32_t slot)
+{
+	struct seam_common *all = common_state();
+
+	return all ? &all->last_busy[slot & (SEAM_LAST_SLOTS - 1)] : NULL;
+}
 
 static __always_inline struct seam_last_stack SEAM_TABLE *
 last_of(struct scratch *s)
@@ -25,9 +31,10 @@ static __always_inline void
 last_take(struct scratch *s, const struct task_state *state, uint32_t tid)
 {
 	uint32_t slot = tid & (SEAM_LAST_SLOTS - 1);
+	uint32_t *busy = last_busy(slot);
 
 	s->last = 0;
-	if (__sync_val_compare_and_swap(&seam_last_busy[slot], 0, 1))
+	if (!busy || __sync_val_compare_and_swap(busy, 0, 1))
 		return;
 	s->last = SEAM_LASTS_OFFSET + (uint64_t)slot * SEAM_LAST_SIZE;
 	seam_last_own(last_of(s), state->entry.self, state->entry.start,
@@ -45,9 +52,10 @@ static __always_inline void last_round(struct scratch *s,
 
 static __always_inline void last_give(struct scratch *s, uint32_t tid)
 {
-	if (s->last)
-		__sync_lock_test_and_set(
-			&seam_last_busy[tid & (SEAM_LAST_SLOTS - 1)], 0);
+	uint32_t *busy = last_busy(tid);
+
+	if (s->last && busy)
+		__sync_lock_test_and_set(busy, 0);
 	s->last = 0;
 }
 

@@ -8,6 +8,7 @@
 #define client_rings seam_client_rings
 #define client_states seam_client_states
 #define client_untold seam_client_untold
+#define common seam_common
 #define cookies seam_cookies
 #define copies seam_copies
 #define cpu_states seam_cpu_states
@@ -15,6 +16,7 @@
 #define fresh_elements seam_fresh_elements
 #define fresh_spans seam_fresh_spans
 #define made_spans seam_made_spans
+#define made_tables seam_made_tables
 #define makers seam_makers
 #define outside_state seam_outside_state
 #define ring seam_ring

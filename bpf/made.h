@@ -97,7 +97,10 @@ static __always_inline void name_made(struct task_struct *task,
 /* Cached mappings are bound anew: the next look-up has another key. */
 static __always_inline void made_changed(void)
 {
-	__sync_fetch_and_add(&seam_tables_generation, 1);
+	struct seam_common *all = common_state();
+
+	if (all)
+		__sync_fetch_and_add(&all->generation, 1);
 }
 
 static __always_inline void made_note(struct task_struct *task, bool is_more)

@@ -183,16 +183,19 @@ static __always_inline void name_inode(uint64_t addr,
 {
 	struct inode *inode = VIEW(struct inode, addr);
 	struct seam_file_key *key = &ret->key;
+	uint64_t sb = ADDRESS(struct inode, addr, i_sb);
+	uint64_t type = ADDRESS(struct super_block, sb, s_type);
 
 	key->ino = inode->i_ino;
 	key->size = inode->i_size;
 	key->ctime_sec = inode->i_ctime_sec;
 	key->ctime_nsec = inode->i_ctime_nsec & ~I_CTIME_QUERIED;
 	key->generation = inode->i_generation;
-	key->dev = VIEW(struct super_block, ADDRESS(struct inode, addr, i_sb))
-			   ->s_dev;
+	key->dev = VIEW(struct super_block, sb)->s_dev;
 	key->kind = SEAM_KEY_FILE;
 	ret->mtime_ns = inode->i_mtime_sec * 1000000000 + inode->i_mtime_nsec;
+	ret->fs_magic = VIEW(struct super_block, sb)->s_magic;
+	ret->fs_flags = VIEW(struct file_system_type, type)->fs_flags;
 }
 
 /* Names the mapped file, as a request for its table does. Return: false if
@@ -202,6 +205,7 @@ static __always_inline bool name_file(uint64_t mm, const struct vma_view *vma,
 {
 	__builtin_memset(&ret->key, 0, sizeof(ret->key));
 	ret->mtime_ns = 0;
+	ret->fs_magic = ret->fs_flags = 0;
 	if (vma->inode) {
 		name_inode(vma->inode, ret);
 		return true;

@@ -82,12 +82,10 @@ SEAM_CONST int64_t seam_irq_regs = 0;
 /* Where stacks are taken at the event. */
 SEAM_CONST struct seam_kernel_entry seam_kernel_entry = {0};
 
-/* Moves when a table is added or taken away: cached mappings are stale. Each
- * client has tables of its own, and begins at a number that no other has. */
-SEAM_SHARED uint64_t seam_tables_generation = 0;
-
 /* Which client we are, of those that share what is known of tasks. */
 SEAM_CONST uint32_t seam_client = 0;
+/* Names this client among all that ever had its number. */
+SEAM_CONST uint64_t seam_client_life = 0;
 #define OWN_CLIENT (1U << (seam_client & (SEAM_MAX_CLIENTS - 1)))
 
 /* Is 0, which the verifier cannot know: a loop that counts from here is a
@@ -158,7 +156,8 @@ struct task_state {
 	uint64_t regs[SEAM_WIRE_REGS]; /* the user's, at the first request */
 	uint64_t taken_ns; /* when a stack was last taken at once */
 	uint64_t mm;
-	uint64_t tables; /* whose maps[] is bound to, as of when */
+	uint64_t tables; /* that maps[] is bound to: their generation */
+	uint64_t bound_by; /* whose tables of made code */
 	uint32_t mm_seq;
 	uint32_t unchecked; /* bits of maps[] that mm_seq does not vouch for */
 	uint32_t epoch; /* the last one given out */
@@ -216,12 +215,32 @@ struct {
 	__type(value, uint64_t);
 } watched SEC(".maps");
 
+/* Of files: all clients', loaded by the one that owns them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1 << 16);
 	__type(key, struct seam_file_key);
 	__type(value, struct seam_table_ref);
 } tables SEC(".maps");
+
+/* Of code that was made at run time: the client's own, since what programs say
+ * of it is told to each client by its own programs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 16);
+	__type(key, struct seam_file_key);
+	__type(value, struct seam_table_ref);
+} made_tables SEC(".maps");
+
+/* What clients share of the arena. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct seam_common);
+} common SEC(".maps");
 
 /* What a VMA says, copied out of it. */
 struct vma_view {
@@ -433,7 +452,7 @@ struct {
 struct {
 	__uint(type, SEAM_ARENA_TYPE);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1 << 18); /* pages: 1 GiB of addresses */
+	__uint(max_entries, SEAM_ARENA_PAGES);
 } arena SEC(".maps");
 
 /* Arguments of global functions, as the verifier is to take them. */
@@ -445,6 +464,20 @@ static __always_inline struct seam_cpu_state *cpu_state(void)
 	uint32_t zero = 0;
 
 	return bpf_map_lookup_elem(&cpu_states, &zero);
+}
+
+static __always_inline struct seam_common *common_state(void)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(&common, &zero);
+}
+
+static __always_inline uint64_t tables_generation(void)
+{
+	const struct seam_common *all = common_state();
+
+	return all ? *(const volatile uint64_t *)&all->generation : 0;
 }
 
 static __always_inline void count_add(enum seam_count which, uint64_t n)

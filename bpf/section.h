@@ -116,7 +116,7 @@ __noinline int seam_section_rule(struct scratch *s ARG_NONNULL,
 		.fp = SEAM_AMD64_REG_FP,
 		.fde_size = sizeof(struct seam_sframe_fde3),
 		.is_sorted = true,
-		.anchor = m->is_pcrel ? ~0ULL : 0,
+		.anchor = ~0ULL,
 	};
 	int err;
 
@@ -125,6 +125,14 @@ __noinline int seam_section_rule(struct scratch *s ARG_NONNULL,
 	if (s->own.failed)
 		return SEAM_UNREADABLE;
 	return err ? SEAM_NO_RULE : SEAM_OK;
+}
+
+/* Whether the mapping has of its file what belongs at an address. */
+static __always_inline bool section_is_at(const struct vma_view *vma,
+					  const struct seam_mapped *m)
+{
+	return vma->inode == m->inode && vma->end - m->at >= m->end &&
+	       (vma->off + (m->at - vma->start)) >> PAGE_SHIFT == m->page;
 }
 
 /* How the section may be read, if all of it is in one mapping of the file. */
@@ -138,7 +146,7 @@ static __always_inline enum reading section_reading(struct scratch *s,
 	bpf_rcu_read_lock();
 	mm = mm_of(task);
 	if (mm && !seam_vma_find(mm, m->at, &s->vma) &&
-	    s->vma.inode == m->inode && s->vma.end - m->at >= m->end)
+	    section_is_at(&s->vma, m))
 		reading = reading_of(&s->vma);
 	bpf_rcu_read_unlock();
 	return reading;
@@ -199,7 +207,6 @@ __noinline int seam_frame_section(struct scratch *s ARG_NONNULL,
 	s->rule_err = err;
 	if (err)
 		return err;
-	s->own.frames++;
 	packed = seam_rule_pack(&s->rule);
 	if (packed)
 		last_put(s, &c, packed, slot, state->epochs[slot]);

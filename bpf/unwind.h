@@ -155,8 +155,11 @@ static __always_inline int frame_by_order(struct scratch *s,
 		err = frame_by_tables(s, state, task);
 	if (seam_reads_mapped && err == FRAME_MAPPED) {
 		err = seam_frame_section(s, state, task);
-		if (!err)
+		if (!err) {
 			err = seam_frame_any(s, state);
+			/* Else it is tried again. */
+			s->own.frames += err != SEAM_UNREADABLE;
+		}
 	}
 	if (err == SEAM_NO_TABLE && seam_probed(s, state, task))
 		return FRAME_AGAIN;
@@ -278,12 +281,13 @@ static __always_inline int unwind(struct seam_env *env)
 	int end;
 
 	env->scratch->last_hits = env->scratch->windows = 0;
+	env->scratch->section_begun = false;
 	if (env->state->regs_flags & REGS_CLONED)
 		return unwind_cloned(env);
 	for (i = seam_zero; i < UNWIND_TRIES; i++) {
 		SEAM_LOOP_GUARD;
 		end = unwind_once(env);
-		if (env->state->tables == seam_tables_generation)
+		if (env->state->tables == tables_generation())
 			return end;
 		count(SEAM_COUNT_REDO);
 	}

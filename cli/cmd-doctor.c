@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* seam doctor: what this machine can run, and what would make it run more. */
+#include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -7,18 +8,22 @@
 
 #include "capture/probe.h"
 #include "cli/commands.h"
+#include "cli/doctor-clients.h"
 
 static const char help[] =
 	"usage: seam doctor [OPTIONS]\n\n"
 	"Says which of seam's engines work on this machine, why the others\n"
 	"do not, and the one step that would enable the next.\n\n"
+	"      --clients       only who shares unwinds and tables now, with\n"
+	"                      nothing tried; the exit status is 0\n"
 	"      --json          one JSON object, for programs\n"
 	"  -h, --help          this text\n\n"
 	"The exit status is 0 if the best engine (deferred) works, else 1.\n";
 
-enum { OPT_JSON = 256 };
+enum { OPT_JSON = 256, OPT_CLIENTS };
 
 static const struct option options[] = {
+	{"clients", no_argument, NULL, OPT_CLIENTS},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -32,12 +37,16 @@ static void print_result(const struct seam_probe_result *r)
 		printf("        %-20s try: %s\n", "", r->fix);
 }
 
-static void print_text(const struct seam_probe *probe)
+static void print_text(const struct seam_probe *probe,
+		       const struct seam_share_list *clients)
 {
 	puts("This machine:");
 	for (size_t i = 0; i < probe->n; i++)
 		if (!probe->results[i].is_engine)
 			print_result(&probe->results[i]);
+	if (clients->n)
+		putchar('\n');
+	doctor_print_clients(clients);
 	puts("\nEngines, best first:");
 	for (size_t i = 0; i < probe->n; i++)
 		if (probe->results[i].is_engine)
@@ -60,10 +69,21 @@ static json_t *make_result(const struct seam_probe_result *r)
 	return o;
 }
 
-static int print_json(const struct seam_probe *probe)
+/* Takes all. Return: 0; negative: it could not be printed. */
+static int put_json(json_t *all)
+{
+	int rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
+
+	if (!rc)
+		putchar('\n');
+	json_decref(all);
+	return rc;
+}
+
+static int print_json(const struct seam_probe *probe,
+		      const struct seam_share_list *clients)
 {
 	json_t *checks = json_array(), *engines = json_array(), *all;
-	int rc;
 
 	for (size_t i = 0; i < probe->n; i++) {
 		const struct seam_probe_result *r = &probe->results[i];
@@ -72,28 +92,52 @@ static int print_json(const struct seam_probe *probe)
 				      make_result(r));
 	}
 	all = json_pack("{s:o, s:o}", "checks", checks, "engines", engines);
+	if (clients->n)
+		json_object_set_new(all, "clients",
+				    doctor_clients_json(clients));
 	if (probe->engine)
 		json_object_set_new(all, "engine", json_string(probe->engine));
 	if (probe->next[0])
 		json_object_set_new(all, "next", json_string(probe->next));
-	rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
-	if (!rc)
-		putchar('\n');
-	json_decref(all);
-	return rc;
+	return put_json(all);
+}
+
+/* err: of looking for them. */
+static int print_clients(const struct seam_share_list *clients, int err,
+			 bool json)
+{
+	if (err == -ENOENT)
+		err = 0;
+	if (json && err)
+		return put_json(
+			json_pack("{s:s}", "clients_error", strerror(-err)));
+	if (json)
+		return put_json(json_pack("{s:o}", "clients",
+					  doctor_clients_json(clients)));
+	if (err)
+		printf("Who shares unwinds and tables cannot be seen: %s\n",
+		       strerror(-err));
+	else if (!clients->n)
+		puts("Nobody shares unwinds and tables.");
+	doctor_print_clients(clients);
+	return 0;
 }
 
 int cmd_doctor(int argc, char **argv)
 {
 	struct seam_probe_facts facts;
+	struct seam_share_list clients;
 	struct seam_probe probe;
-	bool json = false;
-	int opt;
+	bool json = false, only_clients = false;
+	int opt, rc, unseen;
 
 	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (opt) {
 		case OPT_JSON:
 			json = true;
+			break;
+		case OPT_CLIENTS:
+			only_clients = true;
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -107,17 +151,27 @@ int cmd_doctor(int argc, char **argv)
 			argv[optind]);
 		return 2;
 	}
-	seam_probe_gather(&facts);
-	seam_probe_judge(&facts, &probe);
-	if (json && print_json(&probe)) {
+	unseen = seam_share_list(&clients);
+	if (!unseen)
+		seam_share_look(&clients);
+	if (only_clients) {
+		rc = print_clients(&clients, unseen, json);
+	} else {
+		seam_probe_gather(&facts);
+		seam_probe_judge(&facts, &probe);
+		rc = json ? print_json(&probe, &clients) : 0;
+		if (!json)
+			print_text(&probe, &clients);
+	}
+	if (rc) {
 		fputs("seam doctor: out of memory\n", stderr);
 		return 1;
 	}
-	if (!json)
-		print_text(&probe);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("seam doctor: cannot write the answer");
 		return 1;
 	}
+	if (only_clients)
+		return 0;
 	return probe.engine && !strcmp(probe.engine, "deferred") ? 0 : 1;
 }

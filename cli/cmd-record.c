@@ -43,9 +43,11 @@ static int complain(const char *what, const char *why)
 }
 
 /*
- * Blocks what ends a recording, so that it comes by a descriptor. A signal
- * that seam was started to ignore, as by nohup, stays ignored: a blocked one
- * would come all the same. The command is there already, and has none of it.
+ * Blocks what ends a recording, so that it comes by a descriptor, and until
+ * seam ends: the status of a recording that ended by itself is not changed by
+ * a signal that comes too late for it. A signal that seam was started to
+ * ignore, as by nohup, stays ignored: a blocked one would come all the same.
+ * The command is there already, and has none of it.
  */
 static int open_signals(struct recording *rec)
 {
@@ -286,11 +288,14 @@ static int finish(struct recording *rec, int err)
 }
 
 /* The recorder is gone then, and a signal ends it as any program: what was
- * recorded is there, and merging may take its time. */
-static int merge(const struct recording *rec, int status)
+ * recorded is there, and merging may take its time. One that came before asked
+ * for the end that has come. */
+static int merge(struct recording *rec, int status)
 {
 	if (!rec->is_written || !rec->opts->merge)
 		return status;
+	on_signals(rec);
+	sigprocmask(SIG_SETMASK, &rec->mask, NULL);
 	return record_merge(rec->opts->output) ? 1 : status;
 }
 
@@ -325,9 +330,8 @@ int cmd_record(int argc, char **argv)
 		status = finish(&rec, loop(&rec));
 	child_abandon(&rec.child);
 	seam_recorder_close(rec.recorder);
-	close(rec.signals);
-	sigprocmask(SIG_SETMASK, &rec.mask, NULL);
 	status = merge(&rec, status);
+	close(rec.signals);
 	record_options_fini(&opts);
 	return status;
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* seam script: every sample of a recording with its whole stack. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/exported.h"
 #include "cli/json-summary.h"
+#include "perfdata/stream.h"
 
 static const char help[] =
 	"usage: seam script [OPTIONS]\n\n"
@@ -27,6 +30,9 @@ static const char help[] =
 	"                      without; json has files and lines only with\n"
 	"      --join RULE     cookie: a sample has the stack of its cookie\n"
 	"                      (default); order: the next of its thread\n"
+	"      --window S      how many seconds a sample that comes by a pipe\n"
+	"                      waits for its user stack (default: 2); all:\n"
+	"                      nothing is printed before the pipe ends\n"
 	"      --comm NAME     only samples of commands of this name\n"
 	"      --event NAME    only samples of this event\n"
 	"      --max-stack N   at most N frames of a stack, from the leaf\n"
@@ -37,12 +43,16 @@ static const char help[] =
 	"  -h, --help          this text\n\n"
 	"A stack that is not whole says why: see seam-script(1).\n";
 
-enum { OPT_FORMAT = 256, OPT_FULL_PATH };
+/* Tasks that are not asleep come out of the kernel in far less. */
+#define WINDOW_NS 2000000000
+
+enum { OPT_FORMAT = 256, OPT_FULL_PATH, OPT_WINDOW };
 
 static const struct option options[] = {
 	{"format", required_argument, NULL, OPT_FORMAT},
 	{"fields", required_argument, NULL, 'F'},
 	{"full-source-path", no_argument, NULL, OPT_FULL_PATH},
+	{"window", required_argument, NULL, OPT_WINDOW},
 	INPUT_OPTIONS,
 };
 
@@ -83,6 +93,25 @@ static int parse_fields(const char *s, bool *ret_srcline)
 	return 0;
 }
 
+static int parse_window(const char *s, struct input *in)
+{
+	char *end;
+	double seconds = strtod(s, &end);
+
+	in->has_window = strcmp(s, "all") != 0;
+	if (!in->has_window)
+		return 0;
+	if (end == s || *end || !(seconds >= 0) || seconds > 1e9) {
+		fprintf(stderr,
+			"seam script: --window takes seconds, as in 0.5, or "
+			"all, not '%s'\n",
+			s);
+		return -1;
+	}
+	in->window_ns = (uint64_t)(seconds * 1e9);
+	return 0;
+}
+
 static int take_option(void *ctx, int option)
 {
 	struct script *script = ctx;
@@ -93,30 +122,51 @@ static int take_option(void *ctx, int option)
 	case OPT_FULL_PATH:
 		script->in.full_path = true;
 		return 0;
+	case OPT_WINDOW:
+		return parse_window(optarg, &script->in);
 	}
 	return parse_format(optarg, &script->format);
 }
 
+/* What is known is printed before more is waited for. That it cannot be is seen
+ * when the next is written. */
+struct printing {
+	struct seam_strbuf b;
+	int err; /* errno; 0: all could be written */
+};
+
+static void print_now(void *ctx)
+{
+	struct printing *p = ctx;
+
+	if (input_emit(&p->b) || fflush(stdout))
+		p->err = errno;
+}
+
 static int print_all(struct input *in, enum format format)
 {
-	struct seam_strbuf b = {0};
+	struct printing p = {0};
 	struct seam_stitched s;
 	struct seam_text t;
-	int rc;
+	int rc = 0;
 
-	while ((rc = input_next(in, &s, &t)) > 0) {
+	if (seam_pd_is_stream(in->reader))
+		seam_pd_stream_idle(in->reader, print_now, &p);
+	while (!p.err && (rc = input_next(in, &s, &t)) > 0) {
 		if (format == FORMAT_JSON)
-			seam_text_json(&b, &t);
+			seam_text_json(&p.b, &t);
 		else
-			seam_text_perf(&b, &t);
-		if (b.len >= 1 << 16 && input_emit(&b))
+			seam_text_perf(&p.b, &t);
+		if (p.b.len >= 1 << 16 && input_emit(&p.b))
 			break;
 	}
 	input_stop(in);
-	if (!rc)
-		rc = input_emit(&b);
-	seam_strbuf_fini(&b);
-	return rc;
+	if (!p.err && input_emit(&p.b) && !rc) /* what was good before too */
+		rc = -1;
+	seam_strbuf_fini(&p.b);
+	if (p.err)
+		errno = p.err; /* input_finish says it */
+	return p.err ? -1 : rc;
 }
 
 static int print_folded(struct input *in)
@@ -152,7 +202,11 @@ int cmd_script(int argc, char **argv)
 					      .letters = INPUT_LETTERS "F:",
 					      .take = take_option,
 					      .ctx = &script};
-	int status = input_parse(&script.in, &command, argc, argv);
+	int status;
+
+	script.in.has_window = true;
+	script.in.window_ns = WINDOW_NS;
+	status = input_parse(&script.in, &command, argc, argv);
 
 	if (status)
 		return status < 0 ? 0 : status;

@@ -12,6 +12,7 @@
 #include "base/cpus.h"
 #include "base/grow.h"
 #include "cli/lacking.h"
+#include "perfdata/stream.h"
 #include "stitch/ahead.h"
 
 /* Records of fewer are not worth a thread. */
@@ -85,6 +86,21 @@ int input_open_reader(struct input *in)
 	return rc ? open_failed(in, rc, &err) : 0;
 }
 
+/* Samples as they come, where they can be joined so. */
+static int open_stream(struct input *in)
+{
+	const struct seam_pd_stream_opts opts = {.fd = STDIN_FILENO,
+						 .window_ns = in->window_ns};
+	struct seam_errinfo err = {0};
+	int rc;
+
+	if (!in->has_window || in->join != SEAM_JOIN_COOKIE || !in->path ||
+	    strcmp(in->path, "-") != 0)
+		return input_open_reader(in);
+	rc = seam_pd_open_stream(&opts, &in->reader, &err);
+	return rc ? open_failed(in, rc, &err) : 0;
+}
+
 int input_open(struct input *in)
 {
 	struct seam_symbol_opts opts = {.sz = sizeof(opts),
@@ -97,7 +113,7 @@ int input_open(struct input *in)
 	/* Threads' own heaps grow by a page at a time, with a system call. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_TOP_PAD, 1 << 20);
-	if (input_open_reader(in) || !known_event(in))
+	if (open_stream(in) || !known_event(in))
 		return -1;
 	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++) {
 		size_t len = strlen(seam_pd_event(in->reader, i)->name);
@@ -120,7 +136,8 @@ int input_open(struct input *in)
 	fit_kernel(in);
 	seam_resolver_source(in->resolver, &source);
 	/* Else one thread does all. */
-	if (seam_pd_n_records(in->reader) >= AHEAD_MIN && seam_cpus() > 1)
+	if (!seam_pd_is_stream(in->reader) &&
+	    seam_pd_n_records(in->reader) >= AHEAD_MIN && seam_cpus() > 1)
 		seam_ahead_new(in->stitch, &in->ahead);
 	return 0;
 }
@@ -215,6 +232,14 @@ void input_warn_joins(const struct input *in,
 		uint64_t n;
 		const char *what;
 	} v[] = {
+		{st->end[SEAM_WINDOW],
+		 "samples left when the window had passed, and their user "
+		 "stack had not come (--window)"},
+		{st->unused_late,
+		 "user stacks came when their samples had left (--window)"},
+		{st->disordered,
+		 "records came behind later ones that had been used "
+		 "(--window)"},
 		{st->by_order_differs,
 		 "samples have the stack of another cookie (--join order)"},
 		{st->by_cookie_alone,

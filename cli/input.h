@@ -18,6 +18,8 @@ struct input {
 	bool srcline, full_path; /* as in struct seam_text_opts */
 	size_t max_stack;
 	enum seam_join join;
+	bool has_window; /* a pipe's samples are delivered as they come */
+	uint64_t window_ns;
 
 	struct seam_pd_reader *reader;
 	struct seam_stitch *stitch;

@@ -16,6 +16,7 @@ static const struct command {
 	{"export", cmd_export, "write a recording in other tools' formats"},
 	{"inject", cmd_inject, "write whole stacks for tools that cannot join"},
 	{"sframe", cmd_sframe, "print, check, measure or add SFrame tables"},
+	{"serve", cmd_serve, "keep tables in the kernel for all recordings"},
 	{"doctor", cmd_doctor, "say what this machine can run, and why"},
 	{NULL, NULL, NULL},
 };

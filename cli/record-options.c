@@ -12,6 +12,7 @@
 #include "capture/engine.h"
 #include "capture/event-name.h"
 #include "capture/order.h"
+#include "cli/number.h"
 
 static const char usage_text[] =
 	"usage: seam record [OPTIONS] [-a | -p PID | -t TID | [--] COMMAND]\n"
@@ -98,32 +99,6 @@ static int bad(const char *option, const char *value, const char *want)
 	return 2;
 }
 
-/* A number with B, K, M or G behind it where units says so. */
-static int parse_number(const char *s, bool units, uint64_t *ret)
-{
-	unsigned long long v;
-	unsigned shift = 0;
-	char *end;
-
-	errno = 0;
-	v = strtoull(s, &end, 10);
-	if (end == s || errno || *s == '-')
-		return -EINVAL;
-	if (units && *end) {
-		static const char all[] = "bBkKmMgG";
-		const char *unit = strchr(all, *end);
-
-		if (!unit)
-			return -EINVAL;
-		shift = 10 * (unsigned)((unit - all) / 2);
-		end++;
-	}
-	if (*end || v > UINT64_MAX >> shift)
-		return -EINVAL;
-	*ret = (uint64_t)v << shift;
-	return 0;
-}
-
 static int parse_ids(struct record_options *o, const char *list)
 {
 	while (*list) {
@@ -192,7 +167,7 @@ static int on_number(struct record_options *o, int c, const char *value)
 {
 	uint64_t v = 0;
 	bool units = c == OPT_TABLE_MEMORY || c == OPT_STACK_COPY;
-	int err = parse_number(value, units, &v);
+	int err = cli_number(value, units, &v);
 
 	switch (c) {
 	case 'F':
@@ -316,7 +291,7 @@ static int on_tables(struct record_options *o, const char *value)
 static int on_pages(struct record_options *o, const char *value)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), v = 0, pages = 1;
-	int err = parse_number(value, true, &v);
+	int err = cli_number(value, true, &v);
 	bool is_size = !err && strpbrk(value, "bBkKmMgG");
 
 	if (is_size)

@@ -16,6 +16,6 @@ enum seam_err {
 /* End codes are 1..SEAM_END_MAX - 1; BPF keeps one counter for each. */
 #define SEAM_END_MAX 32
 /* The last of them that is in use. */
-#define SEAM_END_LAST SEAM_UNSURE
+#define SEAM_END_LAST SEAM_WINDOW
 
 #endif

@@ -128,6 +128,7 @@ struct seam_wire_miss {
 	uint64_t mtime_ns; /* of the file; no part of the key: can be set */
 	uint64_t start, end, off; /* the mapping; off in bytes */
 	uint64_t adds; /* how often code had been added; MEMORY alone */
+	uint64_t fs_magic, fs_flags; /* of the file's file system; FILE alone */
 };
 
 enum seam_wire_jit_what {
@@ -160,7 +161,8 @@ enum seam_table_state {
 };
 
 /*
- * The .sframe of a file, V3, sorted, of amd64 and in its byte order: what its
+ * The .sframe of a file, V3, sorted, of amd64 and in its byte order, functions'
+ * places relative to themselves: what its
  * header said when user space checked it. Offsets are from the section's first
  * byte. What lies there in a target's memory may be anything else by then.
  */
@@ -171,7 +173,7 @@ struct seam_mapped {
 	uint64_t inode; /* of a binding, as a number */
 	uint32_t fdes, num_fdes, fres;
 	uint32_t end; /* of what may be read */
-	uint32_t is_pcrel;
+	uint32_t page; /* of the file, that its first byte is in */
 	uint32_t reading; /* of a binding; 0: not looked at yet */
 };
 
@@ -280,12 +282,29 @@ struct seam_cpu_state {
 /* Which tasks are sampled: the watched map holds tgids or tids. */
 enum seam_watch { SEAM_WATCH_ALL, SEAM_WATCH_TGID, SEAM_WATCH_TID };
 
-/* The arena: an empty page, tasks' last stacks, tables. */
+/* The arena: an empty page, tasks' last stacks, tables of files, and for each
+ * client those of made code. */
+#define SEAM_ARENA_PAGES (1 << 19) /* 2 GiB of addresses */
 #define SEAM_LAST_SLOTS 256
 #define SEAM_LAST_SIZE 4096
 #define SEAM_LASTS_OFFSET 4096
 #define SEAM_TABLES_OFFSET                                                     \
 	(SEAM_LASTS_OFFSET + SEAM_LAST_SLOTS * SEAM_LAST_SIZE)
+#define SEAM_MADE_OFFSET (1ULL << 30)
+#define SEAM_MADE_SIZE (SEAM_MADE_OFFSET / SEAM_MAX_CLIENTS)
+
+/* What clients share of the arena beside what lies in it. */
+struct seam_common {
+	/* Moves when a table is added or taken away: cached mappings are
+	 * stale. */
+	uint64_t generation;
+	uint32_t owner; /* number + 1 of who loads tables of files; 0: nobody */
+	uint32_t next_id; /* of a table */
+	uint64_t lives[SEAM_MAX_CLIENTS]; /* who has the number now */
+	uint32_t last_busy[SEAM_LAST_SLOTS]; /* last stacks in use */
+	uint32_t serving; /* bits of clients that record nothing */
+	uint64_t far; /* requests refused: see capture/far.h */
+};
 
 /* Argument and answer of the program that watches a task. */
 struct seam_watch_args {
@@ -306,6 +325,7 @@ struct seam_key_args {
 	uint64_t addr;
 	struct seam_file_key key;
 	uint64_t mtime_ns;
+	uint64_t is_near; /* no daemon or server brings its pages */
 	int64_t err;
 };
 

@@ -26,6 +26,7 @@ SAME(IRREVERSIBLE);
 SAME(BELOW_SP);
 SAME(SKID_MOMENT);
 SAME(UNSURE);
+SAME(WINDOW);
 
 const char *seam_err_name(int code)
 {

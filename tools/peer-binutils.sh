@@ -44,45 +44,21 @@ has_binutils() {
 	[ -f "$done_mark" ] && "$base/bin/as" --version >/dev/null 2>&1
 }
 
-# The suite's own loader and libraries; gas and ld look for nothing else.
-write_wrapper() {
-	cat >"$base/bin/$1" <<-WRAPPER
-	#!/bin/sh
-	lib=$root/usr/lib/x86_64-linux-gnu
-	exec "\$lib/ld-linux-x86-64.so.2" --library-path "\$lib" \\
-		"$root/usr/bin/$2" "\$@"
-	WRAPPER
-	chmod 755 "$base/bin/$1"
-}
-
 write_wrappers() {
-	mkdir -p "$base/bin"
 	for target in $targets; do
 		for program in $programs; do
 			name=$target-linux-gnu-$program
 			[ "$target" = x86_64 ] && short=$program || short=$name
-			write_wrapper "$short" "$name"
+			private_wrapper "$base/bin/$short" "$base/root" \
+				"usr/bin/$name"
 		done
 	done
 }
 
 fetch() {
-	[ "$(uname -m)" = x86_64 ] || cannot "only x86-64 is supported yet"
 	private_apt_init "$base" "$suite"
-	echo "peer-binutils: reading $suite from $mirror" >&2
-	private_apt update >&2 || cannot "apt could not read the package lists"
-	version=$(private_apt_version binutils)
-	[ -n "$version" ] || cannot "the suite has none"
-	dpkg --compare-versions "$version" ge "$min_version" ||
-		cannot "the suite has $version, not $min_version or later"
-	echo "peer-binutils: fetching binutils $version" >&2
-	private_apt --download-only install binutils \
-		binutils-aarch64-linux-gnu binutils-s390x-linux-gnu >&2 ||
-		cannot "apt could not fetch the packages"
-	root=$base/root
-	private_apt_unpack "$root.new"
-	rm -rf "$root"
-	mv "$root.new" "$root"
+	private_apt_fetch "$base/root" "$min_version" binutils \
+		binutils-aarch64-linux-gnu binutils-s390x-linux-gnu
 	write_wrappers
 	"$base/bin/as" --version >/dev/null || cannot "its gas does not run"
 	echo "$version" >"$done_mark"

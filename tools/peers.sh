@@ -33,37 +33,10 @@ has_perf() {
 		"$wrapper" --version >/dev/null 2>&1
 }
 
-write_wrapper() {
-	mkdir -p "$base/bin"
-	cat >"$wrapper.new" <<-WRAPPER
-	#!/bin/sh
-	# Runs $suite-backports' perf with its own suite's loader and libraries.
-	root=$root
-	lib=\$root/usr/lib/x86_64-linux-gnu
-	exec "\$lib/ld-linux-x86-64.so.2" --argv0 perf \\
-		--library-path "\$lib" "\$root/usr/bin/perf" "\$@"
-	WRAPPER
-	chmod 755 "$wrapper.new"
-	mv "$wrapper.new" "$wrapper"
-}
-
 fetch() {
-	[ "$(uname -m)" = x86_64 ] || cannot "only x86-64 is supported yet"
 	private_apt_init "$base" "$suite" "$suite-backports"
-	echo "peers: reading $suite and $suite-backports from $mirror" >&2
-	private_apt update >&2 || cannot "apt could not read the package lists"
-	version=$(private_apt_version linux-perf)
-	[ -n "$version" ] || cannot "$suite-backports has no linux-perf"
-	dpkg --compare-versions "$version" ge "$min_version" ||
-		cannot "$suite-backports has $version only"
-	echo "peers: fetching linux-perf $version and its libraries" >&2
-	private_apt --download-only install "linux-perf=$version" >&2 ||
-		cannot "apt could not fetch the packages"
-	root=$base/perf-$version
-	private_apt_unpack "$root.new"
-	rm -rf "$root"
-	mv "$root.new" "$root"
-	write_wrapper
+	private_apt_fetch "$base/perf" "$min_version" linux-perf
+	private_wrapper "$wrapper" "$base/perf" usr/bin/perf
 	"$wrapper" --version >/dev/null ||
 		cannot "the unpacked perf does not run"
 	echo "$version" >"$done_mark"

@@ -5,11 +5,14 @@
 #   private_apt_init FOLDER SUITE...   the state is in FOLDER/apt
 #   private_apt COMMAND...             apt-get with that state
 #   private_apt_version PACKAGE        its newest version, or nothing
-#   private_apt_unpack FOLDER          unpacks what --download-only fetched
+#   private_apt_fetch ROOT MINIMUM PACKAGE [PACKAGE]...
+#                                      unpacks them below ROOT, the first not
+#                                      older than MINIMUM; its version: $version
+#   private_wrapper FILE ROOT PROGRAM  a FILE that runs ROOT's PROGRAM here
 #   private_once HAS FETCH             in $base, where HAS fails: FETCH, alone
 # The mirror and the keyring are those of the system's own sources; nothing
 # of the system is changed, and nothing is taken to be installed.
-# $here is the tree's tools folder.
+# $here is the tree's tools folder; cannot REASON... says why not and ends.
 
 private_folder() {
 	if [ -n "${SEAM_PEERS:-}" ]; then
@@ -75,6 +78,41 @@ private_apt_unpack() {
 			    -C "$1" || cannot "could not unpack $deb"
 	done
 	rm -f "$apt_state"/cache/archives/*.deb
+}
+
+private_apt_fetch() {
+	fetch_root=$1
+	fetch_min=$2
+	shift 2
+	fetch_me=$(basename "$0" .sh)
+	[ "$(uname -m)" = x86_64 ] || cannot "only x86-64 is supported yet"
+	echo "$fetch_me: reading $mirror" >&2
+	private_apt update >&2 || cannot "apt could not read the package lists"
+	version=$(private_apt_version "$1")
+	[ -n "$version" ] || cannot "no suite has $1"
+	dpkg --compare-versions "$version" ge "$fetch_min" ||
+		cannot "the newest is $version, not $fetch_min or later"
+	echo "$fetch_me: fetching $1 $version and its libraries" >&2
+	package=$1
+	shift
+	private_apt --download-only install "$package=$version" "$@" >&2 ||
+		cannot "apt could not fetch the packages"
+	private_apt_unpack "$fetch_root.new"
+	rm -rf "$fetch_root"
+	mv "$fetch_root.new" "$fetch_root"
+}
+
+# With its own suite's loader and libraries, none of this machine's.
+private_wrapper() {
+	mkdir -p "$(dirname "$1")"
+	cat >"$1.new" <<-WRAPPER
+	#!/bin/sh
+	lib=$2/usr/lib/x86_64-linux-gnu
+	exec "\$lib/ld-linux-x86-64.so.2" --argv0 "${3##*/}" \\
+		--library-path "\$lib" "$2/$3" "\$@"
+	WRAPPER
+	chmod 755 "$1.new"
+	mv "$1.new" "$1"
 }
 
 # One fetch at a time: others wait for it and then find it done.

@@ -40,6 +40,8 @@ enum seam_end {
 	SEAM_END_BELOW_SP = 18,
 	SEAM_END_SKID_MOMENT = 19,
 	SEAM_END_UNSURE = 20, /* which stack it is: there is no frame */
+	/* Of a stream that is read while it comes: */
+	SEAM_END_WINDOW = 21,
 };
 
 struct seam_errinfo {

@@ -26,6 +26,13 @@ struct seam_range *seam_ranges_find(const struct seam_ranges *rs, uint64_t addr)
 	return i < rs->n && rs->v[i].start <= addr ? &rs->v[i] : NULL;
 }
 
+bool seam_ranges_any(const struct seam_ranges *rs, uint64_t start, uint64_t end)
+{
+	size_t i = first_behind(rs, start);
+
+	return i < rs->n && rs->v[i].start < end;
+}
+
 static void *copy_value(const struct seam_range *range,
 			const struct seam_range_ops *ops)
 {

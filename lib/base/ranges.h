@@ -7,6 +7,7 @@
 #ifndef SEAM_LIB_BASE_RANGES_H
 #define SEAM_LIB_BASE_RANGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,9 @@ int seam_ranges_put(struct seam_ranges *rs, const struct seam_range *range,
 /* NULL: nothing lies there. */
 struct seam_range *seam_ranges_find(const struct seam_ranges *rs,
 				    uint64_t addr);
+/* Whether anything lies between start and end, which is behind start. */
+bool seam_ranges_any(const struct seam_ranges *rs, uint64_t start,
+		     uint64_t end);
 /* Makes *ret, which is overwritten, a copy with room for so many more.
  * Return: 0, or -ENOMEM and *ret as it was. */
 int seam_ranges_copy(struct seam_ranges *ret, const struct seam_ranges *from,

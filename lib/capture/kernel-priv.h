@@ -11,6 +11,16 @@
 #include "capture/share.h"
 #include "seam.skel.h"
 
+/* Where the arena lies in the address space of all who share it: BPF addresses
+ * are its low 32 bits, so a multiple of 4 GiB makes them offsets.
+ * AddressSanitizer's shadow lies below; ThreadSanitizer leaves room only
+ * there. */
+#ifdef __SANITIZE_THREAD__
+#define ARENA_ADDR (1ULL << 38)
+#else
+#define ARENA_ADDR (1ULL << 45)
+#endif
+
 #define TASK_PROGRAMS 9
 #define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
@@ -22,6 +32,8 @@ struct seam_kernel {
 	struct bpf_link *unmaps; /* NULL: nobody needs it yet */
 	uint8_t *arena;
 	size_t arena_size;
+	struct seam_common *common; /* what clients share of it */
+	uint64_t life; /* seam_client_life */
 	int poll_fd;
 	uint64_t event_tag;
 	int *attached; /* what keeps programs on their events */
@@ -29,6 +41,7 @@ struct seam_kernel {
 	seam_record_fn *fn;
 	void *fn_ctx;
 	struct seam_share share;
+	bool owns; /* the tables of files, as the lock has it */
 	bool is_shared; /* tasks' elements, with clients that may come */
 	bool is_half; /* some of the maps only: no object to load */
 	char alone[160]; /* why not */
@@ -46,6 +59,8 @@ int seam_kernel_share(struct seam_kernel *k,
 int seam_kernel_shared(struct seam_kernel *k);
 /* Nothing of others comes to our rings any more. */
 void seam_kernel_hide(struct seam_kernel *k);
+/* Whether we record nothing, and others are not to wait for us. */
+void seam_kernel_set_serving(struct seam_kernel *k, bool serves);
 /* Once the programs are gone. */
 void seam_kernel_unshare(struct seam_kernel *k);
 

@@ -10,7 +10,7 @@
 #include "capture/fail.h"
 #include "capture/kernel-priv.h"
 
-#define N_SHARED 5
+#define N_SHARED 8
 
 static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 {
@@ -19,15 +19,18 @@ static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 	ret[2] = k->skel->maps.client_rings;
 	ret[3] = k->skel->maps.client_states;
 	ret[4] = k->skel->maps.client_untold;
+	ret[5] = k->skel->maps.tables;
+	ret[6] = k->skel->maps.common;
+	ret[7] = k->skel->maps.arena;
 }
 
 /* Stacks of clients of one group are equal: they have the same programs, and
- * the same ways to unwind. */
+ * the same ways to unwind. And their arena lies at the same address. */
 static uint64_t group_of(const struct seam_kernel *k,
 			 const struct seam_kernel_opts *opts)
 {
-	const uint32_t ways[] = {opts->methods, opts->stack_copy,
-				 opts->tables_from};
+	const uint64_t ways[] = {opts->methods, opts->stack_copy,
+				 opts->tables_from, ARENA_ADDR};
 	const struct bpf_object_skeleton *s = k->skel->skeleton;
 
 	return seam_hash(seam_hash(0, s->data, s->data_sz), ways, sizeof(ways));
@@ -121,6 +124,8 @@ static int try_share(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 
 	if (geteuid())
 		return seam_fail(reterr, -EPERM, "that takes root");
+	if (!opts->only_tables)
+		seam_share_wake();
 	err = seam_share_enter(group_of(k, opts), &k->share, reterr);
 	if (err)
 		return err;
@@ -200,10 +205,66 @@ int seam_kernel_shared(struct seam_kernel *k)
 	return err;
 }
 
+/* The number alone may be that of an owner who had it before us. */
+bool seam_kernel_owns(const struct seam_kernel *k)
+{
+	return __atomic_load_n(&k->owns, __ATOMIC_SEQ_CST);
+}
+
+int seam_kernel_own(struct seam_kernel *k)
+{
+	int err = k->is_shared ? seam_share_own(&k->share) : 0;
+
+	if (err)
+		return err;
+	__atomic_store_n(&k->common->owner, seam_kernel_client(k) + 1,
+			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&k->owns, true, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+void seam_kernel_disown(struct seam_kernel *k)
+{
+	uint32_t mine;
+
+	if (!seam_kernel_owns(k)) /* nor may there be any program */
+		return;
+	mine = seam_kernel_client(k) + 1;
+	__atomic_store_n(&k->owns, false, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(&k->common->owner, &mine, 0, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (k->is_shared)
+		seam_share_disown(&k->share);
+}
+
 void seam_kernel_hide(struct seam_kernel *k)
 {
 	if (k->is_shared && seam_share_has_others(&k->share))
 		drop_rings(k, k->share.number);
+}
+
+/* With our number: whoever had it before may have been the other kind. */
+void seam_kernel_set_serving(struct seam_kernel *k, bool serves)
+{
+	const uint32_t bit = 1U << seam_kernel_client(k);
+
+	if (serves)
+		__atomic_or_fetch(&k->common->serving, bit, __ATOMIC_SEQ_CST);
+	else
+		__atomic_and_fetch(&k->common->serving, ~bit, __ATOMIC_SEQ_CST);
+}
+
+void seam_kernel_count_far(struct seam_kernel *k)
+{
+	__atomic_add_fetch(&k->common->far, 1, __ATOMIC_RELAXED);
+}
+
+bool seam_kernel_has_others(const struct seam_kernel *k)
+{
+	return k->is_shared &&
+	       !seam_share_is_last(
+		       &k->share,
+		       __atomic_load_n(&k->common->serving, __ATOMIC_SEQ_CST));
 }
 
 void seam_kernel_unshare(struct seam_kernel *k)

@@ -21,15 +21,6 @@
 #include "seam-at-once.skel.h"
 #include "seam-impl.skel.h"
 
-/* Where the arena lies in our own address space: BPF addresses are its low
- * 32 bits, so a multiple of 4 GiB makes them offsets. AddressSanitizer's
- * shadow lies below; ThreadSanitizer leaves room only there. */
-#ifdef __SANITIZE_THREAD__
-#define ARENA_ADDR (1ULL << 38)
-#else
-#define ARENA_ADDR (1ULL << 45)
-#endif
-
 /* What an object is made for. */
 enum object { OBJECT, OBJECT_IMPL, OBJECT_AT_ONCE };
 
@@ -119,6 +110,17 @@ static int size_rings(struct seam_kernel *k, uint32_t pages)
 					      (uint32_t)size);
 }
 
+/* What serving tables takes: to ask for a file's key, and to begin. */
+static void load_only_keys(struct seam_kernel *k)
+{
+	struct bpf_program *prog;
+
+	bpf_object__for_each_program(prog, k->skel->obj)
+		bpf_program__set_autoload(prog, false);
+	bpf_program__set_autoload(k->skel->progs.seam_key, true);
+	bpf_program__set_autoload(k->skel->progs.seam_sweep, true);
+}
+
 static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 {
 	struct seam_bpf *skel = k->skel;
@@ -156,6 +158,8 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	bpf_program__set_autoload(skel->progs.seam_uprobe, opts->probes);
 	bpf_program__set_autoload(skel->progs.seam_switch, opts->sleeps);
 	skel->rodata_seam->seam_sleep_event = opts->sleep_event;
+	if (opts->only_tables)
+		load_only_keys(k);
 	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
 	    sizeof(k->event_tag))
 		return -EIO;
@@ -188,8 +192,19 @@ static int open_rings(struct seam_kernel *k)
 
 static int map_arena(struct seam_kernel *k)
 {
+	struct seam_common *common =
+		mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     bpf_map__fd(k->skel->maps.common), 0);
+	uint32_t number = seam_kernel_client(k);
 	void *at;
 
+	if (common == MAP_FAILED)
+		return -errno;
+	k->common = common;
+	/* From here on whoever had our number finds no made code, and what it
+	 * has bound already it binds anew. */
+	__atomic_store_n(&common->lives[number], k->life, __ATOMIC_SEQ_CST);
+	seam_kernel_tables_changed(k);
 	k->arena_size = (size_t)bpf_map__max_entries(k->skel->maps.arena) *
 			(size_t)sysconf(_SC_PAGESIZE);
 	at = mmap((void *)ARENA_ADDR, k->arena_size, PROT_READ | PROT_WRITE,
@@ -200,8 +215,21 @@ static int map_arena(struct seam_kernel *k)
 	k->arena = at;
 	/* Pages come when user space touches them; until then BPF reads 0,
 	 * loses what it writes, and pays a fault for each. */
-	memset(k->arena, 0, SEAM_TABLES_OFFSET);
-	return 0;
+	if (k->is_shared && k->share.others)
+		return 0;
+	return madvise(k->arena, SEAM_TABLES_OFFSET, MADV_POPULATE_WRITE)
+		       ? -errno
+		       : 0;
+}
+
+static void unmap(struct seam_kernel *k)
+{
+	if (k->arena)
+		munmap(k->arena, k->arena_size);
+	if (k->common)
+		munmap(k->common, sizeof(*k->common));
+	k->arena = NULL;
+	k->common = NULL;
 }
 
 /* Events are attached one by one, the rest here. */
@@ -257,23 +285,25 @@ static void fit_to(struct seam_kernel *k, const struct running *running)
 static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		const struct running *running)
 {
-	uint64_t *generation;
 	int err;
 
 	fit_to(k, running);
 	err = configure(k, opts);
 	if (err)
 		return err;
-	/* No other client's: what they bound to tables is not bound to ours. */
-	generation = &k->skel->data_seam->seam_tables_generation;
-	if (getrandom(generation, sizeof(*generation), 0) !=
-	    sizeof(*generation))
+	if (getrandom(&k->life, sizeof(k->life), 0) != sizeof(k->life))
 		return -EIO;
+	k->skel->rodata_seam->seam_client_life = k->life;
 	if (!opts->at_once && !opts->alone && !k->alone[0])
 		err = seam_kernel_share(k, opts);
 	if (!err)
 		err = seam_bpf__load(k->skel);
-	return err ? err : seam_kernel_shared(k);
+	if (!err)
+		err = map_arena(k);
+	if (err)
+		return err;
+	seam_kernel_set_serving(k, opts->only_tables);
+	return seam_kernel_shared(k);
 }
 
 static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
@@ -301,6 +331,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	if (err && (k->is_shared || k->is_half)) {
 		/* What others have pinned, or that nothing can be pinned, may
 		 * be what it cannot be made with. */
+		unmap(k);
 		seam_bpf__destroy(k->skel);
 		k->skel = NULL;
 		k->is_half = false;
@@ -321,10 +352,8 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		return seam_fail(reterr, err,
 				 "the kernel refuses seam's BPF programs (%s)",
 				 strerror(-err));
-	err = map_arena(k);
-	if (!err)
-		err = open_rings(k);
-	if (!err)
+	err = open_rings(k);
+	if (!err && !opts->only_tables)
 		err = attach_tasks(k);
 	if (err)
 		return seam_fail(reterr, err, "setting up BPF failed (%s)",
@@ -348,8 +377,7 @@ int seam_kernel_open(const struct seam_kernel_opts *opts,
 	if (!k)
 		return -ENOMEM;
 	k->poll_fd = -1;
-	k->share =
-		(struct seam_share){.dir_fd = -1, .group_fd = -1, .own_fd = -1};
+	k->share = (struct seam_share)SEAM_SHARE_NONE;
 	libbpf_set_print(quiet);
 	err = load(k, opts, reterr);
 	if (err) {
@@ -372,8 +400,8 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 	ring_buffer__free(k->copies);
 	if (k->poll_fd >= 0)
 		close(k->poll_fd);
-	if (k->arena)
-		munmap(k->arena, k->arena_size);
+	seam_kernel_disown(k);
+	unmap(k);
 	seam_kernel_hide(k);
 	seam_bpf__destroy(k->skel);
 	seam_kernel_unshare(k);

@@ -32,6 +32,7 @@ struct seam_kernel_opts {
 	 * at the return to user space. */
 	const struct seam_kernel_entry *at_once;
 	bool alone; /* no other client is looked for */
+	bool only_tables; /* nothing is taken: for others' stacks alone */
 	bool sleeps; /* are recorded, as */
 	uint32_t sleep_event;
 };
@@ -76,9 +77,35 @@ int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid);
 int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
 			  struct seam_file_key *ret, uint64_t *ret_mtime_ns);
 
-/* The arena, for tables; offset is a multiple of 8 below the size. */
-uint8_t *seam_kernel_arena(struct seam_kernel *k, size_t *ret_first,
-			   size_t *ret_size);
+/* Whether pages of the file can be brought in for a stack: what a daemon or a
+ * server has may never come. */
+bool seam_kernel_is_near(struct seam_kernel *k, int fd);
+
+/* The arena, and where in it tables may be: of files, if we own them, and of
+ * made code, which are our own in any case. */
+struct seam_arena_part {
+	uint64_t first, last;
+};
+uint8_t *seam_kernel_arena(struct seam_kernel *k,
+			   struct seam_arena_part *ret_files,
+			   struct seam_arena_part *ret_made);
+
+/*
+ * Of those that share tables one owns them: loads those of files, for all.
+ * Return: 0: it is us, and requests come to us from now on; -EBUSY: another
+ * does, as long as it lives; another -errno.
+ */
+int seam_kernel_own(struct seam_kernel *k);
+/* Lets another own them. */
+void seam_kernel_disown(struct seam_kernel *k);
+bool seam_kernel_owns(const struct seam_kernel *k);
+/* A name for a table that no other ever had. */
+uint32_t seam_kernel_table_id(struct seam_kernel *k);
+/* The keys of files: the first, if key is NULL, and the next. -ENOENT: no
+ * more. */
+int seam_kernel_table_next(struct seam_kernel *k,
+			   const struct seam_file_key *key,
+			   struct seam_file_key *ret);
 int seam_kernel_table_put(struct seam_kernel *k,
 			  const struct seam_file_key *key,
 			  const struct seam_table_ref *ref);
@@ -122,6 +149,10 @@ int seam_kernel_poll_fd(const struct seam_kernel *k); /* borrowed */
 /* Takes the stacks of tasks that still sleep in their last entry. */
 int seam_kernel_take_sleepers(struct seam_kernel *k);
 
+/* That a file was left alone, since it is far. */
+void seam_kernel_count_far(struct seam_kernel *k);
+/* Whether others record and share with us now, or are about to. */
+bool seam_kernel_has_others(const struct seam_kernel *k);
 /* How many clients had shared elements with us when we came; and if we share
  * none, why not, or NULL. */
 uint32_t seam_kernel_others(const struct seam_kernel *k, const char **ret_why);

@@ -6,12 +6,16 @@
 
 #include "sframe/file.h"
 
+#define PAGE_BITS 12
+
 /* V3, in the form that assemblers and seam write it for this machine: the
- * kernel side reads no other. */
+ * kernel side reads no other. Relative to each function's own place: only so
+ * does a word that cannot be read, all ones, end a search. */
 static bool is_read(const struct seam_sframe *sf)
 {
 	return sf->version == SEAM_SFRAME_V3 && sf->arch == SEAM_ARCH_AMD64 &&
-	       !sf->is_swapped && sf->is_sorted && !sf->fixed_fp_off &&
+	       !sf->is_swapped && sf->is_sorted && sf->anchor &&
+	       !sf->fixed_fp_off &&
 	       sf->fixed_ra_off == seam_arch_ra_off(SEAM_ARCH_AMD64);
 }
 
@@ -54,6 +58,14 @@ static bool is_loaded(const struct seam_elf *elf, uint64_t svma, uint64_t off,
 	return false;
 }
 
+/* Whether pages of the file are pages in memory, and their number is known to
+ * the kernel side. */
+static bool is_paged(uint64_t at, uint64_t off)
+{
+	return !((at ^ off) & ((1U << PAGE_BITS) - 1)) &&
+	       off >> PAGE_BITS <= UINT32_MAX;
+}
+
 static int of_file(const struct seam_sframe_file *f, struct seam_mapped *ret)
 {
 	struct seam_sframe sf;
@@ -61,7 +73,8 @@ static int of_file(const struct seam_sframe_file *f, struct seam_mapped *ret)
 
 	if (f->is_rel || seam_sframe_open(&sf, f->bytes, f->size) ||
 	    !is_read(&sf) || !sf.num_fdes || code_delta(f->elf, &delta) ||
-	    !is_loaded(f->elf, f->svma, f->off, sf.end))
+	    !is_loaded(f->elf, f->svma, f->off, sf.end) ||
+	    !is_paged(f->svma - delta, f->off))
 		return -ENOENT;
 	*ret = (struct seam_mapped){
 		.at = f->svma - delta,
@@ -69,7 +82,7 @@ static int of_file(const struct seam_sframe_file *f, struct seam_mapped *ret)
 		.num_fdes = sf.num_fdes,
 		.fres = sf.fres,
 		.end = sf.end,
-		.is_pcrel = sf.anchor != 0,
+		.page = (uint32_t)(f->off >> PAGE_BITS),
 	};
 	return 0;
 }

@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/thread.h"
 #include "seam/unwind.h"
 
 /* Once left behind it is the thread's, which frees it. */
@@ -65,7 +65,6 @@ static int start(struct seam_peek_thread **ret)
 {
 	struct seam_peek_thread *t = calloc(1, sizeof(*t));
 	pthread_condattr_t clock;
-	sigset_t all, old;
 	int err;
 
 	if (!t)
@@ -75,13 +74,10 @@ static int start(struct seam_peek_thread **ret)
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&t->changed, &clock);
 	pthread_condattr_destroy(&clock);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&t->id, NULL, run, t);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = seam_thread_start(&t->id, run, t);
 	if (err) {
 		thread_free(t);
-		return -err;
+		return err;
 	}
 	*ret = t;
 	return 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/tables.h"
+#include "capture/tables-priv.h"
 
 /* Where ld.so finds libraries that no cache or RUNPATH places elsewhere;
  * what lies elsewhere is loaded when it is first met. */
@@ -85,6 +85,9 @@ void seam_tables_preload(struct seam_tables *t, const char *path)
 {
 	struct seam_elf *file;
 
+	/* Another owns the tables: they come when they are asked for. */
+	if (!t->is_owner)
+		return;
 	if (!seam_tables_load_path(t, path, &file)) {
 		preload_interp(t, file);
 		preload_needed(t, file, 0);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "capture/far.h"
 #include "capture/session-priv.h"
 
 /* 1, 0 or -ENOMEM. */
@@ -46,6 +47,22 @@ long seam_session_give_records(struct seam_session *s,
 	return kept;
 }
 
+/* So that the next stack asks again; of files, if it was us that it asked. */
+static void lose_request(struct seam_session *s,
+			 const struct seam_wire_miss *miss)
+{
+	struct seam_table_ref ref;
+
+	s->lost_requests++;
+	if (miss->key.kind != SEAM_KEY_MEMORY && !seam_kernel_owns(s->kernel))
+		return;
+	if (!seam_kernel_table_get(s->kernel, &miss->key, &ref) &&
+	    ref.state != SEAM_TABLE_ASKED)
+		return;
+	seam_kernel_table_drop(s->kernel, &miss->key);
+	seam_kernel_tables_changed(s->kernel);
+}
+
 /* Copies and requests for tables that the worker has no room for. */
 static void lose_copies(struct seam_session *s)
 {
@@ -57,15 +74,8 @@ static void lose_copies(struct seam_session *s)
 			s->lost_waiting++;
 		if (rec->type == SEAM_WIRE_JIT)
 			s->lost_made++;
-		if (rec->type != SEAM_WIRE_MISS)
-			continue;
-		/* So that the next stack asks again. */
-		seam_kernel_table_drop(
-			s->kernel,
-			&((const struct seam_wire_miss *)(const void *)rec)
-				 ->key);
-		seam_kernel_tables_changed(s->kernel);
-		s->lost_requests++;
+		if (rec->type == SEAM_WIRE_MISS)
+			lose_request(s, (const void *)rec);
 	}
 }
 
@@ -84,7 +94,9 @@ static void hold_files(struct seam_session *s)
 		const struct seam_wire_miss *miss = (const void *)rec;
 		int fd;
 
-		if (rec->type != SEAM_WIRE_MISS || size < sizeof(*miss))
+		/* A far file may never open: that is for the worker. */
+		if (rec->type != SEAM_WIRE_MISS || size < sizeof(*miss) ||
+		    seam_is_far(miss->fs_magic, miss->fs_flags))
 			continue;
 		fd = seam_tables_hold(s->kernel, miss);
 		if (fd >= 0)

@@ -170,6 +170,8 @@ int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 	s->start_ns = seam_now_ns();
 	if (!err)
 		err = synthesize(s);
+	if (!err && s->tables)
+		err = seam_tables_begin(s->tables);
 	if (!err && s->client.path && s->tables &&
 	    s->methods & SEAM_UNWIND_TABLES)
 		seam_tables_preload(s->tables, s->client.path);

@@ -28,6 +28,10 @@ int seam_session_open(const struct seam_session_opts *opts,
 		return seam_fail(reterr, -EINVAL,
 				 "bad session options: there is no such "
 				 "engine");
+	if (opts->sz == sizeof(*opts) && opts->tables_from > SEAM_TABLES_MAPPED)
+		return seam_fail(reterr, -EINVAL,
+				 "bad session options: tables are auto, kernel "
+				 "or mapped");
 	if (opts->sz != sizeof(*opts) || opts->stack_copy > SEAM_MAX_COPY)
 		return seam_fail(reterr, -EINVAL,
 				 "bad session options: a stack copy has at "
@@ -395,6 +399,9 @@ int seam_session_stop(struct seam_session *s)
 		err = seam_session_read(s);
 	if (!s->kernel)
 		seam_direct_end(s);
+	/* What is written from here on may take any time. */
+	if (s->tables)
+		seam_tables_end(s->tables);
 	return err;
 }
 

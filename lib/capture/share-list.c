@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -56,26 +57,67 @@ bool seam_share_is_stopped(uint32_t pid)
 	return state == 'T' || state == 't';
 }
 
+static uint32_t owner_of(const char *group, const char *folder)
+{
+	struct stat st;
+	char path[128];
+
+	snprintf(path, sizeof(path), SEAM_SHARE_FOLDER "/%.32s/%s", group,
+		 folder);
+	return lstat(path, &st) ? 0 : locked_by(&st);
+}
+
+/* Its own choice: neither a terminal nor JSON takes all of it. */
+void seam_share_name_of(uint32_t pid, char ret[static 16])
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	f = fopen(path, "re");
+	if (f && fgets(ret, 16, f))
+		ret[strcspn(ret, "\n")] = '\0';
+	else
+		ret[0] = '\0';
+	for (char *c = ret; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	if (f)
+		fclose(f);
+}
+
 static void list_group(const char *group, struct seam_share_list *ret)
 {
-	uint32_t before = ret->n;
+	struct seam_share_group *g = &ret->groups[ret->n_groups];
+	uint32_t before = ret->n, owner;
 
+	/* There are as many groups as clients at most. */
+	if (ret->n == SEAM_SHARE_LISTED)
+		return;
+	owner = owner_of(group, SEAM_SHARE_OWNER);
 	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++) {
-		struct stat st;
-		char path[128];
+		struct seam_share_client *c = &ret->clients[ret->n];
+		char number[16];
 		uint32_t pid;
 
-		snprintf(path, sizeof(path), SEAM_SHARE_FOLDER "/%.32s/%u",
-			 group, i);
-		if (lstat(path, &st) || ret->n == SEAM_SHARE_LISTED)
-			continue;
-		pid = locked_by(&st);
+		if (ret->n == SEAM_SHARE_LISTED)
+			break;
+		snprintf(number, sizeof(number), "%u", i);
+		pid = owner_of(group, number);
 		if (!pid)
 			continue;
-		ret->clients[ret->n].pid = pid;
-		ret->clients[ret->n++].group = ret->n_groups;
+		c->pid = pid;
+		c->group = ret->n_groups;
+		c->number = i;
+		c->owns = pid == owner;
+		seam_share_name_of(pid, c->name);
+		ret->n++;
 	}
-	ret->n_groups += ret->n != before;
+	if (ret->n == before)
+		return;
+	snprintf(g->name, sizeof(g->name), "%.23s", group);
+	g->owner = owner;
+	ret->n_groups++;
 }
 
 int seam_share_list(struct seam_share_list *ret)

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,7 +94,8 @@ static int lock_folder(int fd, int tries)
 		if (i % LOOK_TRIES == LOOK_TRIES - 1 &&
 		    seam_share_is_stopped(seam_share_holder(fd)))
 			return -EBUSY;
-		nanosleep(&wait, NULL);
+		if (i + 1 < tries)
+			nanosleep(&wait, NULL);
 	}
 	return -EBUSY;
 }
@@ -231,7 +234,7 @@ int seam_share_enter(uint64_t group, struct seam_share *ret,
 {
 	int err;
 
-	*ret = (struct seam_share){.dir_fd = -1, .group_fd = -1, .own_fd = -1};
+	*ret = (struct seam_share)SEAM_SHARE_NONE;
 	snprintf(ret->group, sizeof(ret->group), "%016" PRIx64, group);
 	err = enter(ret, reterr);
 	if (err)
@@ -261,9 +264,61 @@ static void unlock_fd(int *fd)
 	close_fd(fd);
 }
 
-bool seam_share_has_others(const struct seam_share *s)
+static uint32_t others(const struct seam_share *s)
 {
 	return all_living(s->group_fd) & ~(1U << s->number);
+}
+
+bool seam_share_has_others(const struct seam_share *s)
+{
+	return others(s);
+}
+
+/* With the lock, since looking whether a number is taken takes it. */
+bool seam_share_is_last(const struct seam_share *s, uint32_t besides)
+{
+	int fd = open(SEAM_SHARE_FOLDER, OPEN_FOLDER);
+	bool is_last =
+		fd >= 0 && !lock_folder(fd, 1) && !(others(s) & ~besides);
+
+	unlock_fd(&fd);
+	return is_last;
+}
+
+void seam_share_wake(void)
+{
+	const struct sockaddr_un to = {.sun_family = AF_UNIX,
+				       .sun_path = SEAM_SHARE_SOCKET};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return;
+	/* Mostly nobody is there. */
+	(void)!connect(fd, (const void *)&to, sizeof(to));
+	close(fd);
+}
+
+/* A folder and not the number's, since others may come to own them. */
+int seam_share_own(struct seam_share *s)
+{
+	int fd, err;
+
+	if (s->tables_fd >= 0)
+		return 0;
+	fd = open_folder(s->group_fd, SEAM_SHARE_OWNER);
+	if (fd < 0)
+		return fd;
+	err = lock_folder(fd, 1);
+	if (err)
+		close(fd);
+	else
+		s->tables_fd = fd;
+	return err;
+}
+
+void seam_share_disown(struct seam_share *s)
+{
+	unlock_fd(&s->tables_fd);
 }
 
 void seam_share_ready(struct seam_share *s)
@@ -273,6 +328,7 @@ void seam_share_ready(struct seam_share *s)
 
 void seam_share_leave(struct seam_share *s)
 {
+	seam_share_disown(s);
 	unlock_fd(&s->own_fd);
 	if (s->group_fd < 0) {
 		seam_share_ready(s);

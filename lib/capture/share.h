@@ -24,10 +24,19 @@ struct seam_share {
 	int dir_fd; /* locked while a client comes or goes */
 	int group_fd;
 	int own_fd; /* the client's own folder, locked as long as it lives */
+	int tables_fd; /* that of the owner of the tables, if that is us */
 	uint32_t number; /* of the client, below SEAM_MAX_CLIENTS */
 	uint32_t others; /* bits of those that live */
 	char group[24];
 };
+
+#define SEAM_SHARE_SOCKET "/run/seam/serve.socket"
+/* The folder that who has the tables locks. */
+#define SEAM_SHARE_OWNER "owner"
+#define SEAM_SHARE_NONE                                                        \
+	{                                                                      \
+		.dir_fd = -1, .group_fd = -1, .own_fd = -1, .tables_fd = -1    \
+	}
 
 /*
  * Comes in, with the folder's lock, so that nobody else comes meanwhile. What
@@ -40,8 +49,17 @@ int seam_share_enter(uint64_t group, struct seam_share *ret,
 /* The path of what is pinned under that name. */
 void seam_share_path(const struct seam_share *s, const char *name, char *ret,
 		     size_t size);
+/* Has systemd start who keeps the tables (seam-serve(1)), where it listens for
+ * that. */
+void seam_share_wake(void);
+/* Whether nobody else of the group lives but those of these bits, and nobody
+ * is coming. */
+bool seam_share_is_last(const struct seam_share *s, uint32_t besides);
 /* Whether others of the group live now. */
 bool seam_share_has_others(const struct seam_share *s);
+/* Takes the lock of the group's tables. -EBUSY: another owns them. */
+int seam_share_own(struct seam_share *s);
+void seam_share_disown(struct seam_share *s);
 /* What is pinned is all there: the next may come. */
 void seam_share_ready(struct seam_share *s);
 /* Gives the number back; who is the last removes what is pinned. */
@@ -54,14 +72,46 @@ bool seam_share_is_stopped(uint32_t pid);
 
 #define SEAM_SHARE_LISTED 64
 
-struct seam_share_list {
-	uint32_t n, n_groups;
-	struct {
-		uint32_t pid, group; /* 0, 1, ... */
-	} clients[SEAM_SHARE_LISTED];
+/* What was lost for want of room in a client's rings. */
+enum seam_share_lost {
+	SEAM_SHARE_LOST_SAMPLES,
+	SEAM_SHARE_LOST_STACKS,
+	SEAM_SHARE_LOST_COPIES,
+	SEAM_SHARE_LOST_REQUESTS,
+	SEAM_SHARE_LOST_MAX,
 };
 
-/* Which clients live. -ENOENT: there never was one. */
+struct seam_share_client {
+	uint32_t pid, group, number; /* group: 0, 1, ... */
+	char name[16]; /* of its process, printable */
+	bool owns; /* the tables of its group */
+	bool is_known; /* what follows could be read */
+	uint64_t ring_bytes, ring_used; /* of both of its rings */
+	uint64_t lost[SEAM_SHARE_LOST_MAX];
+};
+
+struct seam_share_group {
+	char name[24];
+	uint32_t owner; /* pid; 0: nobody, for the moment */
+	bool is_known;
+	/* Files that have one, may get one, have a section of their own that
+	 * will do, or have none. */
+	uint32_t tables, asked, mapped, without;
+	uint64_t table_bytes;
+	uint64_t far; /* requests that were left, for files that are far */
+};
+
+struct seam_share_list {
+	uint32_t n, n_groups;
+	struct seam_share_client clients[SEAM_SHARE_LISTED];
+	struct seam_share_group groups[SEAM_SHARE_LISTED];
+};
+
+/* Which clients live. -ENOENT: there never was one; -EACCES: not for us. */
 int seam_share_list(struct seam_share_list *ret);
+/* What a process calls itself, as far as that is ASCII; else, ?. */
+void seam_share_name_of(uint32_t pid, char ret[static 16]);
+/* And what is pinned for them, as far as that may be seen. */
+void seam_share_look(struct seam_share_list *list);
 
 #endif

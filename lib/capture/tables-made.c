@@ -13,24 +13,25 @@
  * code: BPF asks for them no more. */
 static void drop_earlier(struct seam_tables *t, const struct seam_file_key *key)
 {
+	struct seam_tables_part *p = &t->made;
 	size_t to = 0;
 
-	for (size_t i = 0; i < t->n; i++) {
-		const struct seam_file_key *k = &t->loaded[i].key;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct seam_file_key *k = &p->loaded[i].key;
 
 		if (k->kind == SEAM_KEY_MEMORY && k->ino == key->ino &&
 		    k->ctime_nsec == key->ctime_nsec) {
 			seam_kernel_table_drop(t->kernel, k);
-			t->stats.bytes -= t->loaded[i].size;
+			t->stats.bytes -= p->loaded[i].size;
 			t->stats.loaded--;
 		} else {
-			t->loaded[to++] = t->loaded[i];
+			p->loaded[to++] = p->loaded[i];
 		}
 	}
 	/* Unwinds under way see the generation move, and begin again. */
-	if (to != t->n)
+	if (to != p->n)
 		seam_kernel_tables_changed(t->kernel);
-	t->n = to;
+	p->n = to;
 }
 
 /* The table of what the process says of the mapping's code. */
@@ -61,9 +62,11 @@ static int lay_out_made(struct seam_tables *t, const struct seam_jit *jit,
 static bool is_loaded(const struct seam_tables *t,
 		      const struct seam_file_key *key, uint64_t edits)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (t->loaded[i].edits == edits &&
-		    !memcmp(&t->loaded[i].key, key, sizeof(*key)))
+	const struct seam_tables_part *p = &t->made;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->loaded[i].edits == edits &&
+		    !memcmp(&p->loaded[i].key, key, sizeof(*key)))
 			return true;
 	return false;
 }
@@ -71,6 +74,7 @@ static bool is_loaded(const struct seam_tables *t,
 static int load_made(struct seam_tables *t, const struct seam_jit *jit,
 		     const struct seam_wire_miss *miss)
 {
+	struct seam_tables_part *p = &t->made;
 	struct seam_lookup lookup;
 	uint8_t *bytes;
 	int err = lay_out_made(t, jit, miss, &lookup, &bytes);
@@ -83,9 +87,9 @@ static int load_made(struct seam_tables *t, const struct seam_jit *jit,
 					   SEAM_ABSENT_REFUSED);
 	err = seam_tables_put(t, &miss->key, &lookup, bytes);
 	free(bytes);
-	for (size_t i = 0; !err && i < t->n; i++)
-		if (!memcmp(&t->loaded[i].key, &miss->key, sizeof(miss->key)))
-			t->loaded[i].edits = jit->edits;
+	for (size_t i = 0; !err && i < p->n; i++)
+		if (!memcmp(&p->loaded[i].key, &miss->key, sizeof(miss->key)))
+			p->loaded[i].edits = jit->edits;
 	return err;
 }
 

@@ -15,6 +15,13 @@ struct seam_loaded {
 	uint64_t edits; /* of made code: what its table is of */
 };
 
+/* A part of the arena, and what of it is in use. */
+struct seam_tables_part {
+	uint64_t first, last;
+	struct seam_loaded *loaded; /* by offset */
+	size_t n;
+};
+
 struct seam_tables {
 	struct seam_kernel *kernel;
 	struct seam_processes *processes;
@@ -22,11 +29,13 @@ struct seam_tables {
 	uint64_t budget;
 	enum seam_tables_from from;
 	uint8_t *arena;
-	uint64_t first, last; /* the arena's part for tables */
-	struct seam_loaded *loaded; /* by offset */
-	size_t n;
+	/* Who answers holds it: another thread ends that. */
+	pthread_mutex_t working;
+	/* Of files only the owner loads tables. */
+	bool is_owner;
+	bool has_ended; /* and never owns them again */
+	struct seam_tables_part files, made;
 	struct seam_absent absent; /* keys answered without a table */
-	uint32_t next_id;
 	struct seam_tables_stats stats; /* of whoever answers */
 	pthread_mutex_t lock;
 	struct seam_tables_stats published; /* under the lock */
@@ -47,6 +56,13 @@ int seam_tables_without(struct seam_tables *t, const struct seam_file_key *key,
 /* Places a table and makes it known under the key. */
 int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
 		    const struct seam_lookup *lookup, const uint8_t *bytes);
+/*
+ * tables-own.c. Takes the tables of files, if nobody has them: those that are
+ * loaded, as the kernel side's map names them, which is all that is believed
+ * of what an owner who died was about to do; all else is asked for again.
+ * Return: 0, also where another owns them; -errno.
+ */
+int seam_tables_own(struct seam_tables *t);
 /* Answers a request for code that was made at run time. */
 int seam_tables_answer_made(struct seam_tables *t,
 			    const struct seam_wire_miss *miss);

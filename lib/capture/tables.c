@@ -6,10 +6,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "capture/far.h"
 #include "capture/mapped.h"
 #include "capture/tables-priv.h"
 #include "capture/target.h"
@@ -17,26 +19,39 @@
 #include "table/lookup.h"
 #include "table/table.h"
 
+static void limit(struct seam_tables_part *part,
+		  const struct seam_arena_part *of, uint64_t budget)
+{
+	part->first = of->first;
+	part->last = of->last;
+	if (part->last - part->first > budget)
+		part->last = part->first + budget;
+}
+
+static void place(struct seam_tables *t)
+{
+	struct seam_arena_part files, made;
+
+	t->arena = seam_kernel_arena(t->kernel, &files, &made);
+	limit(&t->files, &files, t->budget);
+	limit(&t->made, &made, t->budget);
+}
+
 int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
 		     const struct seam_session_opts *opts,
 		     struct seam_tables **ret)
 {
 	struct seam_tables *t = calloc(1, sizeof(*t));
-	size_t first, size;
 
 	if (!t)
 		return -ENOMEM;
 	pthread_mutex_init(&t->lock, NULL);
+	pthread_mutex_init(&t->working, NULL);
 	t->kernel = k;
 	t->processes = ps;
 	t->budget = opts->table_memory;
 	t->from = opts->tables_from;
-	t->next_id = 1;
-	t->arena = seam_kernel_arena(k, &first, &size);
-	t->first = first;
-	t->last = size;
-	if (t->last - t->first > t->budget)
-		t->last = t->first + t->budget;
+	place(t);
 	/* No cache is no error: tables are made anew each time. */
 	if (seam_table_cache_open(opts->cache_dir, &t->cache))
 		t->cache = NULL;
@@ -50,29 +65,31 @@ struct seam_tables *seam_tables_close(struct seam_tables *t)
 		return NULL;
 	seam_table_cache_close(t->cache);
 	seam_absent_fini(&t->absent);
-	free(t->loaded);
+	free(t->files.loaded);
+	free(t->made.loaded);
+	pthread_mutex_destroy(&t->working);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 	return NULL;
 }
 
 /* The first gap that holds size bytes; *ret_at: where in the list it is. */
-static uint64_t find_gap(const struct seam_tables *t, uint64_t size,
+static uint64_t find_gap(const struct seam_tables_part *p, uint64_t size,
 			 size_t *ret_at)
 {
-	uint64_t from = t->first;
+	uint64_t from = p->first;
 
-	for (size_t i = 0; i <= t->n; i++) {
-		uint64_t to = i < t->n ? t->loaded[i].offset : t->last;
+	for (size_t i = 0; i <= p->n; i++) {
+		uint64_t to = i < p->n ? p->loaded[i].offset : p->last;
 
-		if (to - from >= size) {
+		if (to >= from && to - from >= size) {
 			*ret_at = i;
 			return from;
 		}
-		if (i < t->n)
-			from = (t->loaded[i].offset + t->loaded[i].size + 63) &
+		if (i < p->n)
+			from = (p->loaded[i].offset + p->loaded[i].size + 63) &
 			       ~63ULL;
-		if (from > t->last)
+		if (from > p->last)
 			break;
 	}
 	return 0;
@@ -117,39 +134,46 @@ static void take_out(struct seam_tables *t, struct seam_loaded *loaded)
 	loaded->size = 0;
 }
 
-/* Takes out the least recently used tables, so many. */
-static int evict(struct seam_tables *t, size_t count)
+static void close_up(struct seam_tables_part *p)
 {
-	struct use *uses = t->n ? calloc(t->n, sizeof(*uses)) : NULL;
 	size_t to = 0;
 
+	for (size_t i = 0; i < p->n; i++)
+		if (p->loaded[i].size)
+			p->loaded[to++] = p->loaded[i];
+	p->n = to;
+}
+
+/* Takes out the least recently used tables, so many. */
+static int evict(struct seam_tables *t, struct seam_tables_part *p,
+		 size_t count)
+{
+	struct use *uses = p->n ? calloc(p->n, sizeof(*uses)) : NULL;
+
 	if (!uses)
-		return t->n ? -ENOMEM : -ENOSPC;
-	for (size_t i = 0; i < t->n; i++)
-		uses[i] = (struct use){used_ns(t, &t->loaded[i].key), i};
-	qsort(uses, t->n, sizeof(*uses), by_use);
+		return p->n ? -ENOMEM : -ENOSPC;
+	for (size_t i = 0; i < p->n; i++)
+		uses[i] = (struct use){used_ns(t, &p->loaded[i].key), i};
+	qsort(uses, p->n, sizeof(*uses), by_use);
 	for (size_t i = 0; i < count; i++)
-		take_out(t, &t->loaded[uses[i].at]);
+		take_out(t, &p->loaded[uses[i].at]);
 	free(uses);
 	/* Unwinds under way see the generation move, and begin again. */
 	seam_kernel_tables_changed(t->kernel);
-	for (size_t i = 0; i < t->n; i++)
-		if (t->loaded[i].size)
-			t->loaded[to++] = t->loaded[i];
-	t->n = to;
+	close_up(p);
 	return 0;
 }
 
 /* A place in the arena, and in the list. */
-static int find_place(struct seam_tables *t, uint64_t size,
-		      uint64_t *ret_offset, size_t *ret_at)
+static int find_place(struct seam_tables *t, struct seam_tables_part *p,
+		      uint64_t size, uint64_t *ret_offset, size_t *ret_at)
 {
 	int err = 0;
 
-	if (t->n >= SEAM_TABLES_MAX)
-		err = evict(t, SEAM_TABLES_MAX / 8);
-	while (!err && !(*ret_offset = find_gap(t, size, ret_at)))
-		err = evict(t, 1 + t->n / 64);
+	if (p->n >= SEAM_TABLES_MAX)
+		err = evict(t, p, SEAM_TABLES_MAX / 8);
+	while (!err && !(*ret_offset = find_gap(p, size, ret_at)))
+		err = evict(t, p, 1 + p->n / 64);
 	return err;
 }
 
@@ -187,6 +211,18 @@ static int note_too_big(struct seam_tables *t, const struct seam_file_key *key)
 				   SEAM_ABSENT_NO_CFI);
 }
 
+/* Has the arena's pages there. They are charged to whoever made the arena, and
+ * to write where its limit leaves none would be our death. */
+static bool has_memory(const struct seam_tables *t, uint64_t offset,
+		       uint64_t size)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t from = offset & ~(page - 1);
+
+	return !madvise(t->arena + from, offset + size - from,
+			MADV_POPULATE_WRITE);
+}
+
 int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
 		    const struct seam_lookup *lookup, const uint8_t *bytes)
 {
@@ -195,31 +231,35 @@ int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
 		.lookup = *lookup,
 		.used_ns = seam_now_ns(),
 	};
+	struct seam_tables_part *p =
+		key->kind == SEAM_KEY_MEMORY ? &t->made : &t->files;
 	uint64_t size = lookup->size;
 	struct seam_loaded *loaded;
 	uint64_t offset;
 	size_t at = 0;
 	int err;
 
-	loaded = realloc(t->loaded, (t->n + 1) * sizeof(*loaded));
+	loaded = realloc(p->loaded, (p->n + 1) * sizeof(*loaded));
 	if (!loaded)
 		return -ENOMEM;
-	t->loaded = loaded;
-	err = find_place(t, size, &offset, &at);
+	p->loaded = loaded;
+	err = find_place(t, p, size, &offset, &at);
 	if (err)
 		return err;
+	if (!has_memory(t, offset, size))
+		return note_too_big(t, key);
 	memcpy(t->arena + offset, bytes, size);
-	ref.id = t->next_id++;
+	ref.id = seam_kernel_table_id(t->kernel);
 	ref.offset = (uint32_t)offset;
 	err = seam_kernel_table_put(t->kernel, key, &ref);
 	if (err)
 		return err;
 	seam_absent_remove(&t->absent, key);
-	memmove(&t->loaded[at + 1], &t->loaded[at],
-		(t->n - at) * sizeof(*t->loaded));
-	t->loaded[at] = (struct seam_loaded){
+	memmove(&p->loaded[at + 1], &p->loaded[at],
+		(p->n - at) * sizeof(*p->loaded));
+	p->loaded[at] = (struct seam_loaded){
 		.key = *key, .offset = offset, .size = size};
-	t->n++;
+	p->n++;
 	t->stats.loaded++;
 	t->stats.bytes += size;
 	if (t->stats.bytes > t->stats.bytes_max)
@@ -229,9 +269,10 @@ int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
 
 /* The table of a file, laid out for BPF; the caller frees *ret_bytes. */
 static int lay_out(struct seam_tables *t, const struct seam_elf *elf,
-		   struct seam_lookup *ret, uint8_t **ret_bytes)
+		   struct seam_lookup *ret, uint8_t **ret_bytes,
+		   uint64_t *ret_left_out)
 {
-	uint64_t max = t->last - t->first, left_out;
+	uint64_t max = t->files.last - t->files.first;
 	struct seam_sframe sf;
 	uint8_t *bytes;
 	size_t size;
@@ -244,9 +285,7 @@ static int lay_out(struct seam_tables *t, const struct seam_elf *elf,
 	if (max > LAY_OUT_FREE + size * LAY_OUT_GROWTH)
 		max = LAY_OUT_FREE + size * LAY_OUT_GROWTH;
 	if (!err)
-		err = seam_lookup_build(&sf, max, ret, ret_bytes, &left_out);
-	if (!err)
-		t->stats.left_out += left_out;
+		err = seam_lookup_build(&sf, max, ret, ret_bytes, ret_left_out);
 	free(bytes);
 	return err;
 }
@@ -272,45 +311,52 @@ static int put_mapped(struct seam_tables *t, const struct seam_file_key *key,
 	if (n < 0)
 		return n;
 	t->stats.forgotten += (uint64_t)n;
-	t->stats.mapped++;
-	ref.id = t->next_id++;
-	return seam_kernel_table_put(t->kernel, key, &ref);
+	ref.id = seam_kernel_table_id(t->kernel);
+	err = seam_kernel_table_put(t->kernel, key, &ref);
+	t->stats.mapped += !err;
+	return err;
 }
 
-/* One that is laid out, or is none: the file's own section will do where it is
- * too large, or others would have to go for it. */
+/* One that is laid out, or is none: the file's own section, if it can be read,
+ * will do where it is too large, or others would have to go for it. */
 static int put_laid_out(struct seam_tables *t, const struct seam_file_key *key,
-			const struct seam_elf *elf)
+			const struct seam_elf *elf, const struct seam_elf *read)
 {
 	struct seam_lookup lookup;
+	uint64_t left_out;
 	uint8_t *bytes;
 	size_t at;
 	int err, own = -ENOENT;
 
-	err = elf ? lay_out(t, elf, &lookup, &bytes) : -ENOENT;
+	err = elf ? lay_out(t, elf, &lookup, &bytes, &left_out) : -ENOENT;
 	if (err == -ENOENT || err == -EINVAL)
 		return note_none(t, key);
 	if (err && err != -E2BIG)
 		return err;
-	if (err || !find_gap(t, lookup.size, &at))
-		own = put_mapped(t, key, elf);
+	if (err || t->files.n >= SEAM_TABLES_MAX ||
+	    !find_gap(&t->files, lookup.size, &at))
+		own = put_mapped(t, key, read);
 	if (err)
 		return own == -ENOENT ? note_too_big(t, key) : own;
-	if (own == -ENOENT)
+	if (own == -ENOENT) {
 		own = seam_tables_put(t, key, &lookup, bytes);
+		t->stats.left_out += own ? 0 : left_out;
+	}
 	free(bytes);
 	return own;
 }
 
-/* elf NULL: the file is none. */
+/* elf NULL: the file is none. Pages that are not near are not brought in for a
+ * stack: one that needs a section in them would be a copy, each time. */
 static int load_elf(struct seam_tables *t, const struct seam_file_key *key,
-		    const struct seam_elf *elf)
+		    const struct seam_elf *elf, bool is_near)
 {
+	const struct seam_elf *read = is_near ? elf : NULL;
 	int err = -ENOENT;
 
 	if (t->from == SEAM_TABLES_MAPPED)
-		err = put_mapped(t, key, elf);
-	return err == -ENOENT ? put_laid_out(t, key, elf) : err;
+		err = put_mapped(t, key, read);
+	return err == -ENOENT ? put_laid_out(t, key, elf, read) : err;
 }
 
 /* BPF is asked: user space sees another inode on some file systems. */
@@ -342,6 +388,17 @@ static bool was_file(struct seam_kernel *k, const struct seam_wire_miss *miss,
 	return !memcmp(&miss->key, &now, sizeof(now));
 }
 
+/* We are to load it, and it is not there: with an owner that died, a request
+ * may come twice. */
+static bool is_wanted(struct seam_tables *t, const struct seam_file_key *key)
+{
+	struct seam_table_ref ref;
+
+	return t->is_owner && (seam_kernel_table_get(t->kernel, key, &ref) ||
+			       (ref.state != SEAM_TABLE_LOADED &&
+				ref.state != SEAM_TABLE_MAPPED));
+}
+
 /*
  * Makes a table of the file behind fd, if that is what the key names once it
  * has been read. *ret: what was read, whether or not there is a table of it:
@@ -356,7 +413,11 @@ static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
 		*ret = NULL;
 	if (err && err != -EINVAL && err != -EFBIG)
 		return err;
-	return is_file(t->kernel, key, fd) ? load_elf(t, key, *ret) : -ESTALE;
+	if (!is_file(t->kernel, key, fd))
+		return -ESTALE;
+	if (!is_wanted(t, key))
+		return 0;
+	return load_elf(t, key, *ret, seam_kernel_is_near(t->kernel, fd));
 }
 
 int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
@@ -443,6 +504,15 @@ static int give_up(struct seam_tables *t, const struct seam_wire_miss *miss,
 		refused ? SEAM_ABSENT_REFUSED : SEAM_ABSENT_GONE);
 }
 
+/* Its owner must not touch it: asked for ever, its stacks come as copies, and
+ * who recorded them reads the file. */
+static int leave_alone(struct seam_tables *t, const struct seam_file_key *key)
+{
+	return is_wanted(t, key) ? seam_tables_without(t, key, SEAM_TABLE_ASKED,
+						       SEAM_ABSENT_NO_CFI)
+				 : 0;
+}
+
 /* Tries the ways to the file of a mapping, best first. */
 static int answer_file(struct seam_tables *t, const struct seam_wire_miss *miss,
 		       int held)
@@ -453,13 +523,19 @@ static int answer_file(struct seam_tables *t, const struct seam_wire_miss *miss,
 	bool refused = false;
 	int err;
 
+	/* Of another recording's task: it may never open, and ours wait. */
+	if (held < 0 && !p && seam_is_far(miss->fs_magic, miss->fs_flags)) {
+		seam_kernel_count_far(t->kernel);
+		return leave_alone(t, &miss->key);
+	}
 	if (held >= 0) {
 		err = load_held(t, miss, p, held);
 	} else {
 		int fd = seam_open_mapped(miss->head.pid, miss->start,
 					  miss->end);
 
-		refused = fd == -EPERM || fd == -EACCES;
+		refused = fd == -EPERM || fd == -EACCES ||
+			  fd == -EWOULDBLOCK; /* a lease is on it */
 		err = load_found(t, &miss->key, fd);
 	}
 	if (!err || err == -ENOMEM)
@@ -469,17 +545,22 @@ static int answer_file(struct seam_tables *t, const struct seam_wire_miss *miss,
 	if (map && held < 0)
 		err = load_found(t, &miss->key,
 				 seam_open_path(miss->head.pid, map->path));
-	return err && err != -ENOMEM ? give_up(t, miss, map, refused) : err;
+	if (!err || err == -ENOMEM || !is_wanted(t, &miss->key))
+		return err;
+	return give_up(t, miss, map, refused);
 }
 
 int seam_tables_load_vdso(struct seam_tables *t)
 {
 	const struct seam_file_key key = {.kind = SEAM_KEY_VDSO};
 	struct seam_elf *elf = NULL;
-	int err = seam_vdso_open(&elf);
+	int err;
 
+	if (!is_wanted(t, &key))
+		return 0;
+	err = seam_vdso_open(&elf);
 	if (!err || err == -ENOENT)
-		err = load_elf(t, &key, elf);
+		err = load_elf(t, &key, elf, false);
 	seam_elf_close(elf);
 	seam_kernel_tables_changed(t->kernel);
 	return err;
@@ -499,15 +580,19 @@ int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 {
 	int err;
 
+	pthread_mutex_lock(&t->working);
 	t->stats.asked++;
 	if (miss->key.kind == SEAM_KEY_VDSO)
 		err = seam_tables_load_vdso(t);
 	else if (miss->key.kind == SEAM_KEY_MEMORY)
 		err = seam_tables_answer_made(t, miss);
+	else if (held == -EREMOTE)
+		err = leave_alone(t, &miss->key);
 	else
 		err = answer_file(t, miss, held);
 	seam_kernel_tables_changed(t->kernel);
 	publish(t);
+	pthread_mutex_unlock(&t->working);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -515,9 +600,13 @@ void seam_tables_tend(struct seam_tables *t)
 {
 	const struct seam_absent_ops ops = {used_ns, drop, t};
 
+	pthread_mutex_lock(&t->working);
+	/* Whoever had the tables may have gone, in whatever way. */
+	seam_tables_own(t);
 	if (seam_absent_retry(&t->absent, seam_now_ns(), &ops))
 		seam_kernel_tables_changed(t->kernel);
 	publish(t);
+	pthread_mutex_unlock(&t->working);
 }
 
 int seam_tables_load_path(struct seam_tables *t, const char *path,

@@ -33,6 +33,10 @@ struct seam_tables_stats {
 int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
 		     const struct seam_session_opts *opts,
 		     struct seam_tables **ret);
+/* Takes the tables of files, if nobody has them, now or when tended. */
+int seam_tables_begin(struct seam_tables *t);
+/* Lets another have them: we answer no more. */
+void seam_tables_end(struct seam_tables *t);
 struct seam_tables *seam_tables_close(struct seam_tables *t);
 
 /*
@@ -44,7 +48,8 @@ int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss);
 /*
  * Answers a request: BPF asks again only after a table was evicted, or when
  * seam_tables_tend lets it. held: of seam_tables_hold, when the request was
- * new; negative: it gave none. It stays the caller's. Return: 0 or -ENOMEM.
+ * new; negative: it gave none, -EREMOTE: the file is not to be opened. It
+ * stays the caller's. Return: 0 or -ENOMEM.
  */
 int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 		       int held);

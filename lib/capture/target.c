@@ -136,7 +136,8 @@ static int open_regular(const char *path)
 		return -errno;
 	if (!fstat(at, &st) && S_ISREG(st.st_mode)) {
 		snprintf(again, sizeof(again), "/proc/self/fd/%d", at);
-		fd = open(again, O_RDONLY | O_CLOEXEC);
+		/* Who holds a lease on it is not waited for. */
+		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (fd < 0)
 			fd = -errno;
 	}

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "core/jit-registry.h"
 
 /* More waiting bytes than this, and copies are lost, counted. */
@@ -297,19 +297,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals are the caller's threads' business. */
-static int start_thread(struct seam_worker *w)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&w->thread, NULL, run, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
-}
-
 int seam_worker_start(struct seam_processes *processes,
 		      struct seam_tables *tables, uint32_t methods,
 		      uint32_t max_frames, struct seam_worker **ret)
@@ -333,7 +320,7 @@ int seam_worker_start(struct seam_processes *processes,
 		free(w);
 		return err;
 	}
-	err = start_thread(w);
+	err = seam_thread_start(&w->thread, run, w);
 	if (err) {
 		seam_copier_fini(&w->copier);
 		free(w);
@@ -347,18 +334,12 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 {
 	if (!w)
 		return NULL;
-	pthread_mutex_lock(&w->lock);
-	w->stop = true;
-	pthread_cond_broadcast(&w->changed);
-	pthread_mutex_unlock(&w->lock);
-	pthread_join(w->thread, NULL);
+	seam_thread_stop(&w->thread, 1, &w->lock, &w->changed, &w->stop);
 	for (size_t i = 0; i < w->n_done; i++)
 		free(w->done[i].ips);
 	free(w->done);
 	free(w->later);
 	seam_copier_fini(&w->copier);
-	pthread_cond_destroy(&w->changed);
-	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return NULL;
 }

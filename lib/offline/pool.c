@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/cpus.h"
+#include "base/thread.h"
 
 struct seam_pool {
 	pthread_mutex_t lock;
@@ -60,19 +60,14 @@ int seam_pool_new(struct seam_pool **ret)
 {
 	struct seam_pool *p = calloc(1, sizeof(*p));
 	size_t wanted = n_wanted();
-	sigset_t all, old;
 
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, NULL);
-	/* Signals are the caller's threads' business. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (p->n_threads < wanted &&
-	       !pthread_create(&p->threads[p->n_threads], NULL, run, p))
+	       !seam_thread_start(&p->threads[p->n_threads], run, p))
 		p->n_threads++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	*ret = p;
 	return 0;
 }
@@ -82,14 +77,8 @@ struct seam_pool *seam_pool_free(struct seam_pool *p)
 	if (!p)
 		return NULL;
 	seam_pool_finish(p);
-	pthread_mutex_lock(&p->lock);
-	p->is_over = true;
-	pthread_cond_broadcast(&p->changed);
-	pthread_mutex_unlock(&p->lock);
-	for (size_t i = 0; i < p->n_threads; i++)
-		pthread_join(p->threads[i], NULL);
-	pthread_cond_destroy(&p->changed);
-	pthread_mutex_destroy(&p->lock);
+	seam_thread_stop(p->threads, p->n_threads, &p->lock, &p->changed,
+			 &p->is_over);
 	free(p);
 	return NULL;
 }

@@ -4,11 +4,11 @@
  * this, and at the end a share of unmapping them: with what is read of a stack
  * copy, these take longer than the reading. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/cpus.h"
+#include "base/thread.h"
 #include "perfdata/reader-priv.h"
 
 #define PIECE (2u << 20)
@@ -66,19 +66,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static bool start(pthread_t *ret, void *(*fn)(void *), void *arg)
-{
-	sigset_t all, old;
-	int err;
-
-	/* Signals are the caller's thread's business. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(ret, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return !err;
-}
-
 static bool is_worth_it(const struct pd_part *part)
 {
 	return part->mapped && part->size >= THREAD_MIN && seam_cpus() > 1;
@@ -97,7 +84,7 @@ void seam_pd_bring_begin(struct seam_pd_reader *r, const uint8_t *at)
 	b->part = r->part;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->changed, NULL);
-	if (start(&b->thread, run, b)) {
+	if (!seam_thread_start(&b->thread, run, b)) {
 		r->bring = b;
 		return;
 	}
@@ -112,13 +99,7 @@ void seam_pd_bring_end(struct seam_pd_reader *r)
 
 	if (!b)
 		return;
-	pthread_mutex_lock(&b->lock);
-	b->is_over = true;
-	pthread_cond_broadcast(&b->changed);
-	pthread_mutex_unlock(&b->lock);
-	pthread_join(b->thread, NULL);
-	pthread_cond_destroy(&b->changed);
-	pthread_mutex_destroy(&b->lock);
+	seam_thread_stop(&b->thread, 1, &b->lock, &b->changed, &b->is_over);
 	free(b);
 	r->bring = NULL;
 }
@@ -171,7 +152,8 @@ void seam_pd_unmap(struct pd_part *part)
 
 	rest.p += half;
 	rest.size -= half;
-	if (is_worth_it(part) && start(&thread, unmap_part, &rest)) {
+	if (is_worth_it(part) &&
+	    !seam_thread_start(&thread, unmap_part, &rest)) {
 		munmap((void *)part->p, half);
 		pthread_join(thread, NULL);
 		return;

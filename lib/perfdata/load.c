@@ -84,12 +84,12 @@ static int spool(struct pd_part *part, int fd, int file, uint8_t *buf,
 	return map_file(part, file, (size_t)kept);
 }
 
-/* Pipes and the like, which cannot be mapped. */
-static int slurp(struct pd_part *part, int fd)
+/* Pipes and the like, which cannot be mapped. The first len bytes are in p, of
+ * cap bytes from the heap, which is the part's from here on. */
+static int slurp_rest(struct pd_part *part, int fd, uint8_t *p, size_t len,
+		      size_t cap)
 {
-	size_t cap = SPOOL_MIN, len = 0;
-	uint8_t *p = malloc(cap);
-	ssize_t n = 0;
+	ssize_t n = 1;
 	int file, rc;
 
 	while (p && len < cap && (n = read_some(fd, p + len, cap - len)) > 0)
@@ -109,6 +109,11 @@ static int slurp(struct pd_part *part, int fd)
 	}
 	free(p);
 	return rc;
+}
+
+static int slurp(struct pd_part *part, int fd)
+{
+	return slurp_rest(part, fd, malloc(SPOOL_MIN), 0, SPOOL_MIN);
 }
 
 static int load_fd(struct pd_part *part, int fd)
@@ -223,6 +228,27 @@ int seam_pd_load(struct seam_pd_reader *r, const char *path)
 		if (!rc)
 			strcpy(r->parts[0].name, "data");
 	}
+	if (!rc)
+		load_done(r);
+	return rc;
+}
+
+int seam_pd_load_rest(struct seam_pd_reader *r, int fd, uint8_t *buf,
+		      size_t len, size_t cap)
+{
+	struct pd_part *part = add_part(r, "data");
+	uint8_t *p = NULL;
+	int rc = -ENOMEM;
+
+	if (part && cap < SPOOL_MIN)
+		p = realloc(buf, SPOOL_MIN);
+	else if (part)
+		p = buf;
+	if (!p)
+		free(buf);
+	else
+		rc = slurp_rest(part, fd, p, len,
+				cap < SPOOL_MIN ? SPOOL_MIN : cap);
 	if (!rc)
 		load_done(r);
 	return rc;

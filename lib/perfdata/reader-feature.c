@@ -95,6 +95,7 @@ void seam_pd_add_build_id(struct seam_pd_reader *r, struct span s)
 {
 	struct pd_path_id *ids, *id;
 	const uint8_t *bytes;
+	uint64_t hash;
 	uint32_t pid;
 
 	if (!span_take(&s, 8) || !span_u32(&s, &pid))
@@ -106,10 +107,13 @@ void seam_pd_add_build_id(struct seam_pd_reader *r, struct span s)
 	if (!ids)
 		return;
 	r->path_ids = ids;
-	id = &ids[r->n_path_ids++];
+	id = &ids[r->n_path_ids];
 	id->path = (const char *)s.p;
 	id->len = bytes[20] && bytes[20] <= 20 ? bytes[20] : 20;
 	memcpy(id->id, bytes, 20);
+	hash = seam_hash(SEAM_HASH_START, id->path, strlen(id->path));
+	if (!seam_index_add(&r->path_index, hash, r->n_path_ids))
+		r->n_path_ids++;
 }
 
 static void read_build_ids(struct seam_pd_reader *r, struct span s)

@@ -4,6 +4,7 @@
 #ifndef SEAM_LIB_PERFDATA_READER_PRIV_H
 #define SEAM_LIB_PERFDATA_READER_PRIV_H
 
+#include "base/index.h"
 #include "base/spill.h"
 #include "perfdata/format.h"
 #include "perfdata/reader.h"
@@ -107,7 +108,8 @@ struct pd_id { /* sorted by id */
 struct pd_index {
 	uint64_t time_ns;
 	uint64_t no_cookie : 1; /* a sample that asks for no record */
-	uint64_t rec : 63; /* its address */
+	uint64_t is_data : 1; /* a mapping of no code */
+	uint64_t rec : 62; /* its address */
 };
 
 static inline const uint8_t *pd_index_rec(const struct pd_index *ix)
@@ -159,10 +161,40 @@ struct pd_part {
 
 #define PD_COUNTED_TYPES 128
 
+/* A recording that comes while it is read; its records are copies in the heap.
+ */
+struct pd_stream {
+	int fd;
+	uint64_t window_ns;
+	void (*idle)(void *ctx);
+	void *idle_ctx;
+	uint8_t *buf; /* what was read: from at to end it is new */
+	size_t at, end, cap;
+	uint64_t base; /* of buf in the stream */
+	bool is_head; /* nothing in buf may go */
+	bool is_over; /* there is no more to read, */
+	bool is_done; /* and all of it was */
+	struct pd_index *pending; /* in pending_room: not in order yet */
+	size_t n_pending;
+	struct seam_spill pending_room;
+	uint64_t newest_ns, reached_ns;
+	uint64_t round_ns; /* the newest when the last round ended */
+	bool has_rounds, has_more, is_full;
+	uint64_t n_added; /* records */
+	/* Of records in memory; that are not in order; that came since they
+	 * were sorted. */
+	size_t n_held_bytes, n_pending_bytes, n_new_bytes;
+	size_t n_beyond_bytes; /* the most that is held was raised by that */
+	size_t n_dead; /* of the index's first, which were dropped */
+	uint8_t **kept; /* what the reader's tables point to */
+	size_t n_kept, cap_kept, n_kept_bytes;
+};
+
 struct pd_inflate;
 struct pd_bring;
 
 struct seam_pd_reader {
+	struct pd_stream *stream; /* NULL: all of it is there */
 	const uint8_t *file; /* with the header; the first of parts */
 	size_t size;
 	struct pd_part *parts;
@@ -181,6 +213,7 @@ struct seam_pd_reader {
 	int id_word; /* of a sample, from its start; -1: none */
 	int id_tail_word; /* of others, from their end, 1 = last; -1: none */
 	struct pd_index *index; /* in index_room */
+	size_t first; /* the place of index[0]: streams drop what was used */
 	size_t n_index;
 	struct seam_spill index_room;
 	uint64_t lost_records, lost_samples; /* as records of them say */
@@ -193,6 +226,7 @@ struct seam_pd_reader {
 	struct pd_inflate *zstd;
 	struct pd_path_id *path_ids;
 	size_t n_path_ids;
+	struct seam_index path_index; /* of them, by path */
 	char *cmdline;
 	uint64_t counts[PD_COUNTED_TYPES];
 	uint64_t n_beyond; /* records of types above those */
@@ -218,6 +252,12 @@ static inline struct span pd_span(const struct seam_pd_reader *r,
 /* load.c: fills parts with what the path names. Return: 0 or -errno. */
 int seam_pd_load(struct seam_pd_reader *r, const char *path);
 int seam_pd_load_mem(struct seam_pd_reader *r, const void *data, size_t size);
+/* The rest of a stream, of which the first was read: buf, of cap bytes from the
+ * heap, which becomes the reader's. Return: as seam_pd_open(). */
+int seam_pd_open_rest(int fd, uint8_t *buf, size_t len, size_t cap,
+		      struct seam_pd_reader **ret, struct seam_errinfo *reterr);
+int seam_pd_load_rest(struct seam_pd_reader *r, int fd, uint8_t *buf,
+		      size_t len, size_t cap);
 void seam_pd_unload(struct seam_pd_reader *r);
 /* n more bytes were read. Files' pages are let go every so often: they come
  * back when they are read again, and the recording need not fit in memory. */
@@ -269,6 +309,14 @@ void seam_pd_add_build_id(struct seam_pd_reader *r, struct span record);
 
 /* reader-walk.c: indexes the records of a part, which is r->part. */
 int seam_pd_walk(struct seam_pd_reader *r, struct span data);
+/* One record, and what is compressed in it.
+ * Return: 0; -EBADMSG, -EFBIG: reading ends here; -ENOMEM. */
+int seam_pd_one(struct seam_pd_reader *r, const uint8_t *rec,
+		struct perf_event_header h);
+/* Says what was wrong where reading ended: rc of the last record, and how many
+ * bytes are left. */
+void seam_pd_walk_end(struct seam_pd_reader *r, uint64_t at, int rc,
+		      size_t left);
 /* Whether records of the kernel of this type are parsed and indexed. */
 bool seam_pd_wanted(uint32_t type);
 /* Some records are followed by bytes that their size does not cover. */
@@ -276,6 +324,15 @@ uint64_t seam_pd_bytes_behind(uint32_t type, struct span record);
 void seam_pd_inflate_free(struct pd_inflate *z);
 /* reader-sort.c */
 int seam_pd_sort(struct seam_pd_reader *r);
+int seam_pd_sort_index(struct seam_spill *room, size_t n);
+
+/* stream.c: Return: 0 or -ENOMEM. */
+int seam_pd_stream_add(struct seam_pd_reader *r, const struct pd_index *ix);
+int seam_pd_stream_round(struct seam_pd_reader *r);
+/* Return: a copy that stays; NULL: there is no room, which is damage. */
+const uint8_t *seam_pd_stream_keep(struct seam_pd_reader *r, const uint8_t *p,
+				   size_t len);
+void seam_pd_stream_free(struct seam_pd_reader *r);
 
 /* parse.c. record is whole: its size was compared. Return: false: it
  * contradicts itself. */

@@ -48,14 +48,14 @@ static size_t pass(const struct pd_index *v, struct pd_index *out, size_t n)
 	return runs;
 }
 
-int seam_pd_sort(struct seam_pd_reader *r)
+int seam_pd_sort_index(struct seam_spill *room, size_t n)
 {
-	struct seam_spill *room = &r->index_room, other = {0};
-	size_t n = r->n_index, runs;
+	struct seam_spill other = {0};
+	size_t runs;
 
-	if (!n || run_end(r->index, 0, n) == n)
+	if (!n || run_end(room->p, 0, n) == n)
 		return 0;
-	if (seam_spill_grow(&other, n, sizeof(*r->index)))
+	if (seam_spill_grow(&other, n, sizeof(struct pd_index)))
 		return -ENOMEM;
 	do { /* the number of runs halves each time */
 		struct seam_spill tmp = *room;
@@ -64,7 +64,14 @@ int seam_pd_sort(struct seam_pd_reader *r)
 		*room = other;
 		other = tmp;
 	} while (runs > 1);
-	r->index = room->p;
 	seam_spill_fini(&other);
 	return 0;
+}
+
+int seam_pd_sort(struct seam_pd_reader *r)
+{
+	int rc = seam_pd_sort_index(&r->index_room, r->n_index);
+
+	r->index = r->index_room.p;
+	return rc;
 }

@@ -58,24 +58,36 @@ bool seam_pd_wanted(uint32_t type)
 	return false;
 }
 
+static bool is_data(const struct seam_pd_rec *rec)
+{
+	return (rec->type == PERF_RECORD_MMAP ||
+		rec->type == PERF_RECORD_MMAP2) &&
+	       (rec->misc & PERF_RECORD_MISC_MMAP_DATA);
+}
+
 static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
 		     const struct seam_pd_rec *parsed)
 {
+	struct pd_index ix;
 	bool no_cookie;
 
-	if (seam_spill_grow(&r->index_room, r->n_index + 1, sizeof(*r->index)))
-		return -ENOMEM;
-	r->index = r->index_room.p;
 	no_cookie = parsed->type == PERF_RECORD_SAMPLE &&
 		    !seam_pd_chain_deferred(parsed->sample.chain);
 	r->n_asking += parsed->type == PERF_RECORD_SAMPLE && !no_cookie;
 	if (parsed->has_time)
 		r->last_ns = parsed->time_ns;
-	r->index[r->n_index++] = (struct pd_index){
+	ix = (struct pd_index){
 		.time_ns = r->last_ns,
 		.no_cookie = no_cookie,
+		.is_data = is_data(parsed),
 		.rec = (uintptr_t)rec,
 	};
+	if (r->stream)
+		return seam_pd_stream_add(r, &ix);
+	if (seam_spill_grow(&r->index_room, r->n_index + 1, sizeof(ix)))
+		return -ENOMEM;
+	r->index = r->index_room.p;
+	r->index[r->n_index++] = ix;
 	return 0;
 }
 
@@ -118,7 +130,7 @@ static int header_attr(struct seam_pd_reader *r, struct span s)
 
 	if (!r->info.pipe)
 		return 0;
-	if (r->n_index)
+	if (r->stream ? r->stream->n_added : r->n_index)
 		return -EBADMSG;
 	span_take(&s, 8);
 	if (s.left < 64)
@@ -158,7 +170,9 @@ static void header_feature(struct seam_pd_reader *r, struct span s)
 /* Behind the first *len bytes of the buffer. */
 static int inflate_to(struct seam_pd_reader *r, struct span in, size_t *len)
 {
-	uint64_t most = INFLATE_MIN + INFLATE_RATIO * r->total_size;
+	/* Of a stream what one record has in it is all that is there. */
+	uint64_t size = r->stream ? in.left : r->total_size;
+	uint64_t most = INFLATE_MIN + INFLATE_RATIO * size;
 	ZSTD_inBuffer i = {in.p, in.left, 0};
 	struct pd_inflate *z = r->zstd;
 
@@ -206,26 +220,43 @@ static int make_chunk(struct seam_pd_reader *r, struct span in,
 	return err ? err : rc;
 }
 
+/* A stream's records are copies, so that of its chunks the last one will do. */
+static int add_chunk(struct seam_pd_reader *r, const struct pd_chunk *c)
+{
+	struct pd_chunk *chunks;
+
+	if (r->stream && r->n_chunks) {
+		free(r->chunks[0].p);
+		r->chunks[0] = *c;
+		return 0;
+	}
+	chunks = realloc(r->chunks, (r->n_chunks + 1) * sizeof(*chunks));
+	if (!chunks) {
+		if (c->allocated)
+			free(c->p);
+		return -ENOMEM;
+	}
+	r->chunks = chunks;
+	r->chunks[r->n_chunks++] = *c;
+	r->inflated += r->stream ? 0 : c->len;
+	return 0;
+}
+
 /* Adds a chunk that begins with what the last one left over. Its records
  * point into it, so it moves no more once it is full. */
 static int compressed(struct seam_pd_reader *r, struct span in, uint64_t offset)
 {
 	struct pd_chunk c = {.offset = offset, .part = part_number(r)};
-	struct pd_chunk *chunks;
 	struct span s;
 	int rc = inflate_init(r);
 
 	if (rc)
 		return rc;
-	chunks = realloc(r->chunks, (r->n_chunks + 1) * sizeof(*chunks));
-	if (!chunks)
-		return -ENOMEM;
-	r->chunks = chunks;
 	rc = make_chunk(r, in, &c);
 	if (!c.len)
 		return rc;
-	r->chunks[r->n_chunks++] = c;
-	r->inflated += c.len;
+	if (add_chunk(r, &c))
+		return -ENOMEM;
 	if (rc)
 		return rc;
 	r->info.compressed = true;
@@ -273,6 +304,15 @@ uint64_t seam_pd_bytes_behind(uint32_t type, struct span s)
 	return 0;
 }
 
+/* What the reader's tables are to point to, of a record with what is behind it:
+ * a stream's does not stay. Return: false: there is no room. */
+static bool kept(struct seam_pd_reader *r, struct span *s, size_t behind)
+{
+	if (r->stream)
+		s->p = seam_pd_stream_keep(r, s->p, s->left + behind);
+	return s->p;
+}
+
 /* Of a pipe; it lies behind the record. */
 static void tracing_data(struct seam_pd_reader *r, struct span s)
 {
@@ -283,8 +323,15 @@ static void tracing_data(struct seam_pd_reader *r, struct span s)
 	/* Not in what was decompressed. */
 	if (behind < r->file || behind > end || size > left)
 		return;
-	r->info.tracing = behind;
+	if (!kept(r, &s, (size_t)size))
+		return;
+	r->info.tracing = s.p + s.left;
 	r->info.tracing_len = (size_t)size;
+}
+
+static uint64_t offset_of(const struct seam_pd_reader *r, const uint8_t *p)
+{
+	return (r->stream ? r->stream->base : 0) + (uint64_t)(p - r->part->p);
 }
 
 /* Return: 0; -EBADMSG, -EFBIG: reading ends here; -ENOMEM. */
@@ -301,20 +348,25 @@ static int user_record(struct seam_pd_reader *r, uint32_t type, struct span s,
 		event_update(r, s);
 		break;
 	case PD_HEADER_FEATURE:
-		header_feature(r, s);
+		if (kept(r, &s, 0))
+			header_feature(r, s);
 		break;
 	case PD_HEADER_TRACING_DATA:
 		tracing_data(r, s);
 		break;
 	case PD_HEADER_BUILD_ID:
-		seam_pd_add_build_id(r, s);
+		if (kept(r, &s, 0))
+			seam_pd_add_build_id(r, s);
+		break;
+	case PD_FINISHED_ROUND:
+		if (r->stream)
+			rc = seam_pd_stream_round(r);
 		break;
 	case PD_COMPRESSED:
 	case PD_COMPRESSED2:
 		/* Compressed in compressed would be a way to recurse. */
 		rc = depth ? -EBADMSG
-			   : compressed_record(r, type, s,
-					       (uint64_t)(s.p - r->part->p));
+			   : compressed_record(r, type, s, offset_of(r, s.p));
 		break;
 	}
 	count_type(r, type);
@@ -357,6 +409,28 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 	return 0;
 }
 
+int seam_pd_one(struct seam_pd_reader *r, const uint8_t *rec,
+		struct perf_event_header h)
+{
+	return h.type < PD_USER_RECORD_FIRST
+		       ? kernel_record(r, rec, h.type)
+		       : user_record(r, h.type, pd_span(r, rec, h.size), 0);
+}
+
+void seam_pd_walk_end(struct seam_pd_reader *r, uint64_t at, int rc,
+		      size_t left)
+{
+	if (rc)
+		seam_pd_set_damage(r, at, "a record is malformed");
+	else if (left)
+		seam_pd_set_damage(r, at, "the data ends inside a record");
+	else if (r->zstd && r->zstd->rest_len)
+		seam_pd_set_damage(r, at,
+				   "the compressed data ends inside a record");
+	seam_pd_inflate_free(r->zstd); /* each part has a stream of its own */
+	r->zstd = NULL;
+}
+
 int seam_pd_walk(struct seam_pd_reader *r, struct span data)
 {
 	struct pd_part *part = &r->parts[part_number(r)];
@@ -374,14 +448,6 @@ int seam_pd_walk(struct seam_pd_reader *r, struct span data)
 	}
 	if (rc == -ENOMEM)
 		return rc;
-	if (rc)
-		seam_pd_set_damage(r, at, "a record is malformed");
-	else if (data.left)
-		seam_pd_set_damage(r, at, "the data ends inside a record");
-	else if (r->zstd && r->zstd->rest_len)
-		seam_pd_set_damage(r, at,
-				   "the compressed data ends inside a record");
-	seam_pd_inflate_free(r->zstd); /* each part has a stream of its own */
-	r->zstd = NULL;
+	seam_pd_walk_end(r, at, rc, data.left);
 	return 0;
 }

@@ -68,20 +68,6 @@ static struct span data_span(struct seam_pd_reader *r,
 	return data;
 }
 
-static int by_path(const void *a, const void *b)
-{
-	const struct pd_path_id *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
-}
-
-static void sort_path_ids(struct seam_pd_reader *r)
-{
-	if (r->n_path_ids)
-		qsort(r->path_ids, r->n_path_ids, sizeof(*r->path_ids),
-		      by_path);
-}
-
 static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 {
 	struct pd_header h;
@@ -155,7 +141,6 @@ static int read_all(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 	rc = pd_u64(r->file + 8, r->swap) == PD_PIPE_HEADER_SIZE
 		     ? read_pipe(r, reterr)
 		     : read_file(r, reterr);
-	sort_path_ids(r);
 	if (!rc && seam_pd_sort(r))
 		rc = seam_pd_fill_err(reterr, -ENOMEM, "data", 0, "no memory");
 	return rc;
@@ -173,6 +158,20 @@ static int finish_open(struct seam_pd_reader *r, struct seam_pd_reader **ret,
 	return rc;
 }
 
+/* rc: of loading. */
+static int loaded(struct seam_pd_reader *r, int rc, struct seam_pd_reader **ret,
+		  struct seam_errinfo *reterr)
+{
+	if (!rc)
+		return finish_open(r, ret, reterr);
+	seam_pd_close(r);
+	return seam_pd_fill_err(reterr, rc, "", 0, "%s",
+				rc == -EBADMSG ? "the folder is no recording"
+				: rc == -EDQUOT
+					? "TMPDIR cannot keep what is read"
+					: strerror(-rc));
+}
+
 int seam_pd_open_mem(const void *data, size_t size, struct seam_pd_reader **ret,
 		     struct seam_errinfo *reterr)
 {
@@ -185,20 +184,26 @@ int seam_pd_open_mem(const void *data, size_t size, struct seam_pd_reader **ret,
 	return finish_open(r, ret, reterr);
 }
 
+int seam_pd_open_rest(int fd, uint8_t *buf, size_t len, size_t cap,
+		      struct seam_pd_reader **ret, struct seam_errinfo *reterr)
+{
+	struct seam_pd_reader *r = calloc(1, sizeof(*r));
+	int rc = -ENOMEM;
+
+	if (r)
+		rc = seam_pd_load_rest(r, fd, buf, len, cap);
+	else
+		free(buf);
+	return loaded(r, rc, ret, reterr);
+}
+
 int seam_pd_open(const char *path, struct seam_pd_reader **ret,
 		 struct seam_errinfo *reterr)
 {
 	struct seam_pd_reader *r = calloc(1, sizeof(*r));
 	int rc = r ? seam_pd_load(r, path) : -ENOMEM;
 
-	if (!rc)
-		return finish_open(r, ret, reterr);
-	seam_pd_close(r);
-	return seam_pd_fill_err(reterr, rc, "", 0, "%s",
-				rc == -EBADMSG ? "the folder is no recording"
-				: rc == -EDQUOT
-					? "TMPDIR cannot keep what is read"
-					: strerror(-rc));
+	return loaded(r, rc, ret, reterr);
 }
 
 struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r)
@@ -213,11 +218,13 @@ struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r)
 		if (r->chunks[i].allocated)
 			free(r->chunks[i].p);
 	seam_pd_spool_fini(&r->spool);
+	seam_pd_stream_free(r);
 	free(r->events);
 	free(r->ids);
 	seam_spill_fini(&r->index_room);
 	free(r->chunks);
 	free(r->path_ids);
+	seam_index_fini(&r->path_index);
 	free(r->cmdline);
 	seam_pd_inflate_free(r->zstd);
 	seam_pd_unload(r);
@@ -253,12 +260,12 @@ uint64_t seam_pd_count(const struct seam_pd_reader *r, uint32_t type)
 
 size_t seam_pd_n_records(const struct seam_pd_reader *r)
 {
-	return r->n_index;
+	return r->first + r->n_index;
 }
 
 uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i)
 {
-	uintptr_t at = (uintptr_t)r->index[i].rec;
+	uintptr_t at = (uintptr_t)r->index[i - r->first].rec;
 
 	for (size_t f = 0; f < r->n_parts; f++)
 		if (at - (uintptr_t)r->parts[f].p < r->parts[f].size)
@@ -271,24 +278,47 @@ uint64_t seam_pd_offset(const struct seam_pd_reader *r, size_t i)
 
 const uint8_t *seam_pd_raw(const struct seam_pd_reader *r, size_t i)
 {
-	return pd_index_rec(&r->index[i]);
+	return pd_index_rec(&r->index[i - r->first]);
+}
+
+uint64_t seam_pd_time(const struct seam_pd_reader *r, size_t i)
+{
+	return r->index[i - r->first].time_ns;
 }
 
 void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 		    struct seam_pd_rec *ret)
 {
 	struct seam_pd_reader *own = (struct seam_pd_reader *)r;
-	const uint8_t *rec = pd_index_rec(&r->index[i]);
+	const struct pd_index *ix = &r->index[i - r->first];
+	const uint8_t *rec = pd_index_rec(ix);
 
 	/* It was parsed once when it was indexed, so it can be again. */
 	seam_pd_parse(own, rec, ret);
 	seam_pd_touch(own, pd_record_header(rec, r->swap).size);
-	ret->time_ns = r->index[i].time_ns;
+	ret->time_ns = ix->time_ns;
 }
 
 bool seam_pd_asks_nothing(const struct seam_pd_reader *r, size_t i)
 {
-	return r->index[i].no_cookie;
+	return r->index[i - r->first].no_cookie;
+}
+
+bool seam_pd_data_map(const struct seam_pd_reader *r, size_t i,
+		      struct seam_pd_rec *ret)
+{
+	const struct pd_index *ix = &r->index[i - r->first];
+	const uint8_t *rec = pd_index_rec(ix);
+
+	if (!ix->is_data)
+		return false;
+	/* It was parsed when it was indexed: all of this is in it. */
+	ret->type = pd_u32(rec, r->swap);
+	ret->misc = pd_u16(rec + 4, r->swap);
+	ret->pid = pd_u32(rec + 8, r->swap);
+	ret->map.start = pd_u64(rec + 16, r->swap);
+	ret->map.len = pd_u64(rec + 24, r->swap);
+	return true;
 }
 
 uint64_t seam_pd_lost_records(const struct seam_pd_reader *r)
@@ -311,6 +341,7 @@ void seam_pd_prefetch(const struct seam_pd_reader *r, size_t i)
 {
 	const uint8_t *rec;
 
+	i -= r->first;
 	if (i >= r->n_index)
 		return;
 	rec = pd_index_rec(&r->index[i]);
@@ -320,13 +351,16 @@ void seam_pd_prefetch(const struct seam_pd_reader *r, size_t i)
 size_t seam_pd_path_build_id(const struct seam_pd_reader *r, const char *path,
 			     const uint8_t **ret)
 {
-	struct pd_path_id key = {.path = path}, *hit;
+	uint64_t hash = seam_hash(SEAM_HASH_START, path, strlen(path));
+	const struct pd_path_id *id;
+	uint32_t i;
 
-	if (!r->n_path_ids)
-		return 0;
-	hit = bsearch(&key, r->path_ids, r->n_path_ids, sizeof(key), by_path);
-	if (!hit)
-		return 0;
-	*ret = hit->id;
-	return hit->len;
+	for (size_t at = 0; seam_index_next(&r->path_index, hash, &at, &i);) {
+		id = &r->path_ids[i];
+		if (strcmp(id->path, path))
+			continue;
+		*ret = id->id;
+		return id->len;
+	}
+	return 0;
 }

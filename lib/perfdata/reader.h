@@ -183,9 +183,16 @@ const char *seam_pd_passed_over(const struct seam_pd_reader *r, size_t i,
 size_t seam_pd_n_records(const struct seam_pd_reader *r);
 void seam_pd_record(const struct seam_pd_reader *r, size_t i,
 		    struct seam_pd_rec *ret);
+/* Without reading it: its time, as seam_pd_record has it. */
+uint64_t seam_pd_time(const struct seam_pd_reader *r, size_t i);
 /* Without reading it: whether record i is a sample that asks for no record of
  * a user stack. */
 bool seam_pd_asks_nothing(const struct seam_pd_reader *r, size_t i);
+/* Whether the i-th is a mapping of data, by the recording's own word, of which
+ * *ret has type, misc, pid and where it lies then, and no more: there may be
+ * many for each sample. */
+bool seam_pd_data_map(const struct seam_pd_reader *r, size_t i,
+		      struct seam_pd_rec *ret);
 /* As LOST and LOST_SAMPLES say. */
 uint64_t seam_pd_lost_records(const struct seam_pd_reader *r);
 uint64_t seam_pd_lost_samples(const struct seam_pd_reader *r);

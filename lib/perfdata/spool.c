@@ -62,7 +62,7 @@ int seam_pd_keep(struct seam_pd_reader *r, const uint8_t *p, size_t len,
 		 struct pd_chunk *ret)
 {
 	/* Where no file can be had memory may do. */
-	if (r->inflated + len > KEEP_MAX &&
+	if (!r->stream && r->inflated + len > KEEP_MAX &&
 	    !spool(&r->spool, p, len, &ret->p)) {
 		ret->len = len;
 		return 0;

@@ -58,7 +58,11 @@ int seam_resolver_new(const struct seam_symbol_opts *opts,
 
 	if (!r)
 		return -ENOMEM;
-	r->recent = calloc(N_RECENT, sizeof(*r->recent));
+	/* Written once: where zeroes are only read before, the kernel has to
+	 * take the page of zeroes away from each thread's CPU. */
+	r->recent = malloc(N_RECENT * sizeof(*r->recent));
+	for (size_t i = 0; r->recent && i < N_RECENT; i++)
+		r->recent[i].name.number = 0;
 	rc = r->recent ? seam_symbolizer_new(opts, &r->syms) : -ENOMEM;
 	if (rc)
 		seam_resolver_free(r);

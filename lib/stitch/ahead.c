@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/thread.h"
 
 #define N_BATCHES 3
 #define BATCH 256 /* samples, */
@@ -97,7 +97,6 @@ static void *run(void *arg)
 int seam_ahead_new(struct seam_stitch *s, struct seam_ahead **ret)
 {
 	struct seam_ahead *a = calloc(1, sizeof(*a));
-	sigset_t all, old;
 	int rc;
 
 	if (!a)
@@ -105,16 +104,12 @@ int seam_ahead_new(struct seam_stitch *s, struct seam_ahead **ret)
 	a->stitch = s;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->changed, NULL);
-	/* Signals are the caller's thread's business. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&a->thread, NULL, run, a);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rc = seam_thread_start(&a->thread, run, a);
 	if (rc) {
 		pthread_cond_destroy(&a->changed);
 		pthread_mutex_destroy(&a->lock);
 		free(a);
-		return -rc;
+		return rc;
 	}
 	*ret = a;
 	return 0;
@@ -124,13 +119,7 @@ struct seam_ahead *seam_ahead_free(struct seam_ahead *a)
 {
 	if (!a)
 		return NULL;
-	pthread_mutex_lock(&a->lock);
-	a->is_over = true;
-	pthread_cond_broadcast(&a->changed);
-	pthread_mutex_unlock(&a->lock);
-	pthread_join(a->thread, NULL);
-	pthread_cond_destroy(&a->changed);
-	pthread_mutex_destroy(&a->lock);
+	seam_thread_stop(&a->thread, 1, &a->lock, &a->changed, &a->is_over);
 	for (size_t i = 0; i < N_BATCHES; i++)
 		free(a->batches[i].frames);
 	free(a);

@@ -11,7 +11,8 @@
 struct task {
 	uint64_t last_cookie; /* of its samples */
 	uint64_t last_stack_ns; /* of its user stacks */
-	bool has_stack, exited;
+	uint64_t missed; /* the cookie of one that left without its stack */
+	bool has_stack, exited, has_missed;
 };
 
 bool seam_chain_deferred(struct seam_pd_words chain)
@@ -40,7 +41,7 @@ static void keep_spaces(struct cookie_entry *e, struct process *p)
 }
 
 static int add_stack(struct cookie_index *ix, struct world *w,
-		     const struct seam_pd_rec *rec, size_t i)
+		     const struct seam_pd_rec *rec, size_t i, bool late)
 {
 	struct process *p = seam_world_process(w, rec->pid);
 	struct task *t = task_of(ix, rec->tid);
@@ -53,8 +54,10 @@ static int add_stack(struct cookie_index *ix, struct world *w,
 		.time_ns = rec->time_ns,
 		.tid = rec->tid,
 		.pid = rec->pid,
-		.record = (uint32_t)i,
+		.record = i,
 		.has_tid = rec->has_tid,
+		.late = late ||
+			(t->has_missed && t->missed == rec->stack.cookie),
 	};
 	keep_spaces(&ix->v[ix->n - 1], p);
 	t->has_stack = true;
@@ -75,9 +78,9 @@ static int note_cookie(struct cookie_index *ix, const struct seam_pd_rec *rec)
 	return 0;
 }
 
-static int note(struct cookie_index *ix, struct world *w,
-		const struct seam_pd_rec *rec, size_t i,
-		struct seam_stitch_stats *stats)
+int seam_cookie_note(struct cookie_index *ix, struct world *w,
+		     const struct seam_pd_rec *rec, size_t i,
+		     struct seam_stitch_stats *stats, bool late)
 {
 	struct task *t;
 
@@ -88,7 +91,7 @@ static int note(struct cookie_index *ix, struct world *w,
 			return 0;
 		}
 		stats->stacks++;
-		return add_stack(ix, w, rec, i);
+		return add_stack(ix, w, rec, i, late);
 	case PERF_RECORD_SAMPLE:
 		return note_cookie(ix, rec);
 	case PERF_RECORD_EXIT:
@@ -135,16 +138,16 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		seam_pd_record(r, i, &rec);
 		rc = seam_world_apply(world, r, &rec);
 		if (!rc)
-			rc = note(ix, world, &rec, i, stats);
+			rc = seam_cookie_note(ix, world, &rec, i, stats, false);
 	}
 	if (!rc)
 		rc = seam_spill_sort(&ix->room, ix->n, sizeof(*ix->v),
 				     seam_cookie_by_cookie);
 	ix->v = ix->room.p;
+	ix->n_sorted = ix->n;
 	for (size_t i = 1; i < ix->n; i++)
-		if (ix->v[i].cookie == ix->v[i - 1].cookie &&
-		    ix->v[i].tid == ix->v[i - 1].tid)
-			stats->stacks_repeated++;
+		stats->stacks_repeated +=
+			seam_cookie_same(&ix->v[i], &ix->v[i - 1]);
 	return rc;
 }
 
@@ -159,14 +162,62 @@ void seam_cookie_fini(struct cookie_index *ix)
 	seam_spill_fini(&ix->order_room);
 }
 
-int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
-			const struct seam_pd_rec *sample)
+static int why_missing(const struct cookie_index *ix, uint64_t cookie,
+		       const struct seam_pd_rec *sample, const struct task *t)
 {
-	const struct task *t = seam_idmap_get(&ix->tasks, sample->tid);
-
 	if (ix->complete || !t || t->exited || t->last_cookie != cookie)
 		return SEAM_LOST;
 	if (t->has_stack && t->last_stack_ns >= sample->time_ns)
 		return SEAM_LOST;
 	return SEAM_PENDING;
+}
+
+int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
+			const struct seam_pd_rec *sample)
+{
+	struct task *t = seam_idmap_get(&ix->tasks, sample->tid);
+	int why = why_missing(ix, cookie, sample, t);
+
+	if (t) {
+		t->has_missed = true;
+		t->missed = cookie;
+	}
+	return ix->is_open && why == SEAM_PENDING ? SEAM_WINDOW : why;
+}
+
+/* From the back, so that what is sorted moves to its place at once. */
+static void merge(struct cookie_entry *v, size_t n,
+		  const struct cookie_entry *add, size_t n_add)
+{
+	while (n_add)
+		if (n &&
+		    seam_cookie_by_cookie(&v[n - 1], &add[n_add - 1]) > 0) {
+			v[n + n_add - 1] = v[n - 1];
+			n--;
+		} else {
+			v[n + n_add - 1] = add[n_add - 1];
+			n_add--;
+		}
+}
+
+int seam_cookie_put_in(struct cookie_index *ix, struct seam_stitch_stats *stats)
+{
+	struct cookie_entry *add;
+	size_t n = ix->n - ix->n_sorted;
+
+	if (!n)
+		return 0;
+	add = malloc(n * sizeof(*add));
+	if (!add)
+		return -ENOMEM;
+	memcpy(add, ix->v + ix->n_sorted, n * sizeof(*add));
+	qsort(add, n, sizeof(*add), seam_cookie_by_cookie);
+	merge(ix->v, ix->n_sorted, add, n);
+	free(add);
+	ix->n_sorted = ix->n;
+	stats->stacks_repeated = ix->gone.pairs;
+	for (size_t i = 1; i < ix->n; i++)
+		stats->stacks_repeated +=
+			seam_cookie_same(&ix->v[i], &ix->v[i - 1]);
+	return 0;
 }

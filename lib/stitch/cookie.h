@@ -11,8 +11,13 @@ struct cookie_entry { /* sorted by cookie, tid, time, record */
 	uint64_t cookie;
 	uint64_t time_ns;
 	uint32_t tid, pid;
-	uint32_t record; /* of the reader */
-	bool has_tid, used;
+	uint64_t record : 48; /* of the reader */
+	uint64_t has_tid : 1;
+	uint64_t used : 1;
+	/* In a window: one with its cookie and thread was used, which is gone;
+	 * it came when its samples had left. */
+	uint64_t kin_used : 1;
+	uint64_t late : 1;
 	/* Of the first stack after an exec: what was mapped at its time, and
 	 * before that exec. Its samples may lie on the other side of it. */
 	struct space *space, *before;
@@ -22,10 +27,17 @@ struct cookie_turn { /* sorted by tid, record */
 	uint32_t tid, record, entry;
 };
 
+struct cookie_gone { /* entries that serve no sample */
+	uint64_t unused, repeated, late, unknown;
+	uint64_t pairs; /* with another of cookie and thread, used or not */
+};
+
 struct cookie_index {
 	struct cookie_entry *v; /* in room */
-	size_t n;
+	size_t n, n_sorted; /* in a window more come, behind these */
 	struct seam_spill room;
+	struct cookie_gone gone; /* of the window */
+	bool is_open; /* more records come */
 	struct cookie_turn *order; /* one for each of v, in order_room; NULL:
 				    * not asked for */
 	struct seam_spill order_room;
@@ -37,6 +49,20 @@ struct cookie_index {
  * mappings the stacks keep: it must outlive the index. */
 int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		      struct world *world, struct seam_stitch_stats *stats);
+/* Of a window's records: the next one, which has been applied to the world.
+ * late: it came behind later ones. */
+int seam_cookie_note(struct cookie_index *ix, struct world *w,
+		     const struct seam_pd_rec *rec, size_t i,
+		     struct seam_stitch_stats *stats, bool late);
+/* What was noted is found from here on. Return: 0 or -ENOMEM. */
+int seam_cookie_put_in(struct cookie_index *ix,
+		       struct seam_stitch_stats *stats);
+/* Records before that place are gone. */
+void seam_cookie_drop(struct cookie_index *ix, size_t record);
+/* Whether the sample's record is there for sure: none that comes can be nearer.
+ */
+bool seam_cookie_settled(const struct cookie_index *ix,
+			 const struct seam_pd_rec *sample, size_t record);
 void seam_cookie_fini(struct cookie_index *ix);
 /* record: the sample's place in the reader. Counts how it was found, or not.
  * Return: NULL: there is none. */
@@ -54,11 +80,18 @@ struct cookie_entry *seam_cookie_next(const struct cookie_index *ix,
  * that theirs may be among them. */
 void seam_cookie_unused(const struct cookie_index *ix, bool lost,
 			struct seam_stitch_stats *stats);
+/* Whether both are of one cookie and thread. */
+static inline bool seam_cookie_same(const struct cookie_entry *a,
+				    const struct cookie_entry *b)
+{
+	return a->cookie == b->cookie && a->tid == b->tid;
+}
 /* The order of entries, for qsort. */
 int seam_cookie_by_cookie(const void *a, const void *b);
 /* Why there is none: the task never came back from the entry that the
  * cookie names (SEAM_PENDING), or it did (SEAM_LOST). Guessed by what came of
- * the task later, unless the recording says that nothing more was to come. */
+ * the task later, unless the recording says that nothing more was to come. Of a
+ * window that passed it may be that nothing tells (SEAM_WINDOW). */
 int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
 			const struct seam_pd_rec *sample);
 

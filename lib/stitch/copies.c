@@ -91,6 +91,7 @@ int seam_copies_new(const struct seam_pd_reader *r, struct copies **ret)
 	}
 	c->r = r;
 	seam_world_init(&c->world, seam_pd_n_records(r));
+	c->world.is_of_code = true;
 	c->ready = calloc(1, sizeof(*c->ready));
 	c->next = calloc(1, sizeof(*c->next));
 	look_at_machine(c);
@@ -146,7 +147,8 @@ static int name_files(struct copies *c)
 		      sizeof(struct seam_offline_file *)))
 		return -ENOMEM;
 	while (c->n_by_map < w->n_maps) {
-		const struct seam_stitch_map *m = w->maps[c->n_by_map];
+		const struct seam_stitch_map *m =
+			seam_world_map(w, c->n_by_map);
 		struct seam_offline_file *f = NULL;
 
 		if (!m->kernel && is_file(m->path)) {
@@ -227,6 +229,9 @@ static int fill(struct copies *c)
 	c->next->n = c->next->at = 0;
 	for (; !rc && c->record < end && c->next->n < WINDOW; c->record++) {
 		seam_pd_prefetch(c->r, c->record + AHEAD);
+		if (seam_pd_data_map(c->r, c->record, &rec) &&
+		    seam_world_leaves_out(&c->world, &rec))
+			continue;
 		seam_pd_record(c->r, c->record, &rec);
 		if (rec.type != PERF_RECORD_SAMPLE)
 			rc = seam_world_apply(&c->world, c->r, &rec);

@@ -33,12 +33,6 @@ static size_t lower_bound(const struct cookie_index *ix,
 	return SEAM_SEARCH(i, ix->n, seam_cookie_by_cookie(&ix->v[i], key) < 0);
 }
 
-static bool same_thread(const struct cookie_entry *a,
-			const struct cookie_entry *b)
-{
-	return a->cookie == b->cookie && a->tid == b->tid;
-}
-
 /* Of those of cookie and thread the nearest: the one behind, or before. */
 static struct cookie_entry *of_thread(const struct cookie_index *ix,
 				      const struct cookie_entry *key,
@@ -47,15 +41,15 @@ static struct cookie_entry *of_thread(const struct cookie_index *ix,
 	size_t i = lower_bound(ix, key);
 	struct cookie_entry *after = NULL, *before = NULL;
 
-	if (i < ix->n && same_thread(&ix->v[i], key))
+	if (i < ix->n && seam_cookie_same(&ix->v[i], key))
 		after = &ix->v[i];
-	if (i && same_thread(&ix->v[i - 1], key))
+	if (i && seam_cookie_same(&ix->v[i - 1], key))
 		before = &ix->v[i - 1];
 	*ret_several =
-		after &&
-		(before || (i + 1 < ix->n && same_thread(&ix->v[i + 1], key)));
+		after && (before || (i + 1 < ix->n &&
+				     seam_cookie_same(&ix->v[i + 1], key)));
 	if (before && !after && i > 1)
-		*ret_several = same_thread(&ix->v[i - 2], key);
+		*ret_several = seam_cookie_same(&ix->v[i - 2], key);
 	if (after && before)
 		return nearer(before, after, key) ? before : after;
 	return after ? after : before;
@@ -97,7 +91,7 @@ struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
 					 .tid = sample->tid,
 					 .pid = sample->pid,
 					 .time_ns = sample->time_ns,
-					 .record = (uint32_t)record};
+					 .record = record};
 	bool several = false, other = false;
 	struct cookie_entry *e = NULL;
 
@@ -138,8 +132,8 @@ int seam_cookie_order(struct cookie_index *ix)
 		return rc;
 	order = room.p;
 	for (size_t i = 0; i < ix->n; i++)
-		order[i] = (struct cookie_turn){ix->v[i].tid, ix->v[i].record,
-						(uint32_t)i};
+		order[i] = (struct cookie_turn){
+			ix->v[i].tid, (uint32_t)ix->v[i].record, (uint32_t)i};
 	rc = seam_spill_sort(&room, ix->n, sizeof(*order), by_order);
 	seam_spill_fini(&ix->order_room);
 	ix->order_room = room;
@@ -159,28 +153,88 @@ struct cookie_entry *seam_cookie_next(const struct cookie_index *ix,
 	return &ix->v[ix->order[i].entry];
 }
 
+static void add_unused(struct cookie_gone *g, const struct cookie_entry *e,
+		       bool kin_used)
+{
+	if (e->used)
+		return;
+	g->unused++;
+	if (kin_used)
+		g->repeated++;
+	else if (e->late)
+		g->late++;
+	else
+		g->unknown++;
+}
+
+/* Return: behind the last entry that has cookie and thread of the one at. */
+static size_t kin_end(const struct cookie_index *ix, size_t at, bool *ret_used)
+{
+	size_t end = at;
+
+	*ret_used = false;
+	for (; end < ix->n && seam_cookie_same(&ix->v[at], &ix->v[end]); end++)
+		*ret_used |= ix->v[end].used || ix->v[end].kin_used;
+	return end;
+}
+
 void seam_cookie_unused(const struct cookie_index *ix, bool lost,
 			struct seam_stitch_stats *stats)
 {
+	struct cookie_gone g = ix->gone;
 	size_t end;
 
-	stats->stacks_unused = 0;
-	stats->unused_repeated = 0;
-	stats->unused_lost = 0;
-	stats->unused_foreign = 0;
 	for (size_t at = 0; at < ix->n; at = end) {
-		uint64_t used = 0, unused;
+		bool used;
 
-		for (end = at;
-		     end < ix->n && same_thread(&ix->v[at], &ix->v[end]); end++)
-			used += ix->v[end].used;
-		unused = end - at - used;
-		stats->stacks_unused += unused;
-		if (used)
-			stats->unused_repeated += unused;
-		else if (lost)
-			stats->unused_lost += unused;
-		else
-			stats->unused_foreign += unused;
+		end = kin_end(ix, at, &used);
+		for (size_t i = at; i < end; i++)
+			add_unused(&g, &ix->v[i], used);
 	}
+	stats->stacks_unused = g.unused;
+	stats->unused_repeated = g.repeated;
+	stats->unused_late = g.late;
+	stats->unused_lost = lost ? g.unknown : 0;
+	stats->unused_foreign = lost ? 0 : g.unknown;
+}
+
+void seam_cookie_drop(struct cookie_index *ix, size_t record)
+{
+	size_t n = 0, end;
+
+	for (size_t at = 0; at < ix->n; at = end) {
+		size_t before = n;
+		bool used;
+
+		end = kin_end(ix, at, &used);
+		for (size_t i = at; i < end; i++) {
+			struct cookie_entry e = ix->v[i];
+
+			if (e.record >= record) {
+				e.kin_used = used;
+				ix->v[n++] = e;
+				continue;
+			}
+			add_unused(&ix->gone, &e, used);
+			seam_space_put(e.space);
+			seam_space_put(e.before);
+		}
+		ix->gone.pairs += end - at - (n - before) - (n == before);
+	}
+	ix->n = ix->n_sorted = n;
+}
+
+bool seam_cookie_settled(const struct cookie_index *ix,
+			 const struct seam_pd_rec *sample, size_t record)
+{
+	const struct cookie_entry key = {
+		.cookie = seam_chain_cookie(sample->sample.chain),
+		.tid = sample->tid,
+		.time_ns = sample->time_ns,
+		.record = record,
+	};
+	size_t i = lower_bound(ix, &key);
+
+	return key.cookie && sample->has_tid && i < ix->n && ix->v[i].has_tid &&
+	       seam_cookie_same(&ix->v[i], &key);
 }

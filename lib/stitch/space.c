@@ -9,7 +9,11 @@
 
 #define KERNEL_PID UINT32_MAX
 #define MISC_COMM_EXEC (1 << 13) /* PERF_RECORD_MISC_COMM_EXEC */
+#define MISC_MMAP_DATA (1 << 13) /* PERF_RECORD_MISC_MMAP_DATA */
 #define MISC_CPUMODE 0x7
+
+/* Mappings are made in blocks, as some recordings have them by the million. */
+#define MAPS 256
 
 #define AREAS_MIN (8U << 20)
 #define AREAS_PER_RECORD 64
@@ -95,18 +99,38 @@ struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid)
 	return t;
 }
 
+const struct seam_stitch_map *seam_world_map(const struct world *w, size_t i)
+{
+	return &w->maps[i / MAPS][i % MAPS];
+}
+
 static struct seam_stitch_map *new_map(struct world *w)
 {
+	size_t block = w->n_maps / MAPS;
 	struct seam_stitch_map *m;
 
-	if (seam_grow(&w->maps, w->n_maps + 1, &w->cap_maps, sizeof(m)))
+	if (seam_grow(&w->maps, block + 1, &w->cap_maps, sizeof(*w->maps)))
 		return NULL;
-	m = calloc(1, sizeof(*m));
-	if (m) {
-		m->number = (uint32_t)w->n_maps;
-		w->maps[w->n_maps++] = m;
-	}
+	if (w->n_maps % MAPS == 0)
+		w->maps[block] = calloc(MAPS, sizeof(*m));
+	if (!w->maps[block])
+		return NULL;
+	m = &w->maps[block][w->n_maps % MAPS];
+	m->number = (uint32_t)w->n_maps++;
 	return m;
+}
+
+bool seam_world_leaves_out(const struct world *w, const struct seam_pd_rec *rec)
+{
+	const struct seam_pd_rec_map *map = &rec->map;
+	const struct process *p;
+
+	if (!w->is_of_code || !(rec->misc & MISC_MMAP_DATA))
+		return false;
+	p = seam_idmap_get(&w->processes, rec->pid);
+	return !p || !p->space ||
+	       !seam_ranges_any(&p->space->areas, map->start,
+				seam_range_end(map->start, map->len));
 }
 
 static int apply_map(struct world *w, const struct seam_pd_reader *r,
@@ -118,7 +142,7 @@ static int apply_map(struct world *w, const struct seam_pd_reader *r,
 	struct process *p;
 	struct seam_stitch_map *m;
 
-	if (end == from->start)
+	if (end == from->start || seam_world_leaves_out(w, rec))
 		return 0;
 	m = new_map(w);
 	if (!m)
@@ -232,6 +256,11 @@ int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
 void seam_world_init(struct world *w, size_t n_records)
 {
 	*w = (struct world){0};
+	seam_world_expect(w, n_records);
+}
+
+void seam_world_expect(struct world *w, size_t n_records)
+{
 	w->max_areas = AREAS_MIN + AREAS_PER_RECORD * n_records;
 }
 
@@ -249,7 +278,7 @@ void seam_world_fini(struct world *w)
 	seam_idmap_fini(&w->processes, process_free);
 	seam_idmap_fini(&w->threads, free);
 	seam_space_put(w->kernel);
-	for (size_t i = 0; i < w->n_maps; i++)
+	for (size_t i = 0; i * MAPS < w->n_maps; i++)
 		free(w->maps[i]);
 	free(w->maps);
 }

@@ -32,18 +32,27 @@ struct thread {
 struct world {
 	struct seam_idmap processes, threads; /* by pid, by tid */
 	struct space *kernel;
+	bool is_of_code; /* data is mapped only where it takes code's place */
 	/* Areas in all spaces. A file can ask for many copies of a large one,
 	 * so there is a limit that grows with what it has records. */
 	size_t n_areas, max_areas;
-	struct seam_stitch_map **maps;
-	size_t n_maps, cap_maps;
+	struct seam_stitch_map **maps; /* in blocks: see seam_world_map() */
+	size_t n_maps, cap_maps; /* of which the latter counts blocks */
 };
 
 void seam_world_init(struct world *w, size_t n_records);
+/* There are n_records by now. */
+void seam_world_expect(struct world *w, size_t n_records);
 void seam_world_fini(struct world *w);
 /* Takes in MMAP, MMAP2, KSYMBOL, COMM and FORK; passes over all others. */
 int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
 		     const struct seam_pd_rec *rec);
+/* Of a mapping: whether the world is not changed by it, being of code. perf
+ * record -d and --call-graph dwarf tell of every mapping of data too. */
+bool seam_world_leaves_out(const struct world *w,
+			   const struct seam_pd_rec *rec);
+/* The mapping with that number, of n_maps. */
+const struct seam_stitch_map *seam_world_map(const struct world *w, size_t i);
 struct space *seam_space_get(struct space *space);
 struct space *seam_space_put(struct space *space);
 const struct seam_stitch_map *seam_space_find(const struct space *space,

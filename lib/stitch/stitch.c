@@ -7,11 +7,13 @@
 
 #include "base/grow.h"
 #include "core/uapi.h"
+#include "perfdata/stream.h"
 #include "perfdata/writer.h"
 #include "seam/tracer.h"
 #include "stitch/cookie.h"
 #include "stitch/copies.h"
 #include "stitch/members.h"
+#include "stitch/window.h"
 
 #define AHEAD 8 /* records */
 #define MISC_CPUMODE 0x7
@@ -24,6 +26,7 @@ struct seam_stitch {
 	struct world world; /* at the time of the next record */
 	struct world ahead; /* the index's, at the end */
 	struct cookie_index cookies;
+	struct window window; /* of a stream */
 	struct copies *copies; /* NULL: none has come yet */
 	enum seam_join rule;
 	struct seam_stitch_stats stats;
@@ -42,7 +45,17 @@ int seam_stitch_new(struct seam_pd_reader *r, struct seam_stitch **ret)
 	s->r = r;
 	seam_world_init(&s->world, seam_pd_n_records(r));
 	seam_world_init(&s->ahead, seam_pd_n_records(r));
-	rc = seam_cookie_index(&s->cookies, r, &s->ahead, &s->stats);
+	if (seam_pd_is_stream(r)) {
+		rc = 0;
+		s->cookies.is_open = true;
+		s->window = (struct window){.r = r,
+					    .cookies = &s->cookies,
+					    .world = &s->world,
+					    .ahead = &s->ahead,
+					    .stats = &s->stats};
+	} else {
+		rc = seam_cookie_index(&s->cookies, r, &s->ahead, &s->stats);
+	}
 	if (rc)
 		seam_stitch_free(s);
 	else
@@ -52,8 +65,10 @@ int seam_stitch_new(struct seam_pd_reader *r, struct seam_stitch **ret)
 
 int seam_stitch_join_by(struct seam_stitch *s, enum seam_join rule)
 {
-	int rc = rule == SEAM_JOIN_ORDER ? seam_cookie_order(&s->cookies) : 0;
+	int rc = 0;
 
+	if (rule == SEAM_JOIN_ORDER)
+		rc = s->window.r ? -EINVAL : seam_cookie_order(&s->cookies);
 	if (!rc)
 		s->rule = rule;
 	return rc;
@@ -73,6 +88,7 @@ struct seam_stitch *seam_stitch_free(struct seam_stitch *s)
 	seam_copies_free(s->copies);
 	seam_members_fini(&s->members);
 	seam_world_fini(&s->ahead);
+	seam_window_fini(&s->window);
 	free(s->frames);
 	free(s);
 	return NULL;
@@ -269,7 +285,8 @@ static void merged_half(const struct seam_stitch *s, struct seam_stitched *out)
 
 	out->end = s->rec.sample.end;
 	out->half = SEAM_HALF_WITH;
-	if (none && (out->end == SEAM_LOST || out->end == SEAM_PENDING))
+	if (none && (out->end == SEAM_LOST || out->end == SEAM_PENDING ||
+		     out->end == SEAM_WINDOW))
 		out->half = SEAM_HALF_MISSING;
 }
 
@@ -427,11 +444,27 @@ static bool samples_were_lost(const struct seam_stitch *s)
 	return lost;
 }
 
+/* Return: 1, 0 at the end, -errno. */
+static int is_there(struct seam_stitch *s)
+{
+	if (s->window.r)
+		return seam_window_ready(&s->window, s->at);
+	return s->at < seam_pd_n_records(s->r);
+}
+
+/* What is no sample. */
+static int apply(struct seam_stitch *s)
+{
+	int rc = s->window.r ? seam_names_keep(&s->window.names, &s->rec) : 0;
+
+	return rc ? rc : seam_world_apply(&s->world, s->r, &s->rec);
+}
+
 int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret)
 {
 	int rc = next_member(s, ret);
 
-	while (!rc && s->at < seam_pd_n_records(s->r)) {
+	while (!rc && (rc = is_there(s)) > 0) {
 		seam_pd_prefetch(s->r, s->at + AHEAD);
 		seam_pd_record(s->r, s->at++, &s->rec);
 		if (s->rec.type == PERF_RECORD_SAMPLE) {
@@ -439,7 +472,7 @@ int seam_stitch_next(struct seam_stitch *s, struct seam_stitched *ret)
 			if (!rc)
 				rc = next_member(s, ret);
 		} else {
-			rc = seam_world_apply(&s->world, s->r, &s->rec);
+			rc = apply(s);
 		}
 	}
 	if (rc)

@@ -107,6 +107,9 @@ struct seam_stitch_stats {
 	uint64_t
 		unused_lost; /* samples were lost or overwritten, theirs too? */
 	uint64_t unused_foreign; /* none were: another session asked */
+	uint64_t unused_late; /* they came when the window had passed */
+	uint64_t disordered; /* a stream's records that came behind later ones
+			      * that were used already */
 	uint64_t stacks_repeated; /* same cookie and thread as another */
 	/* Of joined samples: */
 	uint64_t by_time; /* several had cookie and thread: the nearest */

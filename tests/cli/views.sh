@@ -222,7 +222,7 @@ open(sys.argv[2], "wb").write(data)' "$golden/pipe.data" "$dir/long" || return
 	(
 		trap '' XFSZ
 		ulimit -f 40000
-		cat "$dir/long" | TMPDIR=$dir "$seam" script -i - \
+		cat "$dir/long" | TMPDIR=$dir "$seam" script --window all -i - \
 			>"$dir/out" 2>"$dir/err"
 	) && grep -q -- "-: offset $kept: TMPDIR has no room for the $missed bytes" \
 		"$dir/err" || return

@@ -18,7 +18,7 @@ import time
 
 import livetest
 
-KILLS = 20
+KILLS = 20 if os.environ.get("SEAM_TEST_ALL") else 8
 FLUSH_NS = 700000000
 CLOCK = ["-e", "cpu-clock", "-F", "1999"]
 SPIN = "int main(void) { for (volatile long i = 0;; i++); }"

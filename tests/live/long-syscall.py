@@ -60,8 +60,11 @@ AROUND = re.compile(
     r"( do_syscall_64( x64_sys_call| \S*(exit_to_user_mode|syscall_exit|"
     r"syscall_enter|syscall_trace)\S*( \S+)*)?)?$|"
     r"asm_(exc_page_fault|sysvec_\S+|common_interrupt)( \S+)*$")
-# The kernel's own unwinder ends where it is in one of these, without a word.
-THUNK = re.compile(r"(__x86_indirect_thunk|srso|retbleed)\w*$")
+# The kernel's own unwinder ends where it is in one of these, without a word: a
+# thunk, or the first or last instructions of a BPF program, of which nothing
+# is named after it is gone.
+CUT = re.compile(r"(__x86_indirect_thunk|srso|retbleed)\w*$|bpf_\w+$")
+MODULES = 0xffffffffc0000000
 
 
 def long_calls(bench):
@@ -94,10 +97,10 @@ def long_calls(bench):
         count += 1
         groups[sample["cookie"]].append(path)
         if not any("sys_" + calls[last] in f.get("sym", "") for f in kernel):
-            names = " ".join(f.get("sym", "?") for f in reversed(kernel))
+            names = " ".join(map(name_of, reversed(kernel)))
             around += bool(AROUND.match(names))
-            cut += bool(THUNK.match(names))
-            if not AROUND.match(names) and not THUNK.match(names):
+            cut += bool(CUT.match(names))
+            if not AROUND.match(names) and not CUT.match(names):
                 other.append(sample)
         if not right(path, last, calls[last]) or \
                 sample["end"] != "outermost":
@@ -106,8 +109,8 @@ def long_calls(bench):
                len({tuple(p[0]) for p in groups.values()}) >= 2, count)
     bench.test("each is kernel, then libc's call, then all %d frames" % DEPTH,
                not wrong, "\n".join(map(livetest.show, wrong[:3])))
-    bench.note("%d of %d in the call, %d on the way in or out, %d cut by a "
-               "thunk" % (count - around - cut - len(other), count, around,
+    bench.note("%d of %d in the call, %d on the way in or out, %d cut by the "
+               "kernel" % (count - around - cut - len(other), count, around,
                           cut))
     bench.test("the kernel's frames are the call's, or its way in or out",
                not other, "\n".join(map(livetest.show, other[:5])))
@@ -116,6 +119,12 @@ def long_calls(bench):
     bench.test("samples of one cookie have one user half", all(
         all(path == paths[0] for path in paths)
         for paths in groups.values()))
+
+
+def name_of(frame):
+    if "sym" in frame or int(frame["ip"], 16) < MODULES:
+        return frame.get("sym", "?")
+    return "bpf_unnamed"
 
 
 def right(path, last, call):

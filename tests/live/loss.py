@@ -84,7 +84,7 @@ def spell(bench, name, *options):
 
 
 def loss(bench):
-    spelling.build(bench, "spell", 3, 40)
+    spelling.build(bench, "spell", 3, 40, 4000)
     one = spell(bench, "one page", "-m", "1")
     bench.test("one page: samples and stacks are lost", one and
                one["lost"]["samples"] > 100 and one["lost"]["stacks"] > 100

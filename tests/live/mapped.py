@@ -12,12 +12,15 @@ import struct
 import subprocess
 import sys
 
+import fuse
 import livetest
 from livetest import SPIN, SPIN_PATH, user_path
 
 MS = 400
 LIARS = 16
 LIAR_MS = 60
+PAGE = 4096
+PCREL = 4  # SFRAME_F_FDE_FUNC_START_PCREL
 # Its section is in no memory of its own, time and again.
 COLD = r"""
 #define _GNU_SOURCE
@@ -40,6 +43,25 @@ static int forget(struct dl_phdr_info *info, size_t size, void *ctx)
 }
 """ + SPIN.replace("outer();\n\treturn",
                    "dl_iterate_phdr(forget, 0), outer();\n\treturn")
+# The file's last pages, which say the same, are where its section was.
+SHIFTED = COLD.replace("#include <sys/mman.h>", """#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/mman.h>
+static void shift(char *at, size_t size)
+{
+	static int fd = -1;
+	off_t off;
+
+	if (fd >= 0)
+		return;
+	fd = open("/proc/self/exe", O_RDONLY);
+	size = (size + 4095) & -4096ul;
+	off = lseek(fd, 0, SEEK_END) - size;
+	if (mmap(at, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, off) != at)
+		exit(9);
+}""").replace("madvise((void *)", "shift((void *)").replace(
+    ", MADV_DONTNEED", "")
 
 
 def with_section(bench, exe, out, *options):
@@ -95,7 +117,8 @@ def check(bench, what, recording, is_mapped):
                summary["end"])
     bench.test("%s: %s section is read" % (what, "its" if is_mapped else "no"),
                bool(summary["mapped_frames"]) == is_mapped and
-               bool(summary["tables_mapped"]) == is_mapped, summary)
+               bool(summary["tables_mapped"]) == is_mapped and
+               summary["mapped_frames"] <= summary["frames"], summary)
     known = tuple(reversed(SPIN_PATH))
     found = paths(recording, "large")
     bench.test("%s: paths are its program's" % what, known in found and
@@ -127,12 +150,70 @@ def faults(bench):
                recording.summary["faulted"] > 0, recording.summary)
 
 
+def shifted(bench):
+    """Whatever a file has elsewhere is not its section."""
+    assert "MAP_FIXED" in SHIFTED and "DONTNEED" not in SHIFTED
+    os.mkdir(bench.path("shifted"))
+    own = with_section(bench, bench.compile(SHIFTED, "shifts", "-static"),
+                       bench.path("shifted", "large"))
+    off, size = section_of(own)
+    with open(own, "r+b") as f:
+        f.seek(off & -PAGE)
+        pages = f.read((off & (PAGE - 1)) + size)
+        f.seek(-(-f.seek(0, os.SEEK_END) // PAGE) * PAGE)
+        f.write(pages + bytes(-len(pages) % PAGE))
+    recording = record(bench, "--tables", "mapped", "--", own, str(MS))
+    if not bench.test("another part of the file: recorded",
+                      recording.status == 0 and recording.summary,
+                      recording.log):
+        return
+    bench.test("another part of the file: stacks are whole",
+               is_whole(recording), recording.summary["end"])
+    # Until it is there the section is read.
+    bench.test("another part of the file: it is not read",
+               recording.summary["copies"] >
+               recording.summary["mapped_frames"], recording.summary)
+
+
+def far(bench):
+    """Pages of FUSE are not brought in: the file gets a table."""
+    daemon = fuse.Daemon(bench, bench.path("large"))
+    if daemon.line != "mounted\n":
+        bench.skip("a section in FUSE", "no FUSE: " + daemon.end())
+        return
+    try:
+        recording = record(bench, "--tables", "mapped", "--", os.path.join(
+            daemon.folder, "prog"), str(MS))
+    finally:
+        daemon.end()
+    if bench.test("a section in FUSE: recorded", recording.status == 0 and
+                  recording.summary, recording.log):
+        bench.test("a section in FUSE: stacks are whole", is_whole(recording),
+                   recording.summary["end"])
+        bench.test("a section in FUSE: no section is read",
+                   not recording.summary["tables_mapped"] and
+                   recording.summary["frames"] > 100, recording.summary)
+
+
 def other_versions(bench):
     """What the kernel side does not read has a table."""
     own = with_section(bench, bench.path("plain"), bench.path("two", "large"),
                        "--format", "2")
     check(bench, "SFrame V2", record(bench, "--tables", "mapped", "--", own,
                                      str(MS)), False)
+    # Places that do not count from themselves: the same, with wrong rules.
+    off, _ = section_of(bench.path("large"))
+    with open(bench.path("large"), "rb") as f:
+        data = bytearray(f.read())
+    data[off + 3] &= ~PCREL
+    with open(bench.path("absolute"), "wb") as f:
+        f.write(data)
+    os.chmod(bench.path("absolute"), 0o755)
+    summary = record(bench, "--tables", "mapped", "--",
+                     bench.path("absolute"), str(MS)).summary
+    bench.test("a section of absolute places: no section is read", summary and
+               not summary["tables_mapped"] and not summary["mapped_frames"],
+               summary)
 
 
 def lie(rng, own, out):
@@ -186,6 +267,8 @@ def mapped(bench):
     os.mkdir(bench.path("liars"))
     same_stacks(bench)
     faults(bench)
+    shifted(bench)
+    far(bench)
     other_versions(bench)
     liars(bench)
 

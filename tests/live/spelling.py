@@ -3,8 +3,9 @@
 
 A recursion goes through two functions, one for each bit of a number that no
 other call has. What the number was at a sample's time is in a log that the
-program writes itself, and in the arguments of its system calls. Its threads end after a few calls, and the next gets the
-tid of one that ended, where a program may choose that.
+program writes itself, and in the arguments of its system calls. Its threads
+end after a few calls, and the next gets the tid of one that ended, where a
+program may choose that.
 """
 
 import bisect
@@ -54,7 +55,7 @@ __attribute__((noipa)) void leaf(unsigned n)
 	for (int i = 0; i < CALLS; i++) {
 		unsigned n = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
 		uint64_t from = now();
-		if (n >= 1 << BITS) break;
+		if (n >= MOST) break;
 		spell(n, BITS);
 		log_[n] = (struct call){from, now(), tid, n};
 	}
@@ -66,7 +67,7 @@ static void *lane(void *arg)
 	uint64_t end = now() + seconds * 1000000000ULL;
 	char base[16];
 	snprintf(base, sizeof(base), "%d", getpid() + 50);
-	while (now() < end && next < 1 << BITS) {
+	while (now() < end && next < MOST) {
 		pthread_t t;
 		if (last_pid >= 0 && pwrite(last_pid, base, strlen(base), 0) < 0)
 			exit(2);
@@ -139,10 +140,12 @@ def judge(by_tid, samples):
     return wrong, full
 
 
-def build(bench, name, lanes, calls):
-    """A program with so many threads at once, that live so many calls."""
+def build(bench, name, lanes, calls, most=1 << BITS):
+    """A program with so many threads at once, that live so many calls; it
+    ends with its time, or when it has made the most calls."""
     bench.compile(SOURCE, name, "-pthread", "-DBITS=%d" % BITS,
-                  "-DLANES=%d" % lanes, "-DCALLS=%d" % calls)
+                  "-DLANES=%d" % lanes, "-DCALLS=%d" % calls,
+                  "-DMOST=%d" % most)
     return bench.path(name)
 
 

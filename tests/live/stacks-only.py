@@ -4,30 +4,58 @@
 which it holds, and another tracer's events find theirs by those.
 
 Who is right: the program of spelling.py, whose stacks spell a number that its
-system calls have as an argument; bpftrace tells that of each call.
+system calls have as an argument; bpftrace, and trace-cmd, tell that of each
+call.
 """
 
 import collections
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 
 import livetest
 import spelling
 
 JOIN = os.path.join(livetest.HERE, "..", "..", "examples", "join-stacks.py")
-# pread's place in the file.
-TRACE = """tracepoint:raw_syscalls:sys_enter / pid == %d && args->id == 17 /
-{ printf("%%llu %%d %%lu\\n", nsecs, tid, args->args[3]); }"""
 # It wants tracefs there, which is nobody else's to see.
-MOUNT = """mount -t tracefs nodev /sys/kernel/tracing
+BPFTRACE = """mount -t tracefs nodev /sys/kernel/tracing
 [ -d /sys/kernel/debug/tracing ] || mount -t debugfs nodev /sys/kernel/debug
-exec bpftrace -e "$1" """
+exec bpftrace -e 'tracepoint:raw_syscalls:sys_enter
+/ pid == '$1' && args->id == 17 /
+{ printf("%llu %d %lu\\n", nsecs, tid, args->args[3]); }' """
+# trace-cmd resets function tracing before all else, and gives up where that is
+# not to be had: it gets a file that is nobody's in place of what it may not
+# write, and no debugfs, where it would look first. It leaves tracing off.
+TRACE_CMD = """umount -l /sys/kernel/debug 2>/dev/null
+mount -t tracefs nodev /sys/kernel/tracing && cd /sys/kernel/tracing || exit
+was=$(cat tracing_on)
+: >"$1.none"
+for file in set_ftrace_* set_graph_*; do
+	[ ! -e $file ] || (: 3<>$file) || mount --bind "$1.none" $file
+done 2>/dev/null
+cd /proc/sys/kernel
+(cat ftrace_enabled >ftrace_enabled) 2>/dev/null ||
+	mount --bind "$1.none" ftrace_enabled
+"$2" record -C mono -e raw_syscalls:sys_enter \
+	-f 'id == 17 && comm == "spell"' -o "$1" sh -c 'echo begun; read line'
+status=$?
+echo $was >/sys/kernel/tracing/tracing_on
+exit $status"""
+TRACE_CMD_FETCH = os.path.join(livetest.HERE, "..", "..", "tools",
+                               "peer-trace-cmd.sh")
+# What each prints of a call, and pread's place in the file there.
+EVENTS = {
+    "bpftrace": (r"\d+ \d+ (?P<number>\d+)$", 10),
+    # comm-123 [000] 12.000000345: sys_enter: NR 17 (3, 7f12, 8, 2a, 0, 0)
+    "trace-cmd": (r".* NR 17 \((?:\w+, ){3}(?P<number>[0-9a-f]+),", 16),
+}
 
 
 def alone(bench):
-    spelling.build(bench, "spell", 2, 40)
+    spelling.build(bench, "spell", 2, 40, 6000)
     recording = bench.record(
         "--stacks-only", "-F", "2000", "-e", "raw_syscalls:sys_enter,"
         "raw_syscalls:sys_exit,cpu-clock", "--", bench.path("spell"),
@@ -81,20 +109,56 @@ def refused(bench):
                recording.log)
 
 
-def joined(bench, text, recording):
-    """Events, their stacks (functions, root first) or None, and what the
-    example says of them all."""
+def joined(bench, tool, text, recording):
+    """Events, their stacks (functions, root first), and what the example says
+    of them all."""
     done = subprocess.run(
-        [JOIN, "--from", "bpftrace", "--seam", bench.seam, recording.data],
+        [JOIN, "--from", tool, "--seam", bench.seam, recording.data],
         input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         encoding="utf-8", env=bench.env)
+    pattern, base = EVENTS[tool]
     events = []
     for line in done.stdout.splitlines():
+        event = re.match(pattern, line)
         if line.startswith("\t"):
             events[-1][1].insert(0, line.split()[1])
-        elif line.split() and line.split()[0].isdigit():
-            events.append((int(line.split()[2]), []))
+        elif event:
+            events.append((int(event["number"], base), []))
     return events, done.stderr
+
+
+def check_joined(bench, tool, text, recording):
+    events, count = joined(bench, tool, text, recording)
+    bench.note(count)
+    spelt = [(number, spelling.bits_of(path)) for number, path in events]
+    whole = [(n, bits) for n, bits in spelt if len(bits) == spelling.BITS]
+    wrong = [(n, bits) for n, bits in whole if int(bits, 2) != n]
+    bench.test("a stack is of the call that %s tells of" % tool,
+               len(whole) > 100 and not wrong,
+               "%d of %d wrong: %s" % (len(wrong), len(whole), wrong[:5]))
+    bench.test("nearly every event of %s has its stack" % tool,
+               len(whole) > len(events) * 0.9,
+               "%d of %d\n%s%s" % (len(whole), len(events), count,
+                                   recording.log))
+
+
+def traced_twice(bench, script, *args):
+    """The program's recording, and the other tracer, which has a shell's script
+    to run in, a mount namespace of its own and the program's pid as last
+    argument, and its first line."""
+    spelling.build(bench, "spell", 2, 40, 6000)
+    program = bench.start([bench.path("spell"), bench.path("log"), "1",
+                           "wait"], stdin=subprocess.PIPE)
+    recorder = bench.recorder("--stacks-only", "-e", "raw_syscalls:sys_enter",
+                              "-p", str(program.pid)).ready()
+    tracer = bench.start(["unshare", "-m", "sh", "-c", script, "sh", *args,
+                          str(program.pid)],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         stdin=subprocess.PIPE, encoding="utf-8")
+    first = tracer.stdout.readline()
+    program.stdin.close()
+    program.wait()
+    return recorder.wait(), tracer, first
 
 
 def bpftrace(bench):
@@ -102,38 +166,50 @@ def bpftrace(bench):
         bench.skip("bpftrace's events find their stacks",
                    "there is no bpftrace")
         return
-    spelling.build(bench, "spell", 2, 40)
-    program = bench.start([bench.path("spell"), bench.path("log"), "2",
-                           "wait"], stdin=subprocess.PIPE)
-    recorder = bench.recorder("--stacks-only", "-e", "raw_syscalls:sys_enter",
-                              "-p", str(program.pid)).ready()
-    tracer = bench.start(["unshare", "-m", "sh", "-c", MOUNT, "sh",
-                          TRACE % program.pid],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         stdin=subprocess.DEVNULL, encoding="utf-8")
-    first = tracer.stdout.readline()
-    program.stdin.close()
-    program.wait()
-    recording = recorder.wait()
+    recording, tracer, first = traced_twice(bench, BPFTRACE)
     tracer.terminate()
     text, said = tracer.communicate()
     if not first.startswith("Attaching") or not text.strip():
         bench.skip("bpftrace's events find their stacks",
                    "bpftrace does not trace here: " + said.strip()[:200])
         return
-    events, count = joined(bench, text, recording)
-    bench.note(count)
-    spelt = [(number, spelling.bits_of(path)) for number, path in events]
-    whole = [(n, bits) for n, bits in spelt if len(bits) == spelling.BITS]
-    wrong = [(n, bits) for n, bits in whole if int(bits, 2) != n]
-    bench.test("a stack is of the call that bpftrace tells of",
-               len(whole) > 100 and not wrong,
-               "%d of %d wrong: %s" % (len(wrong), len(whole), wrong[:5]))
-    bench.test("nearly every event has its stack",
-               len(whole) > len(events) * 0.9,
-               "%d of %d\n%s%s" % (len(whole), len(events), count,
-                                   recording.log))
+    check_joined(bench, "bpftrace", text, recording)
+
+
+def await_names():
+    """Until the kernel's names stay as they are: trace-cmd reads them twice as
+    it ends, and fails where programs of BPF are just going."""
+    def names():
+        time.sleep(0.2)
+        with open("/proc/kallsyms", "rb") as f:
+            return f.read()
+    was = None
+    while was != (now := names()):
+        was = now
+
+
+def trace_cmd(bench):
+    fetched = subprocess.run([TRACE_CMD_FETCH, "--where"], encoding="utf-8",
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if fetched.returncode:
+        bench.skip("trace-cmd's events find their stacks",
+                   fetched.stderr.strip())
+        return
+    tool, trace = fetched.stdout.strip(), bench.path("trace.dat")
+    recording, tracer, first = traced_twice(bench, TRACE_CMD, trace, tool)
+    await_names()
+    said = tracer.communicate()
+    if first != "begun\n":
+        bench.skip("trace-cmd's events find their stacks",
+                   "trace-cmd does not trace here: " + said[1].strip()[-200:])
+        return
+    report = subprocess.run([tool, "report", "-t", "-i", trace],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            encoding="utf-8")
+    bench.test("trace-cmd has recorded", tracer.returncode == 0 and
+               report.returncode == 0, "".join(said) + report.stderr)
+    check_joined(bench, "trace-cmd", report.stdout, recording)
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(alone, refused, bpftrace))
+    sys.exit(livetest.main(alone, refused, bpftrace, trace_cmd))

@@ -363,6 +363,49 @@ def endings(bench):
                    > 50 and not recording.complaint, recording.log)
 
 
+def fill(fd):
+    """A pipe, to its last byte. Whoever else writes to it will wait."""
+    end = os.open("/proc/self/fd/%d" % fd, os.O_WRONLY | os.O_NONBLOCK)
+    for size in (4096, 1):
+        try:
+            while True:
+                os.write(end, b" " * size)
+        except BlockingIOError:
+            pass
+    os.close(end)
+
+
+def writes_to(pid, fd):
+    """It is in write(2)."""
+    with open("/proc/%d/syscall" % pid) as f:
+        return f.read().split()[:2] == ["1", hex(fd)]
+
+
+def signal_too_late(bench):
+    """It comes when all is recorded, and the summary is being printed."""
+    one, _ = spinner(bench, "one")
+    reader, writer = os.pipe()
+    recorder = bench.start(
+        [bench.seam, "record", *CLOCK, "-o", bench.path("late.data"), "-p",
+         str(one.pid)], stderr=writer, env=bench.env)
+    while recorder.poll() is None and not livetest.polls(recorder.pid):
+        time.sleep(0.01)
+    livetest.burn(0.2, one.pid)
+    fill(writer)
+    recorder.send_signal(signal.SIGTERM)
+    while recorder.poll() is None and not writes_to(recorder.pid, 2):
+        time.sleep(0.01)
+    recorder.send_signal(signal.SIGTERM)
+    os.close(writer)
+    with open(reader, "rb") as f:
+        log = f.read().decode()
+    stop(one)
+    bench.test("a signal after the end does not change its status",
+               recorder.wait() == 0 and "complete" in log,
+               "%d: %s" % (recorder.returncode, log.strip()))
+
+
 if __name__ == "__main__":
     sys.exit(livetest.main(process, target_ends, pid_reused, ends_for_another,
-                           thread_execs, children, events, endings))
+                           thread_execs, children, events, endings,
+                           signal_too_late))

@@ -247,6 +247,13 @@ static void copied(void **state)
 
 #define UNITS 256
 
+static bool any(const char *const *truth, uint64_t start, uint64_t end)
+{
+	while (start < end && !truth[start])
+		start++;
+	return start < end;
+}
+
 /* As many steps as fill and cut the space many times over. */
 static void against_an_array(void **state)
 {
@@ -268,6 +275,8 @@ static void against_an_array(void **state)
 			seam_ranges_fini(&rs, NULL);
 			memset(truth, 0, sizeof(truth));
 		}
+		assert_int_equal(seam_ranges_any(&rs, range.start, range.end),
+				 any(truth, range.start, range.end));
 		assert_int_equal(seam_ranges_put(&rs, &range, NULL), 0);
 		for (uint64_t i = range.start; i < range.end; i++)
 			truth[i] = range.value;

@@ -20,10 +20,15 @@ struct item {
 	uint32_t key, at, pad; /* of no size that pages are of */
 };
 
+/* No sort takes more, and one that never ends is seen to. */
+#define COMPARED_MAX (64ULL * N)
+static uint64_t compared;
+
 static int by_key(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
+	assert_true(++compared <= COMPARED_MAX);
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
 	return (x->at > y->at) - (x->at < y->at);
@@ -50,6 +55,7 @@ static void check_sorted(struct seam_spill *s)
 	struct item *expected = malloc(N * sizeof(*expected));
 
 	assert_non_null(expected);
+	compared = 0;
 	for (uint32_t i = 0; i < N; i++)
 		expected[i] = item(i);
 	assert_memory_equal(s->p, expected, N * sizeof(*expected));

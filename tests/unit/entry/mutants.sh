@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
 # Description: test-entry can fail: core/entry.h, entry-exec.h and entry-who.h
-# are broken in one place after the other, and each time it finds a way in which
-# that goes wrong.
+# are broken in one place after the other, and each time the world that is named
+# finds a way in which that goes wrong.
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.." || exit 1
 . tools/tap.sh
@@ -12,8 +12,11 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/core"
 
-# mutant NAME SED WHY: what the broken one says is wrong.
+# mutant WORLD NAME SED WHY: the test that finds it, in less than a second, and
+# what that says is wrong.
 mutant() {
+	world=$1
+	shift
 	fits=
 	for file in entry.h entry-exec.h entry-who.h; do
 		sed "$2" "core/$file" >"$tmp/core/$file"
@@ -29,7 +32,7 @@ mutant() {
 		not_ok "$1" "$out"
 		return
 	fi
-	out=$(SEAM_STOP_AT_FIRST=1 "$tmp/test" 2>&1)
+	out=$(SEAM_WORLD=$world "$tmp/test" 2>&1)
 	if [ $? != 0 ] && printf '%s\n' "$out" | grep -q "^# .*$3"; then
 		ok "$1"
 	else
@@ -37,77 +40,77 @@ mutant() {
 	fi
 }
 
-mutant 'a cookie that is not renewed' \
+mutant at_once 'a cookie that is not renewed' \
 	's/count = seam_entry_env_count_next(t, &cpu);/count = 7;/' \
 	'two stacks\|two entries'
-mutant 'an overflow that is not passed over' \
+mutant at_once 'an overflow that is not passed over' \
 	's/if (!cookie) { .*/if (0) {/' \
 	'neither a stack\|no stack\|without a cookie'
-mutant 'a request that others may have joined withdrawn' \
+mutant depths 'a request that others may have joined withdrawn' \
 	's/SEAM_ENTRY_GET(e->joined) == cookie/0/' 'no stack, and no reason'
-mutant 'nobody notes that he joined' \
+mutant depths 'nobody notes that he joined' \
 	's/SEAM_ENTRY_SET(e->joined, cookie);/;/' 'no stack, and no reason'
-mutant 'an entry that is not closed' \
+mutant clients_end 'an entry that is not closed' \
 	's/^\t*seam_entry_close(e, cookie);/\t;/' 'open for ever\|with flags\|two stacks'
-mutant 'the mark of a running unwind left' \
+mutant clients_end_at_exit 'the mark of a running unwind left' \
 	's/seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);/;/' \
 	'with flags\|is not'
-mutant 'an unwind without its mark' \
+mutant at_once 'an unwind without its mark' \
 	's/seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);/;/' 'does not say so'
-mutant 'an exec whose end is not seen' \
+mutant at_once 'an exec whose end is not seen' \
 	's/SEAM_ENTRY_UNSEEN);/0);/' 'open for ever\|with flags'
-mutant 'what an exec took joined behind it' \
+mutant exec_by_thread 'what an exec took joined behind it' \
 	's/SEAM_ENTRY_SET(e->served, 0);/;/' 'across an exec'
-mutant 'the program before an exec unwound in the next' \
+mutant exec_and_exit 'the program before an exec unwound in the next' \
 	's/SEAM_ENTRY_GET(e->image) == t->image/1/' 'before an exec are unwound'
-mutant 'a refused task work that nobody makes good' \
+mutant clients_refused 'a refused task work that nobody makes good' \
 	's/^\tif (!err)$/\tif (err != -SEAM_ENTRY_EBUSY)/' \
 	'open for ever\|no stack, and no reason'
-mutant 'a second unwind that is not counted' \
+mutant clients_refused 'a second unwind that is not counted' \
 	's/seam_entry_env_count(t, SEAM_COUNT_AGAIN);/;/' 'again 1 times'
-mutant 'a task without memory that is asked for its stack' \
+mutant at_once 'a task without memory that is asked for its stack' \
 	's/if (t->gone \&\& /if (0 \&\& /' 'there is no memory'
-mutant 'the element of a dead task taken for our own' \
+mutant reuse_at_once 'the element of a dead task taken for our own' \
 	's/if (!seam_entry_is_own(t, seam_entry_env_entry(el)))/if (0)/' \
 	'two entries\|another entry'
-mutant 'a dead task'"'"'s element reset, whoever has it now' \
+mutant reuse_at_once 'a dead task'"'"'s element reset, whoever has it now' \
 	's/SEAM_ENTRY_SWAP(e->cookie, cookie, 0);/SEAM_ENTRY_SET(e->cookie, 0);/' \
 	'no stack, and no reason'
-mutant 'a client that does not say that it joins' \
+mutant clients_late 'a client that does not say that it joins' \
 	's/seam_who_want(e, t->clients, t->depth, !eager);/0;/' \
 	'no stack, and no reason'
-mutant 'a stack claimed for who has it' \
+mutant clients_from_outside 'a stack claimed for who has it' \
 	's/SEAM_WHO_MASK & ~seam_who_done(who)/SEAM_WHO_MASK/
 	s/ & ~\*ret_before;/;/' 'two stacks'
-mutant 'an entry that inherits who had the last stack' \
+mutant clients_refused 'an entry that inherits who had the last stack' \
 	's/seam_who_next(SEAM_ENTRY_GET(e->who))/SEAM_ENTRY_GET(e->who)/' \
 	'no stack, and no reason\|open for ever'
-mutant 'entries that are not told apart from outside' \
+mutant reuse_at_once 'entries that are not told apart from outside' \
 	's/ + SEAM_WHO_GENERATION;/;/' 'two stacks\|another entry'
-mutant 'registers believed from outside before they are kept' \
+mutant from_outside 'registers believed from outside before they are kept' \
 	's/!(was & SEAM_WHO_KEPT) || //' 'another entry'
-mutant 'a closed stack taken from outside once more' \
+mutant from_outside 'a closed stack taken from outside once more' \
 	's/return cookie == SEAM_ENTRY_GET(e->served) ? 0 : cookie;/return cookie;/' \
 	'two stacks'
-mutant 'a closed stack joined by a client that has it not' \
+mutant clients_reuse 'a closed stack joined by a client that has it not' \
 	's/(t->clients & ~had) == 0/1/' 'no stack, and no reason'
-mutant 'what exit took joined by a client that has it not' \
+mutant clients_late 'what exit took joined by a client that has it not' \
 	's/^\tif (!\*ret_first)$/\tif (0)/' \
 	'no stack, and no reason'
-mutant 'a depth noted before the entry is open' \
+mutant at_once 'a depth noted before the entry is open' \
 	's/^\tcookie = seam_entry_cookie(t);/\tseam_who_want(e, 0, t->depth, false);&/
 	s/KEPT | t->clients, t->depth,/KEPT | t->clients, 0,/' \
 	'wanted 2 frames deep, cut at'
-mutant 'a depth that nobody deepens' \
+mutant clients 'a depth that nobody deepens' \
 	's/if (seam_who_depth(was) < depth)/if (!seam_who_depth(was))/' \
 	'wanted 2 frames deep, cut at 1'
-mutant 'a stack that is out joined by who wants more of it' \
+mutant depths 'a stack that is out joined by who wants more of it' \
 	's/ \&\& depth >= t->depth;/;/' \
 	'wanted 2 frames deep, cut at 1'
-mutant 'a client that ended and still has what was taken' \
+mutant clients_end 'a client that ended and still has what was taken' \
 	's/^\tbits |= bits << SEAM_WHO_DONE_SHIFT;/\t;/' 'no stack, and no reason'
-mutant 'a client that ended and still has the closed stack' \
+mutant clients_end 'a client that ended and still has the closed stack' \
 	's/(void)SEAM_ENTRY_CLEAR(e->served_who, clients);/;/' 'no stack, and no reason'
-mutant 'a claim that is made for who has ended meanwhile' \
+mutant clients_end 'a claim that is made for who has ended meanwhile' \
 	's/^\tif (swept)$/\tif (0)/' 'no stack, and no reason'
 tap_done

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* What the model's kernel does for core/entry.h (core/entry-env.h). For world.c
- * alone, which has its steps. */
+ * alone; world-steps.h has its steps. */
 #ifndef SEAM_TESTS_ENTRY_WORLD_KERNEL_H
 #define SEAM_TESTS_ENTRY_WORLD_KERNEL_H
+
+#include <stdlib.h>
 
 #include "world-state.h"
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include <stdlib.h>
 #include <string.h>
 
-#include "world-kernel.h"
-
-/* The bit of the client that ends. */
-#define SECOND 2u
+#include "world-checks.h"
+#include "world-outside.h"
+#include "world-steps.h"
 
 static uint64_t hash_world(void *arg)
 {
@@ -17,175 +15,6 @@ static uint64_t hash_world(void *arg)
 	for (size_t i = 0; i < sizeof(w) / 8; i++)
 		hash = mix(hash, words[i]);
 	return hash;
-}
-
-static uint32_t pick(uint32_t n)
-{
-	struct task *t = self();
-	uint32_t at = n > 1 ? choose(&s, n) : 0;
-
-	t = self();
-	t->known[t->level] = mix(t->known[t->level], at + 1);
-	return at;
-}
-
-/* Something that may happen so many times. */
-static bool may(uint8_t *left)
-{
-	if (!*left || !pick(2))
-		return false;
-	--*left;
-	return true;
-}
-
-static uint64_t step_value(uint64_t value)
-{
-	struct task *t = self();
-
-	t->known[t->level] = mix(t->known[t->level], value);
-	return value;
-}
-
-/* Who runs is no task of those that are sampled. */
-static bool is_outside(void)
-{
-	return (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP) && w.current;
-}
-
-static uint32_t n_clients(void)
-{
-	return limits->clients ? limits->clients : 1;
-}
-
-static bool is_ready(const struct task *t)
-{
-	return t->begun && !t->over && !t->waits;
-}
-
-static void go_on(uint32_t with)
-{
-	uint32_t from = w.current;
-
-	w.current = with;
-	if (from != with)
-		swapcontext(&contexts[from], &contexts[with]);
-}
-
-/* The irq_work of an element comes: it queues the task work. */
-static void irq_work(struct seam_element *el)
-{
-	struct task *to = &w.tasks[el->worker];
-
-	el->work = to->no_work || el->dropped ? WORK_STANDBY : WORK_QUEUED;
-	TRACE("irq_work: task work %s",
-	      el->work == WORK_QUEUED ? "queued" : "refused, silently");
-}
-
-static void request(bool in_user);
-
-static void interrupt(void)
-{
-	struct task *t = self();
-
-	w.left.interrupts--;
-	t->level++;
-	t->known[t->level] = 0;
-	TRACE("an interrupt");
-	request(false);
-	self()->level--;
-}
-
-/* Anything that may come between two steps does. */
-static void step(void)
-{
-	struct task *t = self();
-
-	for (;;) {
-		struct seam_element *pending = NULL;
-		uint32_t n = 1, at, others[MAX_TASKS], n_others = 0;
-
-		if (!t->level)
-			for (int i = 0; i < w.n_elements && !pending; i++)
-				if (w.elements[i].work == WORK_PENDING &&
-				    w.elements[i].cpu == t->cpu)
-					pending = &w.elements[i];
-		if (w.left.switches)
-			for (int i = 0; i < MAX_TASKS; i++)
-				if (i != w.current && is_ready(&w.tasks[i]))
-					others[n_others++] = i;
-		n += n_others + (pending != NULL);
-		n += !is_outside() && w.left.interrupts &&
-		     w.n_samples < limits->samples && t->level + 1 < MAX_LEVELS;
-		at = pick(n);
-		if (!at)
-			return;
-		if (--at < n_others) {
-			w.left.switches--;
-			TRACE("task %d goes on", others[at]);
-			go_on(others[at]);
-			continue;
-		}
-		at -= n_others;
-		if (pending && !at)
-			irq_work(pending);
-		else
-			interrupt();
-	}
-}
-
-/* No other task has to be waited for but goes on by itself. */
-static void let_others(void)
-{
-	for (int i = 0; i < MAX_TASKS; i++)
-		if (i != w.current && is_ready(&w.tasks[i])) {
-			go_on(i);
-			return;
-		}
-	WRONG("every task waits");
-}
-
-/* Where there are no interrupts, any request may; else those of the task do,
- * and of what interrupts it. */
-static bool wants_less(void)
-{
-	return limits->interrupts ? self()->level + 1 < MAX_LEVELS : pick(2);
-}
-
-static void request(bool in_user)
-{
-	struct seam_entry_env env;
-	struct seam_entry_task t;
-	struct seam_asked asked;
-	struct sample *sample;
-	struct place at = self()->at;
-	bool unwinding = self()->unwinding, inside = self()->inside;
-	uint32_t client;
-
-	/* Its room is taken before others can come in between. */
-	sample = &w.samples[step_value(w.n_samples++)];
-	client = 1u << pick(w.ended ? 1 : n_clients());
-	w.asking += client == SECOND;
-	TRACE("request of %x%s", client, in_user ? " from user code" : "");
-	entry_task(&t, &env, client);
-	if (limits->depths && wants_less())
-		t.depth = SHALLOW;
-	self()->inside++;
-	seam_entry_request(&t, in_user, &asked);
-	self()->inside--;
-	w.asking -= client == SECOND;
-	*sample = (struct sample){
-		asked.cookie, at,      asked.cookie ? 0 : asked.end,
-		asked.flags,  t.depth, client};
-	TRACE("cookie %llx, end %d, flags %d, depth %d",
-	      (unsigned long long)sample->cookie, sample->end, sample->flags,
-	      sample->depth);
-	HOLDS(asked.cookie || asked.end || (asked.flags & SEAM_SAMPLE_OWN),
-	      "neither a stack to come nor a reason");
-	HOLDS(asked.stack_tid, "a sample whose stack comes under tid 0");
-	HOLDS(!unwinding || (asked.flags & SEAM_SAMPLE_OWN),
-	      "a sample of the unwind that does not say so");
-	HOLDS(inside || !(asked.flags & SEAM_SAMPLE_OWN),
-	      "a sample said to be of the unwind is not");
 }
 
 static bool can_ask(void)
@@ -244,23 +73,6 @@ static bool run_works(void)
 	el->work = WORK_STANDBY;
 	step();
 	return true;
-}
-
-static void check_user(void)
-{
-	const struct task *t = self();
-
-	for (int i = 0; i < w.n_elements; i++) {
-		const struct seam_element *el = &w.elements[i];
-
-		if (el->entry.self != t->self || el->entry.start != t->start ||
-		    el->dropped)
-			continue;
-		HOLDS(!el->entry.cookie,
-		      "back in user space, and its entry is open for ever");
-		HOLDS(!el->entry.flags, "back in user space, with flags %u",
-		      el->entry.flags);
-	}
 }
 
 static void leave(void)
@@ -407,60 +219,6 @@ static bool run_entry(void)
 	return true;
 }
 
-/* Whoever ends a recording looks at a task, and takes its stack if it does not
- * run meanwhile. */
-static void take_outside(void)
-{
-	struct seam_element *el = &w.elements[0];
-	uint64_t was = 0, cookie = 0;
-	struct place regs;
-	uint32_t clients;
-
-	step();
-	if (step_value(w.n_elements) && !step_value(el->dropped))
-		cookie = seam_entry_asleep(&el->entry, 1, &was);
-	if (!cookie)
-		return;
-	step();
-	regs = el->regs;
-	step_value(regs.task | regs.entry << 8 | regs.image << 16);
-	TRACE("takes cookie %llx from outside", (unsigned long long)cookie);
-	clients = seam_who_claim(&el->entry, was, 1);
-	if (!clients)
-		return;
-	w.n_outside++;
-	send(regs, seam_who_depth(was), cookie, clients, 0);
-}
-
-/* What was asked by the client that ended is nobody's any more. */
-static void forget_second(void)
-{
-	for (int i = 0; i < w.n_samples; i++)
-		if (w.samples[i].client == SECOND)
-			w.samples[i].cookie = 0;
-	for (int i = 0; i < w.n_stacks; i++)
-		w.stacks[i].clients &= ~SECOND;
-}
-
-/* The second client ends, and when its bit was swept it is given to the next.
- */
-static void sweep(void)
-{
-	step();
-	/* Its programs run to their end, which is long before. */
-	if (w.asking)
-		return;
-	w.ended = 1;
-	TRACE("client %x ends", SECOND);
-	step();
-	/* What is sent from here on comes to the next. */
-	forget_second();
-	for (int i = 0; i < w.n_elements; i++)
-		seam_who_sweep(&w.elements[i].entry, SECOND);
-	w.ended = 0;
-	TRACE("client %x begins", SECOND);
-}
-
 static void run_task(void)
 {
 	bool lives = true;
@@ -526,68 +284,6 @@ static void task_main(void)
 	}
 }
 
-static void check_samples(void)
-{
-	for (int i = 0; i < w.n_samples; i++) {
-		const struct sample *a = &w.samples[i];
-		const struct stack *found = NULL;
-
-		for (int k = 0; k < w.n_samples; k++)
-			HOLDS(!a->cookie || a->cookie != w.samples[k].cookie ||
-				      (a->at.task == w.samples[k].at.task &&
-				       a->at.entry == w.samples[k].at.entry),
-			      "cookie %llx names two entries",
-			      (unsigned long long)a->cookie);
-		for (int k = 0; a->cookie && k < w.n_stacks; k++)
-			if (w.stacks[k].cookie == a->cookie &&
-			    w.stacks[k].clients & a->client)
-				found = &w.stacks[k];
-		HOLDS(!a->cookie || found,
-		      "cookie %llx: no stack, and no reason, for %x",
-		      (unsigned long long)a->cookie, a->client);
-		HOLDS(!found || (a->at.task == found->at.task &&
-				 a->at.entry == found->at.entry),
-		      "cookie %llx: another entry's stack",
-		      (unsigned long long)a->cookie);
-		/* What exec and exit took is as deep as any may want it. */
-		HOLDS(!found || found->end || found->depth >= a->depth,
-		      "cookie %llx: wanted %d frames deep, cut at %d",
-		      (unsigned long long)a->cookie, a->depth,
-		      (int)found->depth);
-		HOLDS(!found || found->end || is_same(a->at, found->at) ||
-			      (a->flags & SEAM_SAMPLE_TAIL),
-		      "cookie %llx: joined across an exec",
-		      (unsigned long long)a->cookie);
-	}
-}
-
-/* Each further stack of one stay in the kernel was counted. */
-static void check_again(void)
-{
-	int n = 0;
-
-	/* Where each event has its own, none is another's. */
-	if (limits->at_once) {
-		HOLDS(!w.n_again, "again %d times, at once", w.n_again);
-		return;
-	}
-	/* What is counted for a client that ends need not come any more. */
-	if (plan == PLAN_SWEEP)
-		return;
-	for (int i = 0; i < w.n_stacks; i++)
-		for (int k = 0; k < i; k++)
-			if (is_same(w.stacks[i].at, w.stacks[k].at)) {
-				n++;
-				break;
-			}
-	/* But not what user code asks for, when an interrupt's own request was
-	 * refused in the very middle of that. */
-	HOLDS(n >= w.n_again && n - w.n_again <= limits->refusals -
-							 w.left.refusals +
-							 w.n_outside,
-	      "again %d times, counted %d", n, w.n_again);
-}
-
 static void set_up(void)
 {
 	static const struct task tasks[MAX_TASKS] = {
@@ -640,7 +336,5 @@ uint64_t world_search(const char *name, enum plan with,
 	if (!s.failed)
 		return s.states;
 	printf("# %s\n", s.why);
-	if (getenv("SEAM_STOP_AT_FIRST"))
-		exit(1);
 	return 0;
 }

@@ -88,51 +88,59 @@ static uint64_t got(int fd)
 	return n;
 }
 
+/* A pipe that nobody reads, and one that says so often that it goes on. */
+struct pipes {
+	int out[2], ask[2];
+	struct asked asked;
+	struct seam_pd_wait wait;
+};
+
+static struct seam_pd_writer *begin(struct pipes *p, const char *asks,
+				    int level)
+{
+	size_t n = strlen(asks);
+
+	assert_int_equal(pipe(p->out) | pipe(p->ask), 0);
+	p->asked = (struct asked){p->ask[0], 0, (unsigned)n};
+	p->wait = (struct seam_pd_wait){p->ask[0], done, &p->asked};
+	assert_int_equal(write(p->ask[1], asks, n), n);
+	return open_into(p->out[1], level, &p->wait);
+}
+
+static void end(struct pipes *p)
+{
+	close(p->out[0]);
+	close(p->ask[0]);
+	close(p->ask[1]);
+}
+
 static void given_up(void **state)
 {
-	struct seam_pd_writer *w;
-	struct seam_pd_wait wait;
-	struct asked a;
-	int out[2], ask[2];
+	struct pipes p;
+	struct seam_pd_writer *w = begin(&p, "..", 0);
 
 	(void)state;
-	assert_int_equal(pipe(out) | pipe(ask), 0);
-	a = (struct asked){ask[0], 0, 2};
-	wait = (struct seam_pd_wait){ask[0], done, &a};
-	assert_int_equal(write(ask[1], "..", 2), 2);
-	w = open_into(out[1], 0, &wait);
 	give(w, -ECANCELED);
-	assert_int_equal(a.n, 2);
+	assert_int_equal(p.asked.n, 2);
 	assert_in_range(seam_pd_unwritten(w), 1, N - 1);
 	/* A sample more has no chance, and is counted too. */
 	assert_int_equal(seam_pd_write_raw(w, NULL), -ECANCELED);
-	assert_int_equal(got(out[0]) + seam_pd_unwritten(w), N + 1);
+	assert_int_equal(got(p.out[0]) + seam_pd_unwritten(w), N + 1);
 	assert_int_equal(seam_pd_writer_close(w), -ECANCELED);
-	close(out[0]);
-	close(ask[0]);
-	close(ask[1]);
+	end(&p);
 }
 
 /* Of a compressed one nobody knows how many of the last are out. */
 static void compressed(void **state)
 {
-	struct seam_pd_writer *w;
-	struct seam_pd_wait wait;
-	struct asked a;
-	int out[2], ask[2];
+	struct pipes p;
+	struct seam_pd_writer *w = begin(&p, ".", 1);
 
 	(void)state;
-	assert_int_equal(pipe(out) | pipe(ask), 0);
-	a = (struct asked){ask[0], 0, 1};
-	wait = (struct seam_pd_wait){ask[0], done, &a};
-	assert_int_equal(write(ask[1], ".", 1), 1);
-	w = open_into(out[1], 1, &wait);
 	give(w, -ECANCELED);
 	assert_int_equal(seam_pd_unwritten(w), N);
 	assert_int_equal(seam_pd_writer_close(w), -ECANCELED);
-	close(out[0]);
-	close(ask[0]);
-	close(ask[1]);
+	end(&p);
 }
 
 /* All gets out where there is a reader, in parts that a pipe holds. */

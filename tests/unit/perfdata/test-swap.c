@@ -150,9 +150,9 @@ static void put_be_stack(struct bytes *o)
 	end_record(o, at);
 }
 
-static void put_be_map(struct bytes *o)
+static void put_be_map(struct bytes *o, uint16_t misc)
 {
-	size_t at = begin_record(o, PERF_RECORD_MMAP2, 2);
+	size_t at = begin_record(o, PERF_RECORD_MMAP2, misc);
 
 	u32(o, 7);
 	u32(o, 8);
@@ -178,7 +178,7 @@ static void recording(struct bytes *o)
 	u64(o, 16);
 	put_attr(o, 11);
 	put_attr(o, 22);
-	put_be_map(o);
+	put_be_map(o, PERF_RECORD_MISC_USER);
 	put_be_sample(o, 22);
 	put_be_stack(o);
 }
@@ -328,12 +328,41 @@ static void test_ksymbol(void **state)
 	seam_pd_close(r);
 }
 
+/* Which of two mappings is of data, and what is said of it without parsing. */
+static void test_data_map(void **state)
+{
+	struct bytes o = {.n = 0};
+	struct seam_pd_reader *r;
+	struct seam_pd_rec rec = {0};
+
+	(void)state;
+	u64(&o, PD_MAGIC);
+	u64(&o, 16);
+	put_attr(&o, 22);
+	put_be_map(&o, PERF_RECORD_MISC_USER);
+	put_be_map(&o, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_DATA);
+	r = read_bytes(&o);
+	assert_int_equal(seam_pd_n_records(r), 2);
+	assert_false(seam_pd_data_map(r, 0, &rec));
+	assert_true(seam_pd_data_map(r, 1, &rec));
+	assert_int_equal(rec.type, PERF_RECORD_MMAP2);
+	assert_true(rec.misc & PERF_RECORD_MISC_MMAP_DATA);
+	assert_int_equal(rec.pid, 7);
+	assert_int_equal(rec.map.start, 0x10000);
+	assert_int_equal(rec.map.len, 0x2000);
+	seam_pd_record(r, 1, &rec);
+	assert_string_equal(rec.map.path, "/bin/b");
+	assert_int_equal(rec.time_ns, 900);
+	seam_pd_close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_ksymbol),
+		cmocka_unit_test(test_data_map),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

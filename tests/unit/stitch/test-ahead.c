@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: a thread that reads samples ahead delivers what the stitcher
- * would, all of it, and may be left before its end. */
+ * would, all of it, and may be left before its end; where memory runs out, it
+ * says so too. */
 #include "../perfdata/recording.h"
 #include "stitch/ahead.h"
+#include "tests/unit/oom-wrap.h"
 
 #define SAMPLES 3000 /* some batches */
 
@@ -94,11 +96,52 @@ static void test_left(void **state)
 	folder_remove(&folder);
 }
 
+/* With memory for so many allocations. Return: what ended it, with how many
+ * samples before. */
+static int read_with(struct seam_pd_reader *r, long allocations, size_t *ret_n)
+{
+	struct seam_stitched out;
+	struct seam_ahead *ahead;
+	struct seam_stitch *s;
+	int rc;
+
+	*ret_n = 0;
+	assert_int_equal(seam_stitch_new(r, &s), 0);
+	assert_int_equal(seam_ahead_new(s, &ahead), 0);
+	left = allocations;
+	while ((rc = seam_ahead_next(ahead, &out)) > 0)
+		++*ret_n;
+	left = -1;
+	seam_ahead_free(ahead);
+	seam_stitch_free(s);
+	return rc;
+}
+
+static void test_no_memory(void **state)
+{
+	struct seam_pd_reader *r;
+	struct folder folder;
+	size_t n, n_failed = 0;
+	int rc = -ENOMEM;
+
+	(void)state;
+	r = record(&folder);
+	for (long allocations = 0; rc; allocations++) {
+		rc = read_with(r, allocations, &n);
+		assert_true(rc == -ENOMEM || (!rc && n == SAMPLES));
+		n_failed += rc != 0;
+	}
+	assert_true(n_failed > 3);
+	seam_pd_close(r);
+	folder_remove(&folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_left),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: mappings over time, against a plain array of pages: new ones
- * cover, split and trim old ones; a fork copies, an exec drops. */
+ * cover, split and trim old ones; a fork copies, an exec drops. Without
+ * data, all code is where it was with it, and no other. */
 #include "../perfdata/recording.h"
-#include "stitch/stitch.h"
+#include "stitch/space.h"
 
 #define PAGES 64
 #define STEPS 4000
@@ -170,11 +171,85 @@ static void test_top(void **state)
 	folder_remove(&f);
 }
 
+#define MISC_MMAP_DATA (1 << 13)
+
+static struct seam_pd_rec some_map(uint64_t r)
+{
+	uint64_t start = r % PAGES;
+	struct seam_pd_rec rec = {
+		.type = PERF_RECORD_MMAP2,
+		.misc = PERF_RECORD_MISC_USER,
+		.pid = 5,
+		.map = {.start = start << 12, .len = (1 + (r >> 8) % 8) << 12},
+	};
+
+	if (r >> 20 & 3)
+		rec.misc |= MISC_MMAP_DATA;
+	rec.map.path = rec.misc & MISC_MMAP_DATA ? "data" : "code";
+	return rec;
+}
+
+/* The places of code, most of which data comes to lie on. */
+static size_t same_code(struct world *all, struct world *code)
+{
+	const struct space *x = seam_world_process(all, 5)->space;
+	const struct space *y = seam_world_process(code, 5)->space;
+	size_t n = 0;
+
+	for (uint64_t page = 0; page < PAGES + 8; page++) {
+		const struct seam_stitch_map *a =
+			seam_space_find(x, page << 12);
+		const struct seam_stitch_map *b =
+			seam_space_find(y, page << 12);
+
+		if (!a || strcmp(a->path, "code") != 0) {
+			assert_true(!b || !strcmp(b->path, "data"));
+			continue;
+		}
+		assert_non_null(b);
+		assert_string_equal(b->path, "code");
+		assert_int_equal(b->start, a->start);
+		n++;
+	}
+	return n;
+}
+
+static void test_code_only(void **state)
+{
+	struct world all, code;
+	struct seam_pd_reader *r;
+	uint64_t seed = 0x2545f4914f6cdd1d;
+	size_t n = 0;
+	struct folder f;
+
+	(void)state;
+	folder_make(&f);
+	assert_int_equal(seam_pd_writer_close(open_writer(f.file, 0)), 0);
+	r = open_reader(f.file);
+	seam_world_init(&all, STEPS);
+	seam_world_init(&code, STEPS);
+	code.is_of_code = true;
+	for (size_t i = 0; i < STEPS; i++) {
+		struct seam_pd_rec rec = some_map(next(&seed));
+
+		assert_int_equal(seam_world_apply(&all, r, &rec), 0);
+		assert_int_equal(seam_world_apply(&code, r, &rec), 0);
+		n += same_code(&all, &code);
+	}
+	assert_true(n > STEPS);
+	assert_true(code.n_maps < all.n_maps);
+	seam_world_fini(&all);
+	seam_world_fini(&code);
+	seam_pd_close(r);
+	folder_remove(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_model),
 		cmocka_unit_test(test_top),
+		cmocka_unit_test(test_code_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

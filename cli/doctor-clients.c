@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "cli/doctor-clients.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MIB (1024.0 * 1024.0)
+
+static const char *const lost_names[SEAM_SHARE_LOST_MAX] = {
+	[SEAM_SHARE_LOST_SAMPLES] = "samples",
+	[SEAM_SHARE_LOST_STACKS] = "stacks",
+	[SEAM_SHARE_LOST_COPIES] = "copies",
+	[SEAM_SHARE_LOST_REQUESTS] = "requests",
+};
+
+static void print_lost(const struct seam_share_client *c)
+{
+	const char *before = "; lost: ";
+
+	for (size_t i = 0; i < SEAM_SHARE_LOST_MAX; i++) {
+		if (!c->lost[i])
+			continue;
+		printf("%s%" PRIu64 " %s", before, c->lost[i], lost_names[i]);
+		before = ", ";
+	}
+	puts(before[0] == ';' ? "; lost: nothing" : "");
+}
+
+static void print_client(const struct seam_share_client *c)
+{
+	printf("    %7" PRIu32 "  %-15s %s", c->pid, c->name,
+	       c->owns ? "owns the tables; " : "");
+	if (!c->is_known) {
+		puts("rings cannot be seen");
+		return;
+	}
+	printf("rings %.1f MiB, %.1f MiB unread", (double)c->ring_bytes / MIB,
+	       (double)c->ring_used / MIB);
+	print_lost(c);
+}
+
+void doctor_print_clients(const struct seam_share_list *list)
+{
+	for (uint32_t i = 0; i < list->n_groups; i++) {
+		const struct seam_share_group *g = &list->groups[i];
+
+		if (!i)
+			puts("Who shares unwinds and tables:");
+		printf("  group %s: ", g->name);
+		if (g->is_known)
+			printf("%" PRIu32 " tables, %.1f MiB; %" PRIu32
+			       " asked for, %" PRIu32
+			       " read where they are mapped, %" PRIu32
+			       " files have none; %" PRIu64
+			       " requests refused, of file systems that "
+			       "others serve\n",
+			       g->tables, (double)g->table_bytes / MIB,
+			       g->asked, g->mapped, g->without, g->far);
+		else
+			puts("its tables cannot be seen");
+		for (uint32_t j = 0; j < list->n; j++)
+			if (list->clients[j].group == i)
+				print_client(&list->clients[j]);
+	}
+}
+
+static json_t *client_json(const struct seam_share_client *c)
+{
+	json_t *o = json_pack("{s:I, s:s, s:b}", "pid", (json_int_t)c->pid,
+			      "name", c->name, "owns_tables", c->owns);
+
+	if (!o || !c->is_known)
+		return o;
+	json_object_set_new(o, "ring_bytes",
+			    json_integer((json_int_t)c->ring_bytes));
+	json_object_set_new(o, "ring_used",
+			    json_integer((json_int_t)c->ring_used));
+	for (size_t i = 0; i < SEAM_SHARE_LOST_MAX; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "lost_%s", lost_names[i]);
+		json_object_set_new(o, name,
+				    json_integer((json_int_t)c->lost[i]));
+	}
+	return o;
+}
+
+static json_t *group_json(const struct seam_share_list *list, uint32_t at)
+{
+	const struct seam_share_group *g = &list->groups[at];
+	json_t *o = json_pack("{s:s, s:I}", "group", g->name, "owner",
+			      (json_int_t)g->owner);
+	json_t *clients = json_array();
+
+	for (uint32_t i = 0; i < list->n; i++)
+		if (list->clients[i].group == at)
+			json_array_append_new(clients,
+					      client_json(&list->clients[i]));
+	json_object_set_new(o, "clients", clients);
+	if (!g->is_known)
+		return o;
+	json_object_set_new(o, "tables", json_integer(g->tables));
+	json_object_set_new(o, "tables_asked", json_integer(g->asked));
+	json_object_set_new(o, "tables_mapped", json_integer(g->mapped));
+	json_object_set_new(o, "tables_none", json_integer(g->without));
+	json_object_set_new(o, "table_bytes",
+			    json_integer((json_int_t)g->table_bytes));
+	json_object_set_new(o, "tables_far", json_integer((json_int_t)g->far));
+	return o;
+}
+
+json_t *doctor_clients_json(const struct seam_share_list *list)
+{
+	json_t *groups = json_array();
+
+	for (uint32_t i = 0; i < list->n_groups; i++)
+		json_array_append_new(groups, group_json(list, i));
+	return groups;
+}

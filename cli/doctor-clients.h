@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What seam doctor says of those that record now. */
+#ifndef SEAM_CLI_DOCTOR_CLIENTS_H
+#define SEAM_CLI_DOCTOR_CLIENTS_H
+
+#include <jansson.h>
+
+#include "capture/share.h"
+
+/* Nothing, if there are none. */
+void doctor_print_clients(const struct seam_share_list *list);
+/* An array of groups; NULL: out of memory. */
+json_t *doctor_clients_json(const struct seam_share_list *list);
+
+#endif

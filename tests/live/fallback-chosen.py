@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: --unwind chooses how stacks are found, and in which order:
+guesses are marked wherever a stack is shown, and none is called whole; frame
+pointers alone need no table.
+"""
+
+import collections
+import re
+import subprocess
+import sys
+
+from livetest import main, show, user_frames
+
+import fallback
+
+
+def after_calls(exe):
+    """Every address behind a call, as objdump sees them."""
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", exe],
+                          check=True, stdout=subprocess.PIPE,
+                          encoding="utf-8").stdout
+    found, was_call = set(), False
+    for line in text.splitlines():
+        match = re.match(r" +([0-9a-f]+):\t(?:(?:bnd|addr32|notrack) )*(\S+)",
+                         line)
+        if not match:
+            continue
+        if was_call:
+            found.add(int(match[1], 16))
+        was_call = match[2].startswith("call")
+    return found
+
+
+def text_of(bench, recording, *command):
+    return subprocess.run([bench.seam, *command, "-i", recording.data],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          encoding="utf-8", check=True).stdout
+
+
+def marks(bench, recording, n):
+    """Every output has the marks: n frames of all samples."""
+    text = text_of(bench, recording, "script")
+    bench.test("guess: as many marks in perf's layout",
+               len(re.findall(r"^\t +[0-9a-f]+ \? ", text, re.M)) == n)
+    text = text_of(bench, recording, "script", "--format", "folded")
+    bench.test("guess: as many marks in folded stacks",
+               sum(int(line.rsplit(" ", 1)[1]) * line.count(";? ")
+                   for line in text.splitlines()) == n)
+    text = text_of(bench, recording, "report", "--stdio")
+    bench.test("guess: marks in the report", re.search(r"\? \w", text))
+    text = text_of(bench, recording, "report", "--json")
+    bench.test("guess: marks in the report as JSON", '"name":"? ' in text)
+
+
+def guess(bench):
+    """JIT code where neither tables nor frame pointers are to be used."""
+    exe = bench.compile(fallback.JIT, "jit-static", "-static", "-no-pie")
+    calls = after_calls(exe)
+    recording = bench.record("-F", "999", "--unwind", "sframe,guess", "--",
+                             exe, "nofp")
+    samples = recording.samples()
+    guessed = [s for s in samples if s["end"] == "guessed"]
+    frames = [f for s in samples for f in user_frames(s)
+              if not f["reliable"]]
+    bench.test("guess: stacks through JIT code are guessed",
+               len(guessed) > 300 and all(
+                   user_path[0] == "_start" for user_path in
+                   map(fallback.Names().path, guessed)),
+               collections.Counter(s["end"] for s in samples))
+    bench.test("guess: each has one frame that is, and no other stack",
+               len(frames) == len(guessed) and
+               all(any(not f["reliable"] for f in user_frames(s))
+                   for s in guessed) and
+               all(f["method"] == "guess" for f in frames))
+    wrong = [f for f in frames if int(f["ip"], 16) not in calls]
+    bench.test("guess: none that is not behind a call",
+               frames and not wrong, wrong[:5])
+    bench.test("guess: no stack with one is called whole",
+               recording.summary["end"]["guessed"] == len(guessed) and
+               recording.summary["guessed_frames"] > 300)
+    marks(bench, recording, len(frames))
+
+
+def guess_all(bench):
+    exe = bench.path("jit-static")
+    recording = bench.record("-F", "999", "--unwind", "guess-all", "--",
+                             exe, "nofp")
+    samples = recording.samples()
+    frames = [user_frames(s) for s in samples]
+    bench.test("guess-all: all but the leaf, and main among them",
+               all(not f["reliable"] for s in frames for f in s[:-1]) and
+               all(f["reliable"] for s in frames for f in s[-1:]) and
+               sum("main" in fallback.Names().path(s) for s in samples) > 300,
+               recording.log)
+
+
+def order(bench):
+    """Frame pointers alone, and before tables."""
+    source, exe = bench.path("order.c"), bench.path("order")
+    with open(source, "w") as f:
+        f.write(fallback.BARE)
+    subprocess.run(["gcc", "-O2", "-ffreestanding", "-nostdlib", "-static",
+                    "-no-pie", "-fno-pie", "-fno-omit-frame-pointer",
+                    "-fno-stack-protector", "-fno-optimize-sibling-calls",
+                    "-DROUNDS=24000000", source, "-o", exe], check=True)
+    names = fallback.Names(exe)
+    for unwind in ("fp", "fp,sframe"):
+        recording = bench.record("-F", "999", "--unwind", unwind, "--", exe)
+        samples = [s for s in recording.samples() if "run" in names.path(s)]
+        bench.test("%s: whole without tables" % unwind,
+                   len(samples) > 100 and
+                   all(s["end"] == "unproven" for s in samples) and
+                   set(fallback.methods(samples)) <= {"fp", None},
+                   "\n".join([str(fallback.methods(samples)), recording.log,
+                              *(show(s) for s in samples
+                                if s["end"] != "unproven")][:9]))
+    bench.test("fp alone asks for no table",
+               bench.record("--unwind", "fp", "--", exe).summary["tables"] == 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(guess, guess_all, order))

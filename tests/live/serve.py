@@ -1,0 +1,286 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: tables have one owner, of whose death nothing is lost.
+
+`seam serve` loads what a recording asks for, of other users' programs too, and
+has it for the next, which asks for nothing. It is killed while two recordings
+run, which go on, and one of them loads the tables of a program that nobody has
+seen before; that one is killed, and the other does. Counts add up, and each
+stack is the known path. All in a BPF file system of its own.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import clients
+import livetest
+
+NOBODY = 65534
+EVENT = clients.EVENT
+# Events so far apart that recordings of a minute stay small.
+SOURCE = clients.SOURCE.replace("i < 400000", "i < 4000000")
+# Seconds of a target's CPU time.
+ENOUGH = 0.1 # each with many samples
+PATIENCE = 20 # owners are looked for each second
+
+
+def doctor(bench):
+    """The one group's clients, as doctor has them."""
+    answer = subprocess.run([bench.seam, "doctor", "--clients", "--json"],
+                            stdout=subprocess.PIPE, env=bench.env).stdout
+    groups = json.loads(answer).get("clients", [])
+    return groups[0] if groups else {"owner": 0, "clients": [], "tables": 0,
+                                     "tables_asked": 0}
+
+
+def owner():
+    """Who holds the lock of the tables, also before it has sent a word."""
+    groups = os.listdir(clients.FOLDER)
+    ino = os.stat(os.path.join(clients.FOLDER, groups[0], "owner")).st_ino
+    with open("/proc/locks") as locks:
+        for line in locks:
+            words = line.split()
+            if words[1] == "FLOCK" and words[5].endswith(":%d" % ino):
+                return int(words[4])
+    return 0
+
+
+class Patience:
+    """Ends when a target has used more CPU time than takes all that is waited
+    for: a machine that is busy gives it that later, so that a wait that is in
+    vain fails, and one for a slow machine does not."""
+
+    def __init__(self, target):
+        self.pid = target.pid
+        self.end = (livetest.cpu_ticks(target.pid) +
+                    PATIENCE * os.sysconf("SC_CLK_TCK"))
+
+    def is_over(self):
+        return livetest.cpu_ticks(self.pid) >= self.end
+
+
+def await_owner(recorders, spin):
+    patience = Patience(spin)
+    while owner() not in recorders and not patience.is_over():
+        time.sleep(0.01)
+        if all(r.process.poll() is not None for r in recorders.values()):
+            break
+
+
+def await_doctor(bench, spin, good):
+    """Until it says so, as far as those that run let it."""
+    patience = Patience(spin)
+    while True:
+        found = doctor(bench)
+        if good(found) or not found["clients"] or patience.is_over():
+            return found
+        time.sleep(0.05)
+
+
+def serve(bench, *options, **popen):
+    log = bench.path("serve.log")
+    process = bench.start([bench.seam, "serve", *options],
+                          stderr=open(log, "w"), env=bench.env, **popen)
+    while process.poll() is None and "at work" not in open(log).read():
+        time.sleep(0.01)
+    return process, log
+
+
+def target(bench, name, user=0):
+    """A program that is a file of its own: no table of another fits it."""
+    exe = bench.path(name)
+    shutil.copy(bench.path("known"), exe)
+    os.chown(exe, user, user)
+    os.chmod(exe, 0o700)
+    return bench.start([exe], user=user, group=user, extra_groups=[])
+
+
+def end(process, signum=signal.SIGKILL):
+    process.send_signal(signum)
+    return process.wait()
+
+
+def in_exec(sample):
+    """Of the fork that became the program."""
+    return any("exec" in str(frame) for frame in
+               livetest.kernel_frames(sample))
+
+
+def check_paths(bench, name, samples, pid):
+    mine = [s for s in clients.of_target(samples, pid) if not in_exec(s)]
+    wrong = [s for s in mine if not clients.fits(livetest.user_path(s), 512)]
+    bench.test(name + ": every stack is the known path", mine and not wrong,
+               livetest.show(wrong[0]) if wrong else "no samples")
+
+
+def prepare(bench):
+    bench.compile(SOURCE, "known")
+    os.chmod(bench.folder, 0o755)
+
+
+def warm(bench):
+    prepare(bench)
+    server, log = serve(bench)
+    spin = target(bench, "others", NOBODY)
+    first = bench.recorder("-p", str(spin.pid), *EVENT,
+                           name="first.data").ready()
+    # The program's own, and that of what called main.
+    await_doctor(bench, spin, lambda d: d["tables"] > 1 and not d["tables_asked"])
+    livetest.burn(ENOUGH, spin.pid)
+    first = first.interrupt()
+    clients.check_file(bench, "first", first, spin.pid, 512)
+    bench.test("the first loads none itself", not first.summary["tables"],
+               first.summary)
+    kept = doctor(bench)
+    bench.test("its tables are kept", kept["tables"] and
+               kept["owner"] == server.pid, kept)
+    second = bench.recorder("-p", str(spin.pid), *EVENT,
+                            name="second.data").ready()
+    livetest.burn(ENOUGH, spin.pid)
+    second = second.interrupt()
+    clients.check_file(bench, "second", second, spin.pid, 512)
+    bench.test("the second asks for no table, and has each stack whole",
+               second.summary and not second.summary["tables_asked"] and
+               not second.summary["tables"] and
+               not second.summary["copies"] and second.summary["stacks"],
+               second.summary)
+    bench.test("and for no more are there",
+               doctor(bench)["tables"] == kept["tables"], doctor(bench))
+    with open("/proc/%d/status" % server.pid) as status:
+        rights = [line.split()[1] for line in status
+                  if line.startswith(("CapPrm", "CapEff", "CapBnd"))]
+    # sys_ptrace, dac_read_search, checkpoint_restore
+    bench.test("what serves has three rights left",
+               set(rights) == {"%016x" % (1 << 19 | 1 << 2 | 1 << 40)}, rights)
+    bench.test("and ends when it is told to", end(server, signal.SIGTERM) == 0,
+               open(log).read())
+    end(spin)
+    bench.test("nothing is left pinned", not os.listdir(clients.FOLDER),
+               os.listdir(clients.FOLDER))
+
+
+def killed(bench):
+    prepare(bench)
+    server, _ = serve(bench)
+    old = target(bench, "old")
+    one = bench.recorder("-a", *EVENT, name="one.data").ready()
+    two = bench.recorder("-a", *EVENT, name="two.data").ready()
+    await_doctor(bench, old, lambda d: d["tables"] > 1)
+    livetest.burn(ENOUGH, old.pid)
+    before = doctor(bench)
+    recorders = {one.process.pid: one, two.process.pid: two}
+    end(server)
+    await_owner(recorders, old)
+    new = target(bench, "new")
+    found = await_doctor(bench, new,
+                         lambda d: d["tables"] > before["tables"])
+    bench.test("a recording takes the tables over",
+               found["owner"] in recorders, found)
+    bench.test("with all that were loaded, and loads more",
+               found["tables"] > before["tables"], found)
+    livetest.burn(ENOUGH, new.pid)
+    end(recorders.pop(found["owner"]).process)
+    await_owner(recorders, old)
+    newer = target(bench, "newer")
+    found = await_doctor(bench, newer,
+                         lambda d: d["tables"] > before["tables"] + 1)
+    (pid, left), = recorders.items()
+    bench.test("and the other when that is killed", found["owner"] == pid,
+               found)
+    for process in (old, new, newer):
+        livetest.burn(ENOUGH, process.pid)
+    left = left.interrupt()
+    clients.check_file(bench, "of before", left, old.pid, 512)
+    samples = left.samples()
+    check_paths(bench, "of the first death", samples, new.pid)
+    check_paths(bench, "of the second", samples, newer.pid)
+    for process in (old, new, newer):
+        end(process)
+
+
+def woken(bench):
+    """As systemd does it: listens, and starts it when the first comes."""
+    path = "/run/seam/serve.socket"
+    if os.path.exists(path):
+        bench.skip("is started by a recording", path + " is in use here")
+        return
+    prepare(bench)
+    made = not os.path.isdir("/run/seam")
+    os.makedirs("/run/seam", exist_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(path)
+        listener.listen()
+        spin = target(bench, "spin")
+        first = bench.recorder("-p", str(spin.pid), *EVENT).ready()
+        listener.settimeout(0)
+        bench.test("a recording says that it comes", came(listener))
+        script = 'exec 3<&%d; export LISTEN_PID=$$; exec "$0" serve --idle 1'
+        server = bench.start(
+            ["sh", "-c", script % listener.fileno(), bench.seam],
+            pass_fds=[listener.fileno()], env=dict(bench.env, LISTEN_FDS="1"))
+        await_doctor(bench, spin, lambda d: len(d["clients"]) == 2)
+        first = first.interrupt()
+        bench.test("it ends when nobody has come for a second",
+                   server.wait() == 0)
+        clients.check_file(bench, "first", first, spin.pid, 512)
+        end(spin)
+    finally:
+        listener.close()
+        os.unlink(path)
+        if made:
+            os.rmdir("/run/seam")
+
+
+def idle(bench):
+    """Two that keep each other company are nobody to be served."""
+    servers = [serve(bench, "--idle", "1")[0] for _ in range(2)]
+    bench.test("both end when nobody records",
+               [server.wait() for server in servers] == [0, 0])
+    bench.test("and leave nothing pinned", not os.listdir(clients.FOLDER),
+               os.listdir(clients.FOLDER))
+
+
+def has_open(pid, path):
+    for number in os.listdir("/proc/%d/fd" % pid):
+        try:
+            if os.readlink("/proc/%d/fd/%s" % (pid, number)) == path:
+                return True
+        except FileNotFoundError:
+            pass
+    return False
+
+
+def told(bench):
+    """While it waits for another that keeps the folder."""
+    os.makedirs(clients.FOLDER, 0o700, exist_ok=True)
+    folder = os.open(clients.FOLDER, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    server = bench.start([bench.seam, "serve"], env=bench.env)
+    while server.poll() is None and not has_open(server.pid, clients.FOLDER):
+        time.sleep(0.01)
+    bench.test("it ends when it is told to before it has begun",
+               end(server, signal.SIGTERM) == 0, server.returncode)
+    os.close(folder)
+
+
+def came(listener):
+    try:
+        listener.accept()[0].close()
+        return True
+    except BlockingIOError:
+        return False
+
+
+if __name__ == "__main__":
+    clients.private()
+    subprocess.run(["mount", "-t", "bpf", "-o", "mode=0700", "bpf",
+                    "/sys/fs/bpf"], check=False)
+    sys.exit(livetest.main(warm, killed, woken, idle, told))

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What is true of the model whenever a task is back in user space, and at the
+ * end. For world.c alone. */
+#ifndef SEAM_TESTS_ENTRY_WORLD_CHECKS_H
+#define SEAM_TESTS_ENTRY_WORLD_CHECKS_H
+
+#include "world-kernel.h"
+
+static void check_user(void)
+{
+	const struct task *t = self();
+
+	for (int i = 0; i < w.n_elements; i++) {
+		const struct seam_element *el = &w.elements[i];
+
+		if (el->entry.self != t->self || el->entry.start != t->start ||
+		    el->dropped)
+			continue;
+		HOLDS(!el->entry.cookie,
+		      "back in user space, and its entry is open for ever");
+		HOLDS(!el->entry.flags, "back in user space, with flags %u",
+		      el->entry.flags);
+	}
+}
+
+static void check_samples(void)
+{
+	for (int i = 0; i < w.n_samples; i++) {
+		const struct sample *a = &w.samples[i];
+		const struct stack *found = NULL;
+
+		for (int k = 0; k < w.n_samples; k++)
+			HOLDS(!a->cookie || a->cookie != w.samples[k].cookie ||
+				      (a->at.task == w.samples[k].at.task &&
+				       a->at.entry == w.samples[k].at.entry),
+			      "cookie %llx names two entries",
+			      (unsigned long long)a->cookie);
+		for (int k = 0; a->cookie && k < w.n_stacks; k++)
+			if (w.stacks[k].cookie == a->cookie &&
+			    w.stacks[k].clients & a->client)
+				found = &w.stacks[k];
+		HOLDS(!a->cookie || found,
+		      "cookie %llx: no stack, and no reason, for %x",
+		      (unsigned long long)a->cookie, a->client);
+		HOLDS(!found || (a->at.task == found->at.task &&
+				 a->at.entry == found->at.entry),
+		      "cookie %llx: another entry's stack",
+		      (unsigned long long)a->cookie);
+		/* What exec and exit took is as deep as any may want it. */
+		HOLDS(!found || found->end || found->depth >= a->depth,
+		      "cookie %llx: wanted %d frames deep, cut at %d",
+		      (unsigned long long)a->cookie, a->depth,
+		      (int)found->depth);
+		HOLDS(!found || found->end || is_same(a->at, found->at) ||
+			      (a->flags & SEAM_SAMPLE_TAIL),
+		      "cookie %llx: joined across an exec",
+		      (unsigned long long)a->cookie);
+	}
+}
+
+/* Each further stack of one stay in the kernel was counted. */
+static void check_again(void)
+{
+	int n = 0;
+
+	/* Where each event has its own, none is another's. */
+	if (limits->at_once) {
+		HOLDS(!w.n_again, "again %d times, at once", w.n_again);
+		return;
+	}
+	/* What is counted for a client that ends need not come any more. */
+	if (plan == PLAN_SWEEP)
+		return;
+	for (int i = 0; i < w.n_stacks; i++)
+		for (int k = 0; k < i; k++)
+			if (is_same(w.stacks[i].at, w.stacks[k].at)) {
+				n++;
+				break;
+			}
+	/* But not what user code asks for, when an interrupt's own request was
+	 * refused in the very middle of that. */
+	HOLDS(n >= w.n_again && n - w.n_again <= limits->refusals -
+							 w.left.refusals +
+							 w.n_outside,
+	      "again %d times, counted %d", n, w.n_again);
+}
+
+#endif

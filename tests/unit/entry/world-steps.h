@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What may come between two steps of core/entry.h: other tasks, irq_works and
+ * interrupts, which ask for stacks as well. For world.c alone. */
+#ifndef SEAM_TESTS_ENTRY_WORLD_STEPS_H
+#define SEAM_TESTS_ENTRY_WORLD_STEPS_H
+
+#include "world-kernel.h"
+
+/* The bit of the client that ends. */
+#define SECOND 2u
+
+static uint32_t pick(uint32_t n)
+{
+	struct task *t = self();
+	uint32_t at = n > 1 ? choose(&s, n) : 0;
+
+	t = self();
+	t->known[t->level] = mix(t->known[t->level], at + 1);
+	return at;
+}
+
+/* Something that may happen so many times. */
+static bool may(uint8_t *left)
+{
+	if (!*left || !pick(2))
+		return false;
+	--*left;
+	return true;
+}
+
+static uint64_t step_value(uint64_t value)
+{
+	struct task *t = self();
+
+	t->known[t->level] = mix(t->known[t->level], value);
+	return value;
+}
+
+/* Who runs is no task of those that are sampled. */
+static bool is_outside(void)
+{
+	return (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP) && w.current;
+}
+
+static uint32_t n_clients(void)
+{
+	return limits->clients ? limits->clients : 1;
+}
+
+static bool is_ready(const struct task *t)
+{
+	return t->begun && !t->over && !t->waits;
+}
+
+static void go_on(uint32_t with)
+{
+	uint32_t from = w.current;
+
+	w.current = with;
+	if (from != with)
+		swapcontext(&contexts[from], &contexts[with]);
+}
+
+/* The irq_work of an element comes: it queues the task work. */
+static void irq_work(struct seam_element *el)
+{
+	struct task *to = &w.tasks[el->worker];
+
+	el->work = to->no_work || el->dropped ? WORK_STANDBY : WORK_QUEUED;
+	TRACE("irq_work: task work %s",
+	      el->work == WORK_QUEUED ? "queued" : "refused, silently");
+}
+
+static void request(bool in_user);
+
+static void interrupt(void)
+{
+	struct task *t = self();
+
+	w.left.interrupts--;
+	t->level++;
+	t->known[t->level] = 0;
+	TRACE("an interrupt");
+	request(false);
+	self()->level--;
+}
+
+/* Anything that may come between two steps does. */
+static void step(void)
+{
+	struct task *t = self();
+
+	for (;;) {
+		struct seam_element *pending = NULL;
+		uint32_t n = 1, at, others[MAX_TASKS], n_others = 0;
+
+		if (!t->level)
+			for (int i = 0; i < w.n_elements && !pending; i++)
+				if (w.elements[i].work == WORK_PENDING &&
+				    w.elements[i].cpu == t->cpu)
+					pending = &w.elements[i];
+		if (w.left.switches)
+			for (int i = 0; i < MAX_TASKS; i++)
+				if (i != w.current && is_ready(&w.tasks[i]))
+					others[n_others++] = i;
+		n += n_others + (pending != NULL);
+		n += !is_outside() && w.left.interrupts &&
+		     w.n_samples < limits->samples && t->level + 1 < MAX_LEVELS;
+		at = pick(n);
+		if (!at)
+			return;
+		if (--at < n_others) {
+			w.left.switches--;
+			TRACE("task %d goes on", others[at]);
+			go_on(others[at]);
+			continue;
+		}
+		at -= n_others;
+		if (pending && !at)
+			irq_work(pending);
+		else
+			interrupt();
+	}
+}
+
+/* No other task has to be waited for but goes on by itself. */
+static void let_others(void)
+{
+	for (int i = 0; i < MAX_TASKS; i++)
+		if (i != w.current && is_ready(&w.tasks[i])) {
+			go_on(i);
+			return;
+		}
+	WRONG("every task waits");
+}
+
+/* Where there are no interrupts, any request may; else those of the task do,
+ * and of what interrupts it. */
+static bool wants_less(void)
+{
+	return limits->interrupts ? self()->level + 1 < MAX_LEVELS : pick(2);
+}
+
+static void request(bool in_user)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct seam_asked asked;
+	struct sample *sample;
+	struct place at = self()->at;
+	bool unwinding = self()->unwinding, inside = self()->inside;
+	uint32_t client;
+
+	/* Its room is taken before others can come in between. */
+	sample = &w.samples[step_value(w.n_samples++)];
+	client = 1u << pick(w.ended ? 1 : n_clients());
+	w.asking += client == SECOND;
+	TRACE("request of %x%s", client, in_user ? " from user code" : "");
+	entry_task(&t, &env, client);
+	if (limits->depths && wants_less())
+		t.depth = SHALLOW;
+	self()->inside++;
+	seam_entry_request(&t, in_user, &asked);
+	self()->inside--;
+	w.asking -= client == SECOND;
+	*sample = (struct sample){
+		asked.cookie, at,      asked.cookie ? 0 : asked.end,
+		asked.flags,  t.depth, client};
+	TRACE("cookie %llx, end %d, flags %d, depth %d",
+	      (unsigned long long)sample->cookie, sample->end, sample->flags,
+	      sample->depth);
+	HOLDS(asked.cookie || asked.end || (asked.flags & SEAM_SAMPLE_OWN),
+	      "neither a stack to come nor a reason");
+	HOLDS(asked.stack_tid, "a sample whose stack comes under tid 0");
+	HOLDS(!unwinding || (asked.flags & SEAM_SAMPLE_OWN),
+	      "a sample of the unwind that does not say so");
+	HOLDS(inside || !(asked.flags & SEAM_SAMPLE_OWN),
+	      "a sample said to be of the unwind is not");
+}
+
+#endif
