@@ -125,12 +125,12 @@ def check_views(bench, what, data):
 
 def leaves(text, program):
     """Of each sample in the program, by time: the lines of its first frame
-    with those inlined in it."""
+    with those inlined in it. Others, as in libc's printf, are none of ours."""
     found = {}
     for block in text.split("\n\n"):
         head, _, rest = block.lstrip("\n").partition("\n")
-        part = re.match(r"((?:.*\n)*?.*\(%s\)\n.*)\n" % re.escape(program),
-                        rest + "\n")
+        part = re.match(r"((?:.*\n.*\(inlined\)\n)*.*\(%s\)\n.*)\n" %
+                        re.escape(program), rest + "\n")
         when = re.search(r"(\d+\.\d+):", head)
         if part and when and "([kernel" not in part[1]:
             found[when[1]] = part[1]
