@@ -72,8 +72,9 @@ SEAM_CONST uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS] = {0};
 /* Enough unread data in a ring to wake the reader early; else it comes by
  * itself. */
 SEAM_CONST uint64_t seam_ring_wake = 1 << 20;
-/* The event that is where tasks slept. */
+/* The event that is where tasks slept, if that is recorded. */
 SEAM_CONST uint32_t seam_sleep_event = 0;
+SEAM_CONST bool seam_take_sleeps = false;
 /* From a CPU's timers to its pointer to the interrupted registers; 0: not
  * known. Both are per CPU, of which BPF gets addresses only where the kernel
  * lists its data in kallsyms. */
@@ -352,6 +353,7 @@ struct sample_buffer {
 	/* The event's stack pointer, 0: it is of C code; and where its task's
 	 * registers are, as a number: the verifier tracks pointers. */
 	volatile uint64_t sp, regs;
+	uint64_t sent; /* a sleep whose end was seen */
 	struct seam_wire_sample sample;
 	uint64_t ips[SEAM_MAX_KERNEL];
 };

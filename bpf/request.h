@@ -246,16 +246,6 @@ seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
 	seam_take_now(&el->state, t->env->task, cookie,
 		      (uint64_t)clients << 32 | flags, why_not);
 }
-
-static int on_return_to_user(struct bpf_map *map, void *key, void *value)
-{
-	struct seam_entry_env env;
-	struct seam_entry_task t;
-
-	entry_task(&t, &env, bpf_get_current_task_btf());
-	seam_entry_return(&t, value);
-	return 0;
-}
 #else
 /* That object takes stacks by steps of its own. */
 static __always_inline void

@@ -203,6 +203,20 @@ int seam_uprobe(struct pt_regs *ctx)
 	return 0;
 }
 
+/* Task work, on the way back to user space. */
+static int on_return_to_user(struct bpf_map *map, void *key, void *value)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (seam_take_sleeps)
+		sleep_end(task);
+	entry_task(&t, &env, task);
+	seam_entry_return(&t, value);
+	return 0;
+}
+
 /* Loaded where sleeps are recorded. Kernel threads sleep for a living. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(seam_switch, bool preempt, struct task_struct *prev,

@@ -16,10 +16,15 @@ static __always_inline void sleep_begin(void *ctx, struct task_struct *task)
 	uint32_t slot = BUFFER_SLEEP;
 	struct sample_buffer *buf = bpf_map_lookup_elem(&sample_buffers, &slot);
 	uint64_t key = (uint64_t)task;
+	const struct sample_buffer *last = bpf_map_lookup_elem(&sleeps, &key);
 
 	if (!buf)
 		return;
+	/* It ended, and nothing told when. */
+	if (last && !last->sent)
+		count(SEAM_COUNT_LOST_SLEEP);
 	buf->sp = 0;
+	buf->sent = 0;
 	buf->sample.ip = 0;
 	buf->sample.period = 0;
 	if (make_sample(ctx, buf, task, seam_sleep_event, 0) &&
@@ -27,13 +32,18 @@ static __always_inline void sleep_begin(void *ctx, struct task_struct *task)
 		count(SEAM_COUNT_LOST_SLEEP);
 }
 
-/* The task runs again, or the recording ends. */
+/*
+ * The task runs again, or the recording ends. Not every switch can be seen, as
+ * tasks are known that leave their CPU without a word, and with it who gets it:
+ * so the task tells as well, before its stack is taken. It may be preempted
+ * here, and then both would.
+ */
 static __always_inline void sleep_end(struct task_struct *task)
 {
 	uint64_t key = (uint64_t)task, now_ns = bpf_ktime_get_ns();
 	struct sample_buffer *buf = bpf_map_lookup_elem(&sleeps, &key);
 
-	if (!buf)
+	if (!buf || __sync_val_compare_and_swap(&buf->sent, 0, 1))
 		return;
 	buf->sample.period = now_ns - buf->sample.head.time_ns;
 	buf->sample.head.time_ns = now_ns;
@@ -47,7 +57,8 @@ static __always_inline void sleep_forget(struct task_struct *task)
 {
 	uint64_t key = (uint64_t)task;
 
-	bpf_map_delete_elem(&sleeps, &key);
+	if (!bpf_map_delete_elem(&sleeps, &key))
+		count(SEAM_COUNT_LOST_SLEEP);
 }
 
 #endif

@@ -205,7 +205,7 @@ enum seam_count {
 	SEAM_COUNT_SAMPLES, /* of watched tasks */
 	SEAM_COUNT_WANTED, /* of those, that want a user half */
 	SEAM_COUNT_OWN, /* inside seam's own unwind */
-	SEAM_COUNT_LOST_SLEEP, /* no memory to keep a sleep until its end */
+	SEAM_COUNT_LOST_SLEEP, /* no memory to keep one, or its end unseen */
 	SEAM_COUNT_LOST_SAMPLE, /* ring full: sample */
 	SEAM_COUNT_LOST_STACK, /* ring full: user stack */
 	SEAM_COUNT_LOST_COPY, /* ring full but for requests: stack copy */

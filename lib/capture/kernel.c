@@ -158,6 +158,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	bpf_program__set_autoload(skel->progs.seam_uprobe, opts->probes);
 	bpf_program__set_autoload(skel->progs.seam_switch, opts->sleeps);
 	skel->rodata_seam->seam_sleep_event = opts->sleep_event;
+	skel->rodata_seam->seam_take_sleeps = opts->sleeps;
 	if (opts->only_tables)
 		load_only_keys(k);
 	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
