@@ -17,7 +17,7 @@ LOCKED = flock -o Makefile
 # perf 7.3.4, the newest binutils and trace-cmd, to compare and to work with;
 # tests that want them skip where they cannot be had.
 WITH_PEERS = { tools/peer-binutils.sh sid >/dev/null || :; } && \
-	{ tools/peer-trace-cmd.sh >/dev/null || :; } && \
+	{ tools/peer-tool.sh trace-cmd >/dev/null || :; } && \
 	perf=$${SEAM_PERF:-$$(tools/peers.sh)} && \
 	export SEAM_PERF="$$perf";
 
@@ -56,9 +56,10 @@ check-fresh: ## make check on a fresh minimal Debian 12, in a chroot
 	@tools/setup.sh slow
 	@tools/check-fresh.sh
 
-peers: ## fetch perf 7.3.4, new binutils and trace-cmd into a private folder
+peers: ## fetch perf 7.3.4, new binutils, trace-cmd, samply into a private folder
 	@tools/peer-binutils.sh sid
-	@tools/peer-trace-cmd.sh
+	@tools/peer-tool.sh trace-cmd
+	@tools/peer-tool.sh samply
 	@tools/peers.sh
 
 bench: ## measure seam beside perf

@@ -44,8 +44,7 @@ cd /proc/sys/kernel
 status=$?
 echo $was >/sys/kernel/tracing/tracing_on
 exit $status"""
-TRACE_CMD_FETCH = os.path.join(livetest.HERE, "..", "..", "tools",
-                               "peer-trace-cmd.sh")
+PEER_TOOL = os.path.join(livetest.HERE, "..", "..", "tools", "peer-tool.sh")
 # What each prints of a call, and pread's place in the file there.
 EVENTS = {
     "bpftrace": (r"\d+ \d+ (?P<number>\d+)$", 10),
@@ -189,8 +188,9 @@ def await_names():
 
 
 def trace_cmd(bench):
-    fetched = subprocess.run([TRACE_CMD_FETCH, "--where"], encoding="utf-8",
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    fetched = subprocess.run([PEER_TOOL, "--where", "trace-cmd"],
+                             encoding="utf-8", stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
     if fetched.returncode:
         bench.skip("trace-cmd's events find their stacks",
                    fetched.stderr.strip())
