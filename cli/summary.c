@@ -17,7 +17,8 @@ static const struct place {
 		name, offsetof(struct seam_summary, field), text               \
 	}
 	PLACE(counts.lost_samples, "samples", "samples, buffer full"),
-	PLACE(counts.lost_sleeps, "sleeps", "sleeps, not kept or their end unseen"),
+	PLACE(counts.lost_sleeps, "sleeps",
+	      "sleeps, not kept or their end unseen"),
 	PLACE(counts.lost_stacks, "stacks", "user stacks, buffer full"),
 	PLACE(counts.lost_copies, "copies", "stack copies, buffer full"),
 	PLACE(counts.lost_sideband, "sideband",
