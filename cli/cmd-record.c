@@ -194,6 +194,7 @@ static int open_recorder(struct recording *rec)
 			   .max_frames = o->max_stack,
 			   .unwind = o->unwind},
 		.stacks_only = o->stacks_only,
+		.live = o->live,
 		.output = o->output,
 		.argv = o->argv,
 		.argc = o->argc,

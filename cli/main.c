@@ -13,6 +13,7 @@ static const struct command {
 	{"record", cmd_record, "record whole stacks to perf.data"},
 	{"report", cmd_report, "add a recording up: call tree and table"},
 	{"script", cmd_script, "print every sample with its stack"},
+	{"top", cmd_top, "show what runs now, by whole stacks"},
 	{"export", cmd_export, "write a recording in other tools' formats"},
 	{"inject", cmd_inject, "write whole stacks for tools that cannot join"},
 	{"sframe", cmd_sframe, "print, check, measure or add SFrame tables"},

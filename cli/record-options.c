@@ -72,6 +72,8 @@ static const char usage_text[] =
 	"                        power of two; or a size in B, K, M, G\n"
 	"      --merge           whole stacks in each sample, for perf before "
 	"6.19\n"
+	"      --live            with -o -: for a reader that shows what is "
+	"there\n"
 	"      --stacks-only     user stacks alone, with the times between "
 	"which\n"
 	"                        they hold: to join to another tracer's "
@@ -129,6 +131,7 @@ enum { /* options without a letter */
        OPT_OFF_CPU,
        OPT_UNWIND,
        OPT_STACKS_ONLY,
+       OPT_LIVE,
        OPT_MERGE,
        OPT_CALL_GRAPH,
        OPT_TABLES,
@@ -156,6 +159,7 @@ static const struct option long_options[] = {
 	{"json-summary", required_argument, NULL, OPT_JSON},
 	{"off-cpu", no_argument, NULL, OPT_OFF_CPU},
 	{"merge", no_argument, NULL, OPT_MERGE},
+	{"live", no_argument, NULL, OPT_LIVE},
 	{"stacks-only", no_argument, NULL, OPT_STACKS_ONLY},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
@@ -354,6 +358,9 @@ static int on_option(struct record_options *o, int c)
 	case OPT_STACKS_ONLY:
 		o->stacks_only = true;
 		return -1;
+	case OPT_LIVE:
+		o->live = true;
+		return -1;
 	case OPT_MERGE:
 		o->merge = true;
 		return -1;
@@ -400,6 +407,12 @@ static int complete_output(struct record_options *o)
 		fputs("seam: record: --merge goes back over what was written; "
 		      "name a file with -o, or lead it through 'seam inject "
 		      "-i - -o -'\n",
+		      stderr);
+		return 2;
+	}
+	if (o->live && !record_to_stdout(o)) {
+		fputs("seam: record: --live is for who reads along: it takes "
+		      "-o -\n",
 		      stderr);
 		return 2;
 	}

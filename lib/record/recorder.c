@@ -18,6 +18,8 @@
 /* For so long the file is not flushed while stacks are awaited: a reader
  * that sorts in rounds would take one that comes after the flush too late. */
 #define AWAIT_NS 5000000000ULL
+/* Where someone reads along, with a window of his own for stacks. */
+#define LIVE_NS 200000000ULL
 
 struct seam_recorder {
 	struct seam_session *session;
@@ -25,7 +27,7 @@ struct seam_recorder {
 	struct seam_entries entries;
 	struct seam_summary sum;
 	struct seam_sidequeue side;
-	bool stacks_only;
+	bool stacks_only, live;
 	uint64_t flushed_ns;
 	uint64_t lost_written; /* samples that the file says are lost */
 	int err; /* first one; sticky */
@@ -200,6 +202,7 @@ int seam_recorder_open(const struct seam_recorder_opts *opts,
 	if (!r)
 		return -ENOMEM;
 	r->stacks_only = opts->stacks_only;
+	r->live = opts->live;
 	client.stacks_only = opts->stacks_only;
 	r->entries.sum = &r->sum;
 	r->entries.write = write_stack;
@@ -288,6 +291,8 @@ int seam_recorder_run(struct seam_recorder *r)
 	turn_side(r, 0);
 	now_ns = seam_now_ns();
 	after_ns = seam_entries_await(&r->entries) ? AWAIT_NS : FLUSH_NS;
+	if (r->live)
+		after_ns = LIVE_NS;
 	if (now_ns - r->flushed_ns >= after_ns) {
 		seam_entries_settle(&r->entries, now_ns);
 		write_lost(r);

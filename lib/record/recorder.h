@@ -18,6 +18,9 @@ struct seam_recorder_opts {
 	struct seam_client_opts client; /* callbacks are the recorder's */
 	/* One sample, the first, of each entry, without the kernel's half. */
 	bool stacks_only;
+	/* For who reads along: what there is goes out five times a second, and
+	 * is not held back for readers that sort in rounds. */
+	bool live;
 	const char *output;
 	char *const *argv;
 	int argc;

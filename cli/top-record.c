@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "cli/top-record.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/child.h"
+
+#define SELF "/proc/self/exe"
+
+/* In the child. A group of its own: an interrupt from the terminal is for who
+ * has the terminal, which then asks for the end. */
+static void become(char **argv, int out, int said)
+{
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (dup2(out, STDOUT_FILENO) < 0 || dup2(said, STDERR_FILENO) < 0)
+		_exit(126);
+	execv(SELF, argv);
+	_exit(127);
+}
+
+static char **record_argv(char *const *options, size_t n)
+{
+	char **argv = calloc(n + 6, sizeof(*argv));
+	size_t at = 0;
+
+	if (!argv)
+		return NULL;
+	argv[at++] = (char *)"seam";
+	argv[at++] = (char *)"record";
+	argv[at++] = (char *)"-o";
+	argv[at++] = (char *)"-";
+	argv[at++] = (char *)"--live";
+	memcpy(argv + at, options, n * sizeof(*argv));
+	return argv;
+}
+
+static int start(struct top_record *r, char **argv)
+{
+	int ends[2], err = 0;
+
+	if (pipe(ends))
+		return -errno;
+	r->pid = fork();
+	if (r->pid < 0)
+		err = -errno;
+	if (r->pid == 0) {
+		close(ends[0]);
+		become(argv, ends[1], r->said);
+	}
+	close(ends[1]);
+	if (!err && dup2(ends[0], STDIN_FILENO) < 0)
+		err = -errno;
+	if (ends[0] != STDIN_FILENO)
+		close(ends[0]);
+	return err;
+}
+
+int top_record_start(struct top_record *r, char *const *options, size_t n)
+{
+	char **argv = record_argv(options, n);
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	r->said = argv ? memfd_create("seam-top", MFD_CLOEXEC) : -1;
+	if (!argv || r->said < 0)
+		err = argv ? -errno : -ENOMEM;
+	else
+		err = start(r, argv);
+	free(argv);
+	return err;
+}
+
+bool top_record_wait(const struct top_record *r)
+{
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	while (poll(&in, 1, -1) < 0 && errno == EINTR && !r->asked)
+		;
+	return in.revents & POLLIN;
+}
+
+void top_record_end(struct top_record *r)
+{
+	if (!r->asked && r->pid > 0)
+		kill(r->pid, SIGINT);
+	r->asked = true;
+}
+
+static void print_said(const struct top_record *r)
+{
+	char text[4096];
+	ssize_t n;
+
+	lseek(r->said, 0, SEEK_SET);
+	while ((n = read(r->said, text, sizeof(text))) > 0)
+		fwrite(text, 1, (size_t)n, stderr);
+}
+
+int top_record_finish(struct top_record *r)
+{
+	int status = 0;
+
+	if (r->pid > 0)
+		while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
+			;
+	if (r->said > 0) {
+		print_said(r);
+		close(r->said);
+	}
+	return child_status(status);
+}
