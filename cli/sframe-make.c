@@ -174,6 +174,13 @@ static int write_to(void *ctx, int fd)
 	return sframe_complain(m->in->path, rc, &err);
 }
 
+static int complain(const struct make *m, int rc)
+{
+	struct seam_errinfo err = {.reason = "it is no regular file"};
+
+	return sframe_complain(m->out, rc, rc == -EINVAL ? &err : NULL);
+}
+
 static int make(struct make *m, const struct sframe_input *in)
 {
 	const struct replaced r = {.path = m->out,
@@ -186,7 +193,7 @@ static int make(struct make *m, const struct sframe_input *in)
 	m->in = in;
 	rc = replaced(&r);
 	if (rc)
-		return m->told ? rc : sframe_complain(m->out, rc, NULL);
+		return m->told ? rc : complain(m, rc);
 	print_made(m, m->in_place ? in->path : m->out, &m->made);
 	return 0;
 }

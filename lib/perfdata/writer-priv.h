@@ -18,6 +18,10 @@ void seam_pd_buf_fini(struct pd_buf *b);
 /* All of it at this place of the file. Return: 0 or -errno. */
 int seam_pd_write_at(int fd, const void *data, size_t len, uint64_t off);
 
+/* writer-output.c: the file, made, with what was there renamed; or a device
+ * that keeps nothing, as it is. Return: a descriptor or -errno. */
+int seam_pd_output_open(const char *path, struct seam_errinfo *reterr);
+
 /* One entry of the feature table whose body lies in the front part. */
 struct pd_feat_entry {
 	unsigned bit;

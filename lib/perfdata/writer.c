@@ -442,35 +442,6 @@ static int fill_err(struct seam_errinfo *err, int rc, const char *where,
 	return rc;
 }
 
-/* path.old gives way, as with perf. Devices are written to as they are. */
-static int keep_old(const char *path)
-{
-	char *old;
-	int rc;
-
-	if (access(path, F_OK))
-		return 0;
-	if (asprintf(&old, "%s.old", path) < 0)
-		return -ENOMEM;
-	rc = rename(path, old) ? -errno : 0;
-	free(old);
-	return rc;
-}
-
-static int create(const char *path, struct seam_errinfo *reterr)
-{
-	int fd, rc = keep_old(path);
-
-	if (rc)
-		return fill_err(reterr, rc, "output",
-				"the file that is there cannot be renamed");
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return fill_err(reterr, -errno, "output",
-				"it cannot be created");
-	return fd;
-}
-
 /* The caller's stays open. */
 static int duplicate_stdout(struct seam_errinfo *reterr)
 {
@@ -547,7 +518,8 @@ int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
 	if (!w)
 		return fill_err(reterr, -ENOMEM, "output", "no memory");
 	w->pipe = !strcmp(path, "-");
-	w->fd = w->pipe ? duplicate_stdout(reterr) : create(path, reterr);
+	w->fd = w->pipe ? duplicate_stdout(reterr)
+			: seam_pd_output_open(path, reterr);
 	if (w->fd < 0) {
 		rc = w->fd;
 		free(w);
@@ -556,7 +528,7 @@ int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
 	seam_pd_pipe_init(w, opts->wait);
 	rc = start(w, opts);
 	if (rc) {
-		fill_err(reterr, rc, "header", "it cannot be written");
+		fill_err(reterr, rc, "output", "it cannot be written");
 		free_writer(w);
 		return rc;
 	}

@@ -119,9 +119,11 @@ struct seam_pd_stack {
 /* Entries that fit one record, whose size is 16 bits. */
 #define SEAM_PD_MAX_IPS 7500
 
-/* An existing path is renamed to path.old, as perf does. Created 0600. "-" is
- * standard output, in perf's format for pipes: what was flushed is out, and
- * whoever reads it may have less than the last flush. */
+/* A file that is there is renamed to path.old, as perf does. Created 0600. What
+ * is no file is left alone: /dev/null and its like are written to, all else is
+ * refused with -EISDIR or -EINVAL. "-" is standard output, in perf's format for
+ * pipes: what was flushed is out, and whoever reads it may have less than the
+ * last flush. */
 int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
 			struct seam_pd_writer **ret,
 			struct seam_errinfo *reterr);

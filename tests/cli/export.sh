@@ -61,13 +61,14 @@ bad_outputs() {
 	cp "$golden/groups/single.data" "$dir/rec"
 	ln -sf rec "$dir/link"
 	ln -sf /proc/self/fd/1 "$dir/stdout"
+	mkfifo "$dir/fifo"
 	set -- "$seam" export --to folded -i "$dir/rec"
 	told 'the recording itself' "$@" -o "$dir/rec" &&
 		told 'the recording itself' "$@" -o "$dir/link" &&
 		told 'the recording itself' "$seam" export --to folded -i - \
 			-o "$dir/rec" <"$dir/rec" &&
 		told 'no regular file' "$@" -o "$dir/stdout" &&
-		told 'no regular file; .-o -. writes' "$@" -o /dev/null &&
+		told 'no regular file; .-o -. writes' "$@" -o "$dir/fifo" &&
 		told "$dir/folder: Is a directory" "$@" -o "$dir/folder" &&
 		told "$dir/no/x: No such file" "$@" -o "$dir/no/x" &&
 		cmp "$dir/rec" "$golden/groups/single.data" || return

@@ -159,6 +159,39 @@ def old_file(bench):
                    second.status == 0 and f.read() == before, second.log)
 
 
+def odd_outputs(bench):
+    """Nodes of our own, as the machine's are not to be tried."""
+    spin = bench.compile(SPIN, "spin")
+    for what, name, make, words in (
+            ("a device that keeps nothing", "null", ["c", "1", "3"], None),
+            ("a full device", "full", ["c", "1", "7"],
+             ["No space left on device"]),
+            ("a disk", "disk", ["b", "7", "200"], ["no regular file", "-o -"]),
+            ("a pipe", "fifo", ["p"], ["no regular file", "-o -"]),
+            ("a folder", "dir", None, ["a folder", "-o"])):
+        path = bench.path(name)
+        if make is None:
+            os.mkdir(path)
+        elif subprocess.run(["mknod", path, *make]).returncode:
+            bench.skip(what, "no such node can be made here")
+            continue
+        before = os.lstat(path)
+        done = subprocess.run(
+            [bench.seam, "record", *CLOCK, "--duration", "0.2", "-o", path,
+             "--", spin], env=bench.env, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, encoding="utf-8")
+        after = os.lstat(path)
+        refused = words and done.returncode == 1 and not done.stdout and \
+            one_line(done.stderr, name, *words)
+        bench.test("an output that is %s: %s, and left as it is" % (
+            what, "refused in one line" if words else "written to"),
+                   (refused or not words and done.returncode in (0, 143)) and
+                   (before.st_ino, before.st_mode, before.st_rdev) ==
+                   (after.st_ino, after.st_mode, after.st_rdev) and
+                   not os.path.exists(path + ".old"),
+                   "status %d: %s" % (done.returncode, done.stderr))
+
+
 def refusals(bench):
     """Each: what, options, the status, words in the one line."""
     not_elf = bench.path("text")
@@ -412,6 +445,7 @@ def bad_cache(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(killed, full_disk, size_limit, old_file, refusals,
+    sys.exit(livetest.main(killed, full_disk, size_limit, old_file,
+                           odd_outputs, refusals,
                            no_rights, old_kernel, no_cache, dies_at_once,
                            liars, bad_cache))
