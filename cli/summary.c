@@ -94,6 +94,31 @@ static void print_lost(FILE *to, const struct seam_summary *sum)
 	fputs(sep[0] == ' ' ? " nothing\n" : "\n", to);
 }
 
+/* Files that lie: what of them no stack was unwound by. */
+static void print_refused(FILE *to, const struct seam_summary *sum)
+{
+	uint64_t named = sum->n_refused < SEAM_REFUSED_NAMED
+				 ? sum->n_refused
+				 : SEAM_REFUSED_NAMED;
+
+	for (uint64_t i = 0; i < named; i++) {
+		const struct seam_refused *r = &sum->refused[i];
+
+		fprintf(to, "seam: refused: %s: ", r->path);
+		if (r->n_bad > 1)
+			fprintf(to, "%" PRIu64 " parts of its CFI, first ",
+				r->n_bad);
+		fputs(r->why.where, to);
+		if (r->why.offset)
+			fprintf(to, ", offset 0x%" PRIx64, r->why.offset);
+		fprintf(to, "%s%s\n", r->why.where[0] ? ": " : "",
+			r->why.reason);
+	}
+	if (named < sum->n_refused)
+		fprintf(to, "seam: refused: and %" PRIu64 " more files\n",
+			sum->n_refused - named);
+}
+
 /* Sections for code that was made at run time, and those not believed. */
 static void print_made(FILE *to, const struct seam_counts *c)
 {
@@ -236,6 +261,7 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 			"which)\n",
 			sum->no_payload);
 	print_lost(to, sum);
+	print_refused(to, sum);
 	print_engine(to, sum);
 	fprintf(to, "seam: wrote %.2f MiB to %s\n",
 		(double)sum->bytes / (1 << 20), output);
@@ -346,6 +372,25 @@ static json_t *json_name(const char *name)
 	return string ? string : json_string("");
 }
 
+static json_t *json_refused(const struct seam_summary *sum)
+{
+	json_t *files = json_array();
+
+	for (uint64_t i = 0; i < sum->n_refused && i < SEAM_REFUSED_NAMED;
+	     i++) {
+		const struct seam_refused *r = &sum->refused[i];
+		json_t *file = json_object();
+
+		json_object_set_new(file, "file", json_name(r->path));
+		set_count(file, "parts", r->n_bad);
+		json_object_set_new(file, "where", json_name(r->why.where));
+		set_count(file, "offset", r->why.offset);
+		json_object_set_new(file, "reason", json_name(r->why.reason));
+		json_array_append_new(files, file);
+	}
+	return files;
+}
+
 static json_t *json_events(const struct seam_summary *sum)
 {
 	json_t *names = json_array();
@@ -389,6 +434,8 @@ static json_t *json_summary(const struct seam_summary *sum)
 			    json_real(ratio(served(sum), sum->stacks)));
 	set_count(root, "served_most", sum->max_served);
 	json_object_set_new(root, "lost", json_lost(sum));
+	set_count(root, "files_refused", sum->n_refused);
+	json_object_set_new(root, "refused_files", json_refused(sum));
 	json_object_set_new(root, "engine", json_string(sum->engine));
 	json_object_set_new(root, "alone", json_string(sum->alone));
 	json_object_set_new(root, "engine_why", json_string(sum->why));

@@ -170,6 +170,15 @@ struct seam_client_opts {
 #define SEAM_UNKNOWN UINT64_MAX /* a count that cannot be told */
 
 /* What a session has seen and lost, so far. */
+/* A file, or some of its CFI, that is malformed and was not used. */
+#define SEAM_REFUSED_NAMED 16
+#define SEAM_REFUSED_PATH 256
+struct seam_refused {
+	char path[SEAM_REFUSED_PATH]; /* cut if longer */
+	uint64_t n_bad; /* parts of its CFI; 0: the file as a whole */
+	struct seam_errinfo why; /* what is wrong first, and where */
+};
+
 struct seam_counts {
 	uint64_t events; /* overflows that the event program saw */
 	uint64_t expected; /* by a count of their own; or SEAM_UNKNOWN */
@@ -272,6 +281,12 @@ int seam_session_read(struct seam_session *s);
 /* Stops the events, takes the stacks of sleepers, hands out the rest. */
 int seam_session_stop(struct seam_session *s);
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret);
+/*
+ * Files that were refused; when the session is stopped. ret: of the first of
+ * them, at most SEAM_REFUSED_NAMED. Return: how many there were at all.
+ */
+uint64_t seam_session_refused(struct seam_session *s,
+			      struct seam_refused ret[SEAM_REFUSED_NAMED]);
 /* Stops if need be; NULL is fine. Return: NULL. */
 struct seam_session *seam_session_close(struct seam_session *s);
 

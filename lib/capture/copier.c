@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "core/arch.h"
 #include "core/err.h"
+#include "unwind/refused.h"
 #include "unwind/skid.h"
 
 struct find_ctx {
@@ -16,6 +17,10 @@ struct find_ctx {
 	struct seam_code_pages *code;
 	uint64_t time_ns; /* of the copy */
 	uint64_t opening_ns; /* spent on reading files */
+	/* Of the mapping found last: what is wrong with its CFI, if anything
+	 * is. */
+	struct seam_map *map;
+	struct seam_errinfo why;
 };
 
 static struct seam_map *find_map(struct find_ctx *f, uint64_t avma)
@@ -47,14 +52,29 @@ static bool find_made(struct find_ctx *f, uint64_t avma,
 	return true;
 }
 
+static void tell_why(struct find_ctx *f)
+{
+	struct seam_refusals *refused = f->processes->images->refused;
+	const struct seam_image *im = f->map ? f->map->image : NULL;
+
+	if (im && refused && f->why.reason[0])
+		seam_refuse_known(refused, f->map->path,
+				  &(struct seam_refused_id){im->dev, im->ino,
+							    im->ctime_ns},
+				  1, &f->why);
+	f->why.reason[0] = 0;
+}
+
 static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 {
 	struct find_ctx *f = ctx;
 	struct seam_map *map = NULL;
 	uint64_t svma;
 
+	tell_why(f);
 	if (f->process)
 		map = find_map(f, avma);
+	f->map = map;
 	memset(ret, 0, sizeof(*ret));
 	if (!map || !map->image || !map->image->elf ||
 	    !seam_elf_off_to_svma(map->image->elf, avma - map->start + map->off,
@@ -64,6 +84,7 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	ret->bias = avma - svma;
 	ret->elf = map->image->elf;
 	ret->cfi = map->image->cfi;
+	ret->why = &f->why;
 	ret->derived = map->image->derived;
 	return 0;
 }
@@ -113,9 +134,12 @@ static size_t unwind_precise(struct seam_copier *c, struct seam_dump *dump,
 int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 		       struct seam_unwound *ret)
 {
-	struct find_ctx ctx = {c->processes,
-			       seam_process_find(c->processes, copy->head.pid),
-			       &c->code, copy->head.time_ns, 0};
+	struct find_ctx ctx = {
+		.processes = c->processes,
+		.process = seam_process_find(c->processes, copy->head.pid),
+		.code = &c->code,
+		.time_ns = copy->head.time_ns,
+	};
 	struct seam_dump dump;
 	uint64_t began_ns = seam_now_ns();
 	size_t n;
@@ -129,6 +153,7 @@ int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 	n = copy->flags & SEAM_STACK_PRECISE
 		    ? unwind_precise(c, &dump, &end)
 		    : seam_dump_unwind(&dump, c->ips, c->max_frames, &end);
+	tell_why(&ctx);
 	c->frames += n;
 	c->unwind_ns += seam_now_ns() - began_ns - ctx.opening_ns;
 	/* In a system call at an address that is not mapped: the program that

@@ -16,6 +16,7 @@
 #include "capture/tables.h"
 #include "capture/target.h"
 #include "capture/worker.h"
+#include "unwind/refused.h"
 
 struct seam_session {
 	struct seam_session_opts opts;
@@ -29,6 +30,7 @@ struct seam_session {
 	struct seam_direct direct; /* of engines without BPF; these have no */
 	struct seam_kernel *kernel; /* and no tables */
 	struct seam_images images;
+	struct seam_refusals refused; /* the worker's while it is at work */
 	struct seam_processes processes;
 	struct seam_tables *tables;
 	struct seam_followed followed; /* whose records are delivered */

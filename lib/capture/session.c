@@ -47,6 +47,7 @@ int seam_session_open(const struct seam_session_opts *opts,
 	if (!s)
 		return -ENOMEM;
 	s->opts = *opts;
+	s->images.refused = &s->refused;
 	s->processes.images = &s->images;
 	*ret = s;
 	return 0;
@@ -403,6 +404,13 @@ int seam_session_stop(struct seam_session *s)
 	if (s->tables)
 		seam_tables_end(s->tables);
 	return err;
+}
+
+uint64_t seam_session_refused(struct seam_session *s,
+			      struct seam_refused ret[SEAM_REFUSED_NAMED])
+{
+	memcpy(ret, s->refused.files, sizeof(s->refused.files));
+	return s->refused.n;
 }
 
 int seam_session_fd(const struct seam_session *s)

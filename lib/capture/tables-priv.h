@@ -34,6 +34,7 @@ struct seam_tables {
 	/* Of files only the owner loads tables. */
 	bool is_owner;
 	bool has_ended; /* and never owns them again */
+	bool has_bad_cfi; /* the file at hand, as far as a table tells */
 	struct seam_tables_part files, made;
 	struct seam_absent absent; /* keys answered without a table */
 	struct seam_tables_stats stats; /* of whoever answers */

@@ -18,6 +18,7 @@
 #include "core/sframe-read.h"
 #include "table/lookup.h"
 #include "table/table.h"
+#include "unwind/refused.h"
 
 static void limit(struct seam_tables_part *part,
 		  const struct seam_arena_part *of, uint64_t budget)
@@ -273,12 +274,15 @@ static int lay_out(struct seam_tables *t, const struct seam_elf *elf,
 		   uint64_t *ret_left_out)
 {
 	uint64_t max = t->files.last - t->files.first;
+	struct seam_table_stats stats;
 	struct seam_sframe sf;
 	uint8_t *bytes;
 	size_t size;
-	int err = seam_table_load_kernel(t->cache, elf, &bytes, &size, NULL,
+	int err = seam_table_load_kernel(t->cache, elf, &bytes, &size, &stats,
 					 NULL);
 
+	t->has_bad_cfi =
+		err == -ENOENT || err == -EINVAL || (!err && stats.malformed);
 	if (err)
 		return err;
 	err = seam_sframe_open(&sf, bytes, size) ? -EINVAL : 0;
@@ -399,6 +403,18 @@ static bool is_wanted(struct seam_tables *t, const struct seam_file_key *key)
 				ref.state != SEAM_TABLE_MAPPED));
 }
 
+/* Says what the table of the file last looked at was not made of. */
+static void refuse_cfi(struct seam_tables *t, int fd,
+		       const struct seam_elf *elf)
+{
+	struct seam_refusals *refused = t->processes->images->refused;
+	struct seam_errinfo why;
+
+	if (refused && elf && t->has_bad_cfi)
+		seam_refuse_cfi(refused, fd, seam_cfi_bad(elf, &why), &why);
+	t->has_bad_cfi = false;
+}
+
 /*
  * Makes a table of the file behind fd, if that is what the key names once it
  * has been read. *ret: what was read, whether or not there is a table of it:
@@ -407,8 +423,10 @@ static bool is_wanted(struct seam_tables *t, const struct seam_file_key *key)
 static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
 		   int fd, struct seam_elf **ret)
 {
-	int err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, ret, NULL);
+	struct seam_errinfo why = {0};
+	int err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, ret, &why);
 
+	seam_image_refuse(t->processes->images, fd, NULL, err, &why);
 	if (err)
 		*ret = NULL;
 	if (err && err != -EINVAL && err != -EFBIG)
@@ -417,7 +435,9 @@ static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
 		return -ESTALE;
 	if (!is_wanted(t, key))
 		return 0;
-	return load_elf(t, key, *ret, seam_kernel_is_near(t->kernel, fd));
+	err = load_elf(t, key, *ret, seam_kernel_is_near(t->kernel, fd));
+	refuse_cfi(t, fd, *ret);
+	return err;
 }
 
 int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
@@ -443,8 +463,11 @@ static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
 
 	if (err)
 		seam_elf_close(elf);
-	return err ? err
-		   : seam_image_of_elf(t->processes->images, &st, elf, ret);
+	err = err ? err
+		  : seam_image_of_elf(t->processes->images, &st, elf, ret);
+	if (!err)
+		seam_image_refuse(t->processes->images, fd, *ret, 0, NULL);
+	return err;
 }
 
 /*

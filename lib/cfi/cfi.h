@@ -135,6 +135,12 @@ int seam_cfi_find_detached(const struct seam_cfi *cfi,
 			   struct seam_cfi_small *work, uint64_t svma,
 			   struct seam_cfi_row *ret_row);
 
+/* How many entries of the sections are malformed as such, which is known once
+ * anything was looked for; what FDEs say is not looked at. *ret_why: of the
+ * first; as it was if there is none. */
+uint64_t seam_cfi_n_bad(const struct seam_cfi *cfi,
+			struct seam_errinfo *ret_why);
+
 /* The lowest start of an FDE that is above svma. Return: false if none. */
 bool seam_cfi_next(struct seam_cfi *cfi, uint64_t svma, uint64_t *ret_start);
 

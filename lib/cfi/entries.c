@@ -350,8 +350,12 @@ bool seam_fde_parse(struct seam_cfi *cfi, const struct seam_cfi_section *sec,
 
 	*ret = (struct seam_fde){.off = entry->off};
 	cie = seam_cie_get(cfi, sec, entry->cie_off, fault);
-	if (!cie)
+	if (!cie) {
+		/* Where it leads there is nothing to point at. */
+		if (entry->cie_off >= sec->size)
+			fault->at = sec->data + entry->off;
 		return false;
+	}
 	if (cie->segment_size) {
 		if (!seam_bytes_uint(&b, cie->segment_size, &selector))
 			goto cut;

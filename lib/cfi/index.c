@@ -115,15 +115,36 @@ static int set_ranges(struct seam_cfi *cfi, struct index_build *b)
 	return 0;
 }
 
+static void index_bad(void *ctx, const struct seam_cfi_section *sec,
+		      const struct seam_fde *fde,
+		      const struct seam_cfi_fault *fault)
+{
+	struct index_build *b = ctx;
+
+	(void)fde;
+	if (!b->cfi->n_bad++)
+		seam_cfi_errinfo(&b->cfi->first_bad, sec, fault);
+}
+
+uint64_t seam_cfi_n_bad(const struct seam_cfi *cfi,
+			struct seam_errinfo *ret_why)
+{
+	if (cfi->n_bad)
+		*ret_why = cfi->first_bad;
+	return cfi->n_bad;
+}
+
 int seam_cfi_index(struct seam_cfi *cfi)
 {
 	struct index_build b = {.cfi = cfi};
-	const struct seam_cfi_visitor v = {.fde = index_add, .ctx = &b};
+	const struct seam_cfi_visitor v = {
+		.fde = index_add, .bad = index_bad, .ctx = &b};
 	size_t before;
 	int rc = 0;
 
 	if (cfi->indexed)
 		return 0;
+	cfi->n_bad = 0;
 	/* index_add looks at the ranges of the section before. */
 	for (unsigned int i = 0; i < cfi->num_sections && !rc; i++) {
 		before = b.len;

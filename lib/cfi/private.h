@@ -124,6 +124,8 @@ struct seam_cfi {
 	unsigned int num_sections;
 	struct seam_elf_content contents[2]; /* of the sections */
 	bool indexed;
+	uint64_t n_bad; /* entries that are malformed */
+	struct seam_errinfo first_bad; /* of these */
 	struct seam_cfi_range *ranges;
 	size_t num_ranges;
 	struct seam_cfi_found *found; /* by a hash; allocated when first used */

@@ -312,6 +312,7 @@ int seam_recorder_stop(struct seam_recorder *r, struct seam_summary *ret)
 	write_stacks_end(r);
 	write_lost(r);
 	note(r, seam_pd_flush(r->writer));
+	r->sum.n_refused = seam_session_refused(r->session, r->sum.refused);
 	r->sum.bytes = seam_pd_bytes(r->writer);
 	r->sum.unwritten = seam_pd_unwritten(r->writer);
 	note(r, seam_pd_writer_close(r->writer));

@@ -22,6 +22,8 @@ struct seam_summary {
 	uint64_t max_served; /* most samples on one stack */
 	uint64_t bytes; /* of the file */
 	uint64_t unwritten; /* records that the file did not take */
+	uint64_t n_refused; /* files, or some of their CFI */
+	struct seam_refused refused[SEAM_REFUSED_NAMED]; /* the first of them */
 	uint32_t n_events;
 	uint32_t no_payload; /* tracepoints whose payload may not be had */
 	char events[SEAM_SUMMARY_EVENTS][256]; /* names, cut if longer */

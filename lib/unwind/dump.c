@@ -93,7 +93,8 @@ static int file_row(struct seam_mapping *map, uint64_t svma,
 		    const struct seam_regs *regs, bool exact,
 		    struct seam_cfi_row *row)
 {
-	int rc = map->cfi ? seam_cfi_find(map->cfi, svma, row, NULL) : -ENOENT;
+	int rc = map->cfi ? seam_cfi_find(map->cfi, svma, row, map->why)
+			  : -ENOENT;
 
 	if (rc == -ENOENT && !map->derived && map->derive)
 		map->derived = map->derive(map->ctx);

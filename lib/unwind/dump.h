@@ -23,6 +23,7 @@ struct seam_mapping {
 	/* Code that was made at run time has this alone; NULL: it is not. */
 	const struct seam_sframe *sframe;
 	uint64_t sframe_avma;
+	struct seam_errinfo *why; /* gets what is wrong with cfi; or NULL */
 };
 
 /* Adds up over all dumps that share it. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "elf/entry.h"
+#include "unwind/refused.h"
 
 #define VDSO_MAX (64 * 1024)
 
@@ -121,7 +122,9 @@ static int read_rules(struct seam_images *images, struct seam_image *im)
 
 	if (!images->work)
 		images->work = seam_cfi_work_new();
-	err = images->work ? seam_cfi_open(im->elf, &im->cfi, NULL) : -ENOMEM;
+	err = images->work ? seam_cfi_open(im->elf, &im->cfi, &im->why)
+			   : -ENOMEM;
+	im->n_bad = err == -EINVAL;
 	if (err == -ENOMEM)
 		return err;
 	if (err)
@@ -132,6 +135,8 @@ static int read_rules(struct seam_images *images, struct seam_image *im)
 		return -ENOMEM;
 	if (im->cfi && seam_cfi_keeps(im->cfi, &keep, &own))
 		return -ENOMEM;
+	if (im->cfi)
+		im->n_bad = seam_cfi_n_bad(im->cfi, &im->why);
 	/* Kept with the file: asked for at the entry point. */
 	seam_entry_is_real(im->elf);
 	seam_entry_next_symbol(im->elf);
@@ -229,6 +234,7 @@ static bool is_same(int fd, const struct stat *st)
 int seam_image_of_fd(struct seam_images *images, int fd,
 		     struct seam_image **ret)
 {
+	struct seam_errinfo why = {0};
 	struct seam_elf *elf = NULL;
 	struct seam_image *im;
 	struct stat st;
@@ -243,14 +249,30 @@ int seam_image_of_fd(struct seam_images *images, int fd,
 	}
 	err = seam_elf_open_fd(
 		fd, images->derive_late ? SEAM_ELF_RULES : SEAM_ELF_PARTS, &elf,
-		NULL);
+		&why);
+	seam_image_refuse(images, fd, NULL, err, &why);
 	if (err && err != -EINVAL)
 		return err;
 	if (!is_same(fd, &st)) {
 		seam_elf_close(elf);
 		return -ESTALE;
 	}
-	return seam_image_of_elf(images, &st, elf, ret);
+	err = seam_image_of_elf(images, &st, elf, ret);
+	if (!err)
+		seam_image_refuse(images, fd, *ret, 0, NULL);
+	return err;
+}
+
+void seam_image_refuse(struct seam_images *images, int fd,
+		       const struct seam_image *im, int rc,
+		       const struct seam_errinfo *why)
+{
+	if (!images->refused)
+		return;
+	if (im)
+		seam_refuse_cfi(images->refused, fd, im->n_bad, &im->why);
+	else
+		seam_refuse_file(images->refused, fd, rc, why);
 }
 
 /* The end of the last section header, where images end as they lie. */

@@ -22,6 +22,9 @@
 #include "cfi/cfi.h"
 #include "cfi/derive.h"
 #include "elf/elf.h"
+#include "seam/error.h"
+
+struct seam_refusals;
 
 /* 20 times cc1plus. One image may be larger; it is then the only one. */
 #define SEAM_IMAGES_BUDGET (128u << 20)
@@ -38,6 +41,8 @@ struct seam_image {
 	struct seam_cfi *cfi; /* NULL: none */
 	struct seam_derived *derived; /* NULL: none */
 	bool was_derived; /* it was tried */
+	uint64_t n_bad; /* entries of its CFI that are malformed */
+	struct seam_errinfo why; /* the first of them */
 };
 
 struct seam_images_stats {
@@ -53,6 +58,7 @@ struct seam_images {
 	/* Rules are derived when they are asked for: whoever has few stacks to
 	 * unwind seldom needs them. Files must be there again by then. */
 	bool derive_late;
+	struct seam_refusals *refused; /* NULL: nobody wants to know */
 	struct seam_images_stats stats;
 };
 
@@ -87,6 +93,12 @@ void seam_image_used(struct seam_images *images, struct seam_image *image);
 /* Forgets images that no mapping names. */
 void seam_images_release(struct seam_images *images);
 void seam_images_fini(struct seam_images *images);
+
+/* Says what of the file behind fd was refused, if anything was. im: NULL where
+ * rc, of seam_elf_open_fd, is no success; why: of that. */
+void seam_image_refuse(struct seam_images *images, int fd,
+		       const struct seam_image *im, int rc,
+		       const struct seam_errinfo *why);
 
 /* This kernel's vDSO. Return: 0, -ENOENT or -ENOMEM. */
 int seam_vdso_open(struct seam_elf **ret);

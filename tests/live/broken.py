@@ -407,6 +407,60 @@ def liars(bench):
                len(ends) > 1, ends)
 
 
+def refused(bench):
+    """A file that lies is named, with what is wrong and where; one that does
+    not never is."""
+    exe = bench.compile(LIAR, "honest", "-static")
+    with open(exe, "rb") as f:
+        data = f.read()
+    at, size = section(data, ".eh_frame")
+    first = 4 + struct.unpack_from("<I", data, at)[0]
+    def_cfa = data.index(b"\x0c\x07\x08", at, at + size)
+    clean = bench.record(*CLOCK, "--", exe, name="refused.data")
+    bench.test("no file that is well is refused",
+               clean.summary["files_refused"] == 0 and
+               clean.summary["refused_files"] == [] and
+               "seam: refused" not in clean.log, clean.log)
+    lies = [
+        ("the class of its header", 4, b"\1", 0, "ELF header", 4),
+        ("its section headers, which lie outside, but are not needed", 40,
+         struct.pack("<Q", 1 << 40), None, None, None),
+        ("its section headers, which lie in its code", 40,
+         struct.pack("<Q", 0x1000), None, None, None),
+        ("its first CIE's length", at, b"\xff\xff\xff\x7f", 1,
+         ".eh_frame", 4),
+        ("an FDE's CIE", at + first + 4, b"\xff\xff\xff\x7f", 1,
+         ".eh_frame", first),
+        # Said where FDEs are run: of all for a table, of a copy's frames.
+        ("what its CIEs say first", def_cfa, b"\x3f", None, ".eh_frame",
+         def_cfa - at),
+    ]
+    for engine in ("deferred", "dump"):
+        for what, where, lie, parts, part, offset in lies:
+            name = bench.path("lies")
+            with open(name, "wb") as f:
+                f.write(data[:where] + lie + data[where + len(lie):])
+            os.chmod(name, 0o755)
+            recording = bench.record(*CLOCK, "--engine", engine, "--", name,
+                                     name="refused.data")
+            files = recording.summary["refused_files"]
+            lines = [line for line in recording.log.splitlines()
+                     if line.startswith("seam: refused: ")]
+            good = len(files) == len(lines) == 1 and \
+                files[0]["file"] == name and (
+                    files[0]["parts"] == parts or
+                    parts is None and files[0]["parts"] > 0) and \
+                part in files[0]["where"] and files[0]["reason"] and \
+                offset in (None, files[0]["offset"]) and \
+                name in lines[0] and files[0]["reason"] in lines[0] \
+                if part is not None else not files and not lines
+            bench.test("a file that lies about %s: %s, with %s" % (
+                what, "said" if part is not None else "nothing is refused",
+                engine), recording.status == 0 and good,
+                       "%s\n%s" % (files, recording.log))
+            os.unlink(name)
+
+
 def bad_cache(bench):
     """Every file of the table cache is damaged in another way."""
     rng = random.Random(3)
@@ -448,4 +502,4 @@ if __name__ == "__main__":
     sys.exit(livetest.main(killed, full_disk, size_limit, old_file,
                            odd_outputs, refusals,
                            no_rights, old_kernel, no_cache, dies_at_once,
-                           liars, bad_cache))
+                           liars, refused, bad_cache))
