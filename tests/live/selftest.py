@@ -101,14 +101,14 @@ def paths(stacks):
          stacks.verdict(*down, "leaf") == "wrong call site")
 
 
-def summary(**changes):
+def summary(idle=0, **changes):
     base = {"samples": 6000, "events": 9000, "expected": 9003, "own": 5,
             "watched": 6005, "expected_watched": 6008, "lost": {"samples": 0},
             "withheld": 0, "withheld_watched": 0,
             "wanted": 5990, "unwinds": 5000, "engine": "deferred",
             "end": {"outermost": 5988, "no-table": 2, "no-user": 10}}
     base.update(changes)
-    return list(loads.faults(base, 4999))
+    return list(loads.faults(base, 4999, idle))
 
 
 def summaries():
@@ -125,6 +125,11 @@ def summaries():
         withheld=14) == [])
     test("0.4 % withheld are found", summary(
         expected_watched=6030, withheld_watched=24) != [])
+    test("0.4 % of others withheld are found",
+         summary(expected=9039, withheld=36) != [])
+    test("others are withheld while CPUs are idle", summary(
+        expected=9239, withheld=236, idle=0.05) == [] and summary(
+            expected=9539, withheld=536, idle=0.05) != [])
     test("samples said to be withheld that came are found",
          summary(withheld=20) != [] and summary(withheld_watched=12) != [])
     test("an unknown count is found", summary(expected=None) != [])
