@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: perf reads our recordings and shows the same samples.
 
-Every sample of bash with short processes, of python3, of threads that exec
-and of page faults: time, thread, command, each frame's address and symbol.
-Two differences are known, counted and accounted for. perf looks a return
-address up as it is, not the call before it: where a call is a function's last
-instruction, perf names what comes behind; such a frame must lie at such an
-address. And perf does not know the names of our own BPF programs.
+Every sample of bash with short processes, of python3, git, a C++ program with
+threads, threads that exec and of page faults: time, thread, command, each
+frame's address and symbol. Two differences are known, and each frame that has
+one is proved to have no other. perf looks a return address up as it is, not
+the call before it: where a call is a function's last instruction, perf names
+what comes behind. By the file's own symbols ours must hold the byte before that
+address and not the address, and perf's hold the address; where perf knows none,
+no symbol may. And perf does not know the names of our own BPF programs.
 """
 
+import bisect
 import os
 import re
 import subprocess
@@ -34,7 +37,7 @@ def perf_of(bench):
 
 def perf_samples(perf, data):
     done = subprocess.run(
-        [perf, "script", "--ns", "--no-inline", "--max-stack", "4096", "-F",
+        [perf, "script", "--ns", "--no-inline", "--no-demangle", "--max-stack", "4096", "-F",
          "comm,tid,time,ip,sym", "-i", data], stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
     samples = []
@@ -58,27 +61,32 @@ def our_samples(recording):
 
 
 class Symbols:
-    """Where the functions of a file begin and end."""
+    """Whose an address of a file is, by its symbol tables alone."""
 
     def __init__(self):
         self.known = {}
 
     def of(self, dso):
-        """name -> {(start, end)}; a symbol without size ends at once."""
+        """[(start, end, name)], by start; one without a size ends where the
+        next begins."""
         if dso not in self.known:
-            self.known[dso] = {}
+            found = set()
             for path in self.files(dso):
                 text = subprocess.run(
                     ["readelf", "-sW", path], stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL, encoding="utf-8").stdout
                 for line in text.splitlines():
                     word = line.split()
-                    if len(word) > 7 and word[3] in ("FUNC", "IFUNC",
-                                                     "NOTYPE"):
+                    if len(word) > 7 and word[6] != "UND" and \
+                            word[3] in ("FUNC", "IFUNC", "NOTYPE"):
                         start = int(word[1], 16)
-                        self.known[dso].setdefault(
-                            word[7].split("@")[0], set()).add(
-                                (start, start + int(word[2], 0)))
+                        found.add((start, start + int(word[2], 0),
+                                   word[7].split("@")[0]))
+            starts = sorted({start for start, _, _ in found}) + [1 << 64]
+            self.known[dso] = sorted(
+                (start, end if end > start else
+                 starts[bisect.bisect_right(starts, start)], name)
+                for start, end, name in found)
         return self.known[dso]
 
     @staticmethod
@@ -92,16 +100,24 @@ class Symbols:
                                     found.groups()):
             yield "/usr/lib/debug/.build-id/%s/%s.debug" % found.groups()
 
+    def at(self, dso, svma):
+        return {name for start, end, name in self.of(dso)
+                if start <= svma < end}
+
     def is_behind(self, frame, theirs):
-        """The frame's address is the first behind its function, or the
-        first of the function that perf names."""
-        symbols = self.of(frame.get("dso", ""))
-        ours = symbols.get(frame.get("sym", "").split("@")[0], ())
-        next_ones = symbols.get(theirs.split("@")[0], ())
-        return any(start + frame.get("off", 0) == end for start, end in ours
-                   ) or any(start + frame.get("off", 0) == following
-                            for start, _ in ours
-                            for following, _ in next_ones)
+        """Ours is the name of the byte before the address and not of the
+        address, whose name perf has, or which has none."""
+        dso, ours = frame.get("dso", ""), frame.get("sym", "").split("@")[0]
+        for start, _, name in self.of(dso):
+            svma = start + frame.get("off", 0)
+            if name != ours or ours not in self.at(dso, svma - 1):
+                continue
+            names = self.at(dso, svma)
+            if ours not in names and (
+                    theirs.split("@")[0] in names or
+                    theirs == "[unknown]" and not names):
+                return True
+        return False
 
 
 def same_frame(theirs, ours, raw, leaf, symbols):
@@ -115,7 +131,7 @@ def same_frame(theirs, ours, raw, leaf, symbols):
     return "different"
 
 
-def compare(bench, what, recording, perf):
+def compare(bench, what, recording, perf, behind):
     theirs, status, complaint = perf_samples(perf, recording.data)
     ours = our_samples(recording)
     bench.test(what + ": perf reads the file without a word",
@@ -134,7 +150,7 @@ def compare(bench, what, recording, perf):
                        None)))
     mine = dict((sample[:2], sample) for sample in ours)
     symbols, count, wrong = Symbols(), {"same": 0, "behind": 0, "bpf": 0}, {}
-    lengths = []
+    lengths, known = [], {}
     for sample in theirs:
         other = mine.get(sample[:2])
         if not other:
@@ -148,7 +164,10 @@ def compare(bench, what, recording, perf):
             raw = other[4]["frames"][i]
             leaf = i == 0 or not raw.get("kernel") and \
                 bool(other[4]["frames"][i - 1].get("kernel"))
-            verdict = same_frame(a, b, raw, leaf, symbols)
+            key = (a[1], b[1], b[2], raw.get("dso"), leaf)
+            if key not in known:
+                known[key] = same_frame(a, b, raw, leaf, symbols)
+            verdict = known[key]
             if verdict == "different":
                 text = "%s: perf %s, seam %s+%s" % (
                     raw.get("dso"), a[1], b[1], b[2])
@@ -160,30 +179,99 @@ def compare(bench, what, recording, perf):
     bench.test(what + ": the same symbols", not wrong and count["same"],
                "\n".join("%d %s" % (n, text) for text, n in sorted(
                    wrong.items(), key=lambda item: -item[1])))
+    bench.test(what + ": %s named after what is behind its call" % (
+        "a frame is" if behind else "if any frame is"),
+               count["behind"] or not behind, count)
     bench.note("%s: %d samples, %d frames with the same symbol, %d named by "
                "perf after what is behind the call, %d of BPF programs" % (
                    what, len(theirs), count["same"], count["behind"],
                    count["bpf"]))
 
 
-def load(bench, what, *options):
+def load(bench, what, *options, behind=False):
     perf, why = perf_of(bench)
     if not perf:
         return bench.skip(what, why)
     recording = bench.record(*options)
     if bench.test(what + ": recorded", recording.status == 0, recording.log):
-        compare(bench, what, recording, perf)
+        compare(bench, what, recording, perf, behind)
 
 
 def bash(bench):
     load(bench, "bash", "-e", "cpu-clock", "-F", "4999", "--", "bash", "-c",
-         "for ((i = 0; i < 500; i++)); do /bin/true; done")
+         "for ((i = 0; i < 500; i++)); do /bin/true; done", behind=True)
 
 
 def python(bench):
     load(bench, "python3", "-e", "cpu-clock", "-F", "4999", "--",
          "/usr/bin/python3", "-c", "import json, decimal, email.parser\n"
          "for i in range(40): json.loads(json.dumps(list(range(9000))))")
+
+
+def git(bench):
+    """A made history, as of tests/loads."""
+    script = os.path.join(livetest.HERE, "..", "loads", "git-log.sh")
+    if subprocess.run(["sh", script, "prepare", bench.folder]).returncode:
+        return bench.skip("git", "there is no git to record")
+    load(bench, "git", "-e", "cpu-clock", "-F", "4999", "--", "git", "-C",
+         bench.path("repo"), "--no-pager", "log", "-p", "-n", "300", "main")
+
+
+# Exceptions from functions that do not return, caught in threads; names that
+# are mangled; calls that are the last thing in their function.
+THREADS = r"""
+#include <map>
+#include <regex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+static std::atomic<long> sink;
+template <typename T> [[noreturn, gnu::noinline]] void refuse(T what)
+{
+	for (volatile int i = 0; i < 20000; i++)
+		;
+	throw std::runtime_error(std::to_string(what));
+}
+template <typename T> [[gnu::noinline]] long check(T n)
+{
+	if (n & 1)
+		refuse(n);
+	std::map<std::string, T> m;
+	for (int i = 0; i < 50; i++)
+		m[std::to_string(i * n)] = n;
+	return (long)m.size();
+}
+static void work(void)
+{
+	std::regex word("([a-z]+)_([0-9]+)");
+	for (long i = 0; i < 3000; i++) {
+		try {
+			sink += check(i);
+		} catch (const std::exception &e) {
+			sink += std::regex_match(std::string("some_") + e.what(),
+						 word);
+		}
+	}
+}
+int main()
+{
+	std::vector<std::thread> all;
+	for (int i = 0; i < 4; i++)
+		all.emplace_back(work);
+	for (auto &t : all)
+		t.join();
+	return 0;
+}
+"""
+
+
+def threads(bench):
+    exe = bench.path("threads")
+    subprocess.run(["c++", "-x", "c++", "-", "-o", exe, "-O2", "-pthread",
+                    "-fomit-frame-pointer", "-include", "atomic"],
+                   input=THREADS, encoding="utf-8", check=True)
+    load(bench, "C++ in threads", "-e", "cpu-clock", "-F", "4999", "--", exe)
 
 
 # Each exec is by a thread that takes over another's tid in it.
@@ -226,5 +314,6 @@ def faults(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(bash, python, execs, faults, options=[
+    sys.exit(livetest.main(bash, python, git, threads, execs,
+                           faults, options=[
         ("--perf", os.environ.get("SEAM_PERF"))]))
