@@ -160,6 +160,7 @@ void seam_cookie_fini(struct cookie_index *ix)
 	}
 	seam_spill_fini(&ix->room);
 	seam_spill_fini(&ix->order_room);
+	seam_near_forget(&ix->near);
 }
 
 static int why_missing(const struct cookie_index *ix, uint64_t cookie,
@@ -207,6 +208,7 @@ int seam_cookie_put_in(struct cookie_index *ix, struct seam_stitch_stats *stats)
 
 	if (!n)
 		return 0;
+	seam_near_forget(&ix->near);
 	add = malloc(n * sizeof(*add));
 	if (!add)
 		return -ENOMEM;

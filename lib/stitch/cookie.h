@@ -5,6 +5,7 @@
 #define SEAM_LIB_STITCH_COOKIE_H
 
 #include "base/spill.h"
+#include "stitch/near.h"
 #include "stitch/space.h"
 
 struct cookie_entry { /* sorted by cookie, tid, time, record */
@@ -41,6 +42,7 @@ struct cookie_index {
 	struct cookie_turn *order; /* one for each of v, in order_room; NULL:
 				    * not asked for */
 	struct seam_spill order_room;
+	struct near near;
 	bool complete; /* whoever wrote it says which stacks are pending */
 	struct seam_idmap tasks; /* struct task, by tid */
 };
@@ -64,13 +66,17 @@ void seam_cookie_drop(struct cookie_index *ix, size_t record);
 bool seam_cookie_settled(const struct cookie_index *ix,
 			 const struct seam_pd_rec *sample, size_t record);
 void seam_cookie_fini(struct cookie_index *ix);
-/* record: the sample's place in the reader. Counts how it was found, or not.
- * Return: NULL: there is none. */
-struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
-				      uint64_t cookie,
-				      const struct seam_pd_rec *sample,
-				      size_t record,
-				      struct seam_stitch_stats *stats);
+/* record: the sample's place in the reader. Counts how its record was found, or
+ * not: *ret is NULL then. Return: 0 or -ENOMEM. */
+int seam_cookie_find(struct cookie_index *ix, uint64_t cookie,
+		     const struct seam_pd_rec *sample, size_t record,
+		     struct seam_stitch_stats *stats,
+		     struct cookie_entry **ret);
+/* Whether a is nearer by time than b. Where records have no time, all have the
+ * same: their place decides. */
+bool seam_cookie_nearer(const struct cookie_entry *a,
+			const struct cookie_entry *b,
+			const struct cookie_entry *to);
 /* By the order of records alone. Return: 0 or -ENOMEM. */
 int seam_cookie_order(struct cookie_index *ix);
 struct cookie_entry *seam_cookie_next(const struct cookie_index *ix,

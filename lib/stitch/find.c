@@ -6,27 +6,6 @@
 #include "base/search.h"
 #include "stitch/cookie.h"
 
-/* Records with one cookie that are looked at when none is the thread's. */
-#define MAX_EQUAL 64
-
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-/* Where records have no time, all have the same: their place decides. */
-static bool nearer(const struct cookie_entry *a, const struct cookie_entry *b,
-		   const struct cookie_entry *to)
-{
-	uint64_t da = distance(a->time_ns, to->time_ns);
-	uint64_t db = distance(b->time_ns, to->time_ns);
-
-	if (da != db)
-		return da < db;
-	return distance(a->record, to->record) <
-	       distance(b->record, to->record);
-}
-
 static size_t lower_bound(const struct cookie_index *ix,
 			  const struct cookie_entry *key)
 {
@@ -51,23 +30,25 @@ static struct cookie_entry *of_thread(const struct cookie_index *ix,
 	if (before && !after && i > 1)
 		*ret_several = seam_cookie_same(&ix->v[i - 2], key);
 	if (after && before)
-		return nearer(before, after, key) ? before : after;
+		return seam_cookie_nearer(before, after, key) ? before : after;
 	return after ? after : before;
 }
 
-enum whose { OF_PROCESS, OF_ANY, OF_NOBODY };
-
 /* An exec gives a thread another tid, in the middle of an entry; and what
  * does not say whose it is has the cookie alone. */
-static struct cookie_entry *of_cookie(const struct cookie_index *ix,
-				      const struct cookie_entry *key,
-				      enum whose whose, bool *ret_other)
+static int of_cookie(struct cookie_index *ix, const struct cookie_entry *key,
+		     enum whose whose, struct cookie_entry **ret,
+		     bool *ret_other)
 {
 	const struct cookie_entry first = {.cookie = key->cookie};
-	size_t i = lower_bound(ix, &first), end = i + MAX_EQUAL;
-	struct cookie_entry *best = NULL;
+	size_t i = lower_bound(ix, &first);
 
-	for (; i < ix->n && i < end && ix->v[i].cookie == key->cookie; i++) {
+	*ret = NULL;
+	if (seam_near_has(ix, i)) {
+		*ret_other = true;
+		return seam_near_find(ix, key, whose, ret);
+	}
+	for (; i < ix->n && ix->v[i].cookie == key->cookie; i++) {
 		struct cookie_entry *e = &ix->v[i];
 
 		*ret_other = true;
@@ -75,17 +56,15 @@ static struct cookie_entry *of_cookie(const struct cookie_index *ix,
 			continue;
 		if (whose == OF_NOBODY && e->has_tid)
 			continue;
-		if (!best || nearer(e, best, key))
-			best = e;
+		if (!*ret || seam_cookie_nearer(e, *ret, key))
+			*ret = e;
 	}
-	return best;
+	return 0;
 }
 
-struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
-				      uint64_t cookie,
-				      const struct seam_pd_rec *sample,
-				      size_t record,
-				      struct seam_stitch_stats *stats)
+int seam_cookie_find(struct cookie_index *ix, uint64_t cookie,
+		     const struct seam_pd_rec *sample, size_t record,
+		     struct seam_stitch_stats *stats, struct cookie_entry **ret)
 {
 	const struct cookie_entry key = {.cookie = cookie,
 					 .tid = sample->tid,
@@ -94,23 +73,28 @@ struct cookie_entry *seam_cookie_find(const struct cookie_index *ix,
 					 .record = record};
 	bool several = false, other = false;
 	struct cookie_entry *e = NULL;
+	int rc = 0;
 
 	if (sample->has_tid) {
 		e = of_thread(ix, &key, &several);
 		if (e && e->has_tid) {
 			stats->by_time += several;
-			return e;
+			*ret = e;
+			return 0;
 		}
-		e = of_cookie(ix, &key, OF_PROCESS, &other);
+		rc = of_cookie(ix, &key, OF_PROCESS, &e, &other);
 		stats->by_process += e != NULL;
 	}
-	if (!e) {
-		e = of_cookie(ix, &key, sample->has_tid ? OF_NOBODY : OF_ANY,
-			      &other);
+	if (!e && !rc) {
+		rc = of_cookie(ix, &key, sample->has_tid ? OF_NOBODY : OF_ANY,
+			       &e, &other);
 		stats->by_cookie_alone += e != NULL;
 	}
+	if (rc)
+		return rc;
 	stats->other_task += !e && other;
-	return e;
+	*ret = e;
+	return 0;
 }
 
 static int by_order(const void *a, const void *b)
@@ -221,6 +205,8 @@ void seam_cookie_drop(struct cookie_index *ix, size_t record)
 		}
 		ix->gone.pairs += end - at - (n - before) - (n == before);
 	}
+	if (n != ix->n)
+		seam_near_forget(&ix->near);
 	ix->n = ix->n_sorted = n;
 }
 

@@ -261,18 +261,19 @@ static int leaf_only(struct seam_stitch *s, struct walk *w)
 }
 
 /* The record that the sample, which was read last, is to be joined with. */
-static struct cookie_entry *find(struct seam_stitch *s, uint64_t cookie)
+static int find(struct seam_stitch *s, uint64_t cookie,
+		struct cookie_entry **ret)
 {
 	size_t record = s->at - 1;
-	struct cookie_entry *e;
 
+	*ret = NULL;
 	if (s->rule == SEAM_JOIN_COOKIE)
 		return cookie ? seam_cookie_find(&s->cookies, cookie, &s->rec,
-						 record, &s->stats)
-			      : NULL;
-	e = seam_cookie_next(&s->cookies, &s->rec, record);
-	s->stats.by_order_differs += e && e->cookie != cookie;
-	return e;
+						 record, &s->stats, ret)
+			      : 0;
+	*ret = seam_cookie_next(&s->cookies, &s->rec, record);
+	s->stats.by_order_differs += *ret && (*ret)->cookie != cookie;
+	return 0;
 }
 
 /* A sample that was merged earlier says the end itself. Of one whose record
@@ -351,13 +352,13 @@ static int user_half(struct seam_stitch *s, struct walk *w,
 {
 	struct seam_stitched *out = w->out;
 	bool deferred = seam_chain_deferred(s->rec.sample.chain);
-	struct cookie_entry *e;
+	struct cookie_entry *e = NULL;
 	int rc;
 
 	out->cookie = seam_chain_cookie(s->rec.sample.chain);
-	e = deferred ? find(s, out->cookie) : NULL;
-	if (e)
-		return join(s, w, p, e);
+	rc = deferred ? find(s, out->cookie, &e) : 0;
+	if (rc || e)
+		return rc ? rc : join(s, w, p, e);
 	if (!deferred && !s->rec.sample.end && !w->user &&
 	    seam_copies_has(event_of(s)))
 		return copied_half(s, w, p);

@@ -16,7 +16,7 @@ struct judge {
 	const struct lossy *l;
 	const struct lossy_rec *v[LOSSY_RECS]; /* in the order of time */
 	bool seen[LOSSY_RECS]; /* samples that came; stacks that serve */
-	uint64_t missing, joined, differs;
+	uint64_t missing, joined, differs, of_process, of_other;
 };
 
 static inline int judge_by_time(const void *a, const void *b)
@@ -58,17 +58,33 @@ static inline uint64_t judge_apart(const struct judge *j, size_t a, size_t b)
 	return x > y ? x - y : y - x;
 }
 
+/* Whose stack k is, as sample i sees it. */
+enum judge_whose { JUDGE_OF_THREAD, JUDGE_OF_PROCESS, JUDGE_OF_OTHER };
+
+static inline enum judge_whose judge_whose(const struct judge *j, size_t k,
+					   size_t i)
+{
+	if (judge_tid(j, k) == judge_tid(j, i))
+		return JUDGE_OF_THREAD;
+	return j->v[k]->pid == j->v[i]->pid ? JUDGE_OF_PROCESS : JUDGE_OF_OTHER;
+}
+
 /* Of the records that could be sample i's: the least distance, or none. */
-static inline uint64_t judge_nearest(const struct judge *j, size_t i)
+static inline uint64_t judge_nearest(const struct judge *j, size_t i,
+				     enum judge_whose *ret)
 {
 	uint64_t best = UINT64_MAX;
 
-	for (size_t k = 0; k < j->l->n; k++)
-		if (j->v[k]->kind == LOSSY_STACK &&
-		    j->v[k]->cookie == j->v[i]->cookie &&
-		    judge_tid(j, k) == judge_tid(j, i) &&
-		    judge_apart(j, k, i) < best)
-			best = judge_apart(j, k, i);
+	for (*ret = JUDGE_OF_THREAD; *ret <= JUDGE_OF_OTHER; ++*ret) {
+		for (size_t k = 0; k < j->l->n; k++)
+			if (j->v[k]->kind == LOSSY_STACK &&
+			    j->v[k]->cookie == j->v[i]->cookie &&
+			    judge_whose(j, k, i) == *ret &&
+			    judge_apart(j, k, i) < best)
+				best = judge_apart(j, k, i);
+		if (best != UINT64_MAX)
+			return best;
+	}
 	return best;
 }
 
@@ -124,18 +140,22 @@ static inline void judge_by_cookie(struct judge *j,
 				   const struct seam_stitched *s)
 {
 	const struct lossy_rec *sample = j->v[s->place], *stack;
-	uint64_t nearest = judge_nearest(j, s->place);
+	enum judge_whose whose;
+	uint64_t nearest = judge_nearest(j, s->place, &whose);
+	bool is_none = whose >= JUDGE_OF_OTHER;
 
-	LOSSY_CHECK((s->half == SEAM_HALF_MISSING) == (nearest == UINT64_MAX));
+	LOSSY_CHECK((s->half == SEAM_HALF_MISSING) == is_none);
+	j->of_process += whose == JUDGE_OF_PROCESS;
+	j->of_other += whose == JUDGE_OF_OTHER;
 	if (s->half == SEAM_HALF_MISSING) {
 		LOSSY_CHECK(s->end == judge_end(j, s->place));
 		return;
 	}
 	stack = j->v[s->stack];
 	LOSSY_CHECK(stack->cookie == sample->cookie);
-	LOSSY_CHECK(judge_tid(j, s->stack) == judge_tid(j, s->place));
+	LOSSY_CHECK(judge_whose(j, s->stack, s->place) == whose);
 	LOSSY_CHECK(judge_apart(j, s->stack, s->place) == nearest);
-	if (j->l->cookies != LOSSY_REPEATED)
+	if (j->l->cookies == LOSSY_OF_ALL || j->l->cookies == LOSSY_OF_THREAD)
 		LOSSY_CHECK(stack->entry == sample->entry);
 }
 
@@ -232,7 +252,8 @@ static inline void judge_stats(const struct judge *j,
 	LOSSY_CHECK(st->by_cookie_alone == (alone ? j->joined : 0));
 	LOSSY_CHECK(st->by_order_differs ==
 		    (rule == SEAM_JOIN_ORDER ? j->differs : 0));
-	LOSSY_CHECK(!st->by_process);
+	LOSSY_CHECK(st->by_process == j->of_process);
+	LOSSY_CHECK(st->other_task == j->of_other);
 }
 
 static inline void judge(const struct lossy *l, enum seam_join rule)

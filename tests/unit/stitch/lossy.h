@@ -18,7 +18,7 @@
 #include "core/uapi.h"
 #include "perfdata/format.h"
 
-#define LOSSY_RECS 512
+#define LOSSY_RECS 1000
 #define LOSSY_TASKS 8
 #define LOSSY_WORDS (64 + 16 * LOSSY_RECS)
 #define LOSSY_TICK 1024 /* ns: more than there are records */
@@ -40,6 +40,7 @@ enum lossy_cookies {
 	LOSSY_OF_ALL, /* no two entries have the same */
 	LOSSY_OF_THREAD, /* no two of a thread */
 	LOSSY_REPEATED, /* an ended task's come again */
+	LOSSY_ONE, /* all entries have the same, or one of two */
 	LOSSY_COOKIES,
 };
 
@@ -117,15 +118,19 @@ static inline void lossy_enter(struct lossy *l, unsigned i)
 	l->tasks[i].entry = ++l->entries;
 	l->tasks[i].inside = true;
 	l->tasks[i].cookie = l->cookies == LOSSY_OF_ALL ? l->entries : own;
+	if (l->cookies == LOSSY_ONE)
+		l->tasks[i].cookie = own % 16 ? 1 : 2;
 }
 
 /* What a byte says that a task does. */
 static inline void lossy_do(struct lossy *l, unsigned what)
 {
 	unsigned i = what % LOSSY_TASKS;
-	/* Processes have two threads, where a cookie is enough to tell. */
+	/* Processes have two threads, where these do not have each other's
+	 * stacks, or do: as behind an exec, which changes the tid. */
 	uint32_t tid = 100 + i;
-	uint32_t pid = l->cookies == LOSSY_OF_ALL ? tid & ~1u : tid;
+	bool several = l->cookies == LOSSY_OF_ALL || l->cookies == LOSSY_ONE;
+	uint32_t pid = several ? tid & ~1u : tid;
 	struct lossy_rec rec = {.pid = pid, .tid = tid};
 
 	l->tick++;
@@ -274,7 +279,8 @@ static inline void lossy_make(struct lossy *l, const uint8_t *bytes, size_t n)
 	l->n_bytes = n;
 	kind = lossy_byte(l);
 	l->cookies = kind % 4 % LOSSY_COOKIES;
-	l->has_tid = kind & 4 || l->cookies != LOSSY_OF_ALL;
+	l->has_tid = kind & 4 || l->cookies == LOSSY_OF_THREAD ||
+		     l->cookies == LOSSY_REPEATED;
 	l->has_time = kind & (8 | 16);
 	while (l->n_bytes)
 		lossy_do(l, lossy_byte(l));

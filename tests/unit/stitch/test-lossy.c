@@ -26,7 +26,7 @@ static uint64_t seed; /* of the world that is looked at */
 #include "lossy-judge.h"
 
 #define WORLDS 4000
-#define BYTES_MAX 700
+#define BYTES_MAX 2000
 
 static void make(struct lossy *l)
 {
@@ -63,22 +63,35 @@ static void test_order(void **state)
 	}
 }
 
+/* How many stacks have the cookie that most of them have. */
+static uint64_t n_of_one(const struct lossy *l)
+{
+	uint64_t n[1 + LOSSY_RECS] = {0}, most = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i].kind == LOSSY_STACK && ++n[l->v[i].cookie] > most)
+			most = n[l->v[i].cookie];
+	return most;
+}
+
 /* The worlds are such that there is something to be judged. */
 static void test_worlds(void **state)
 {
 	static struct lossy l;
-	uint64_t recs = 0, full = 0, n[LOSSY_LOST + 1] = {0};
+	uint64_t recs = 0, full = 0, many = 0, n[LOSSY_LOST + 1] = {0};
 
 	(void)state;
 	for (seed = 1; seed <= WORLDS; seed++) {
 		make(&l);
 		recs += l.n;
 		full += l.n == LOSSY_RECS;
+		many += n_of_one(&l) > 64;
 		for (size_t i = 0; i < l.n; i++)
 			n[l.v[i].kind]++;
 	}
 	assert_true(recs / WORLDS > 100);
 	assert_int_equal(full, 0);
+	assert_true(many > WORLDS / 16);
 	for (int i = 0; i <= LOSSY_LOST; i++)
 		assert_true(n[i] > WORLDS / 16);
 }

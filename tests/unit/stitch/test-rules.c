@@ -2,6 +2,7 @@
 /* Description: by the cookie no sample gets another's stack, however many
  * records are lost; by the order of records alone, those before a lost one
  * do. What is less than certain, and what serves nobody, is counted by name. */
+#define IMAGE_WORDS (1 << 21)
 #include "../perfdata/image.h"
 #include "../random.h"
 #include "stitch/stitch.h"
@@ -176,11 +177,23 @@ static void test_unused(void **state)
 	folder_remove(&folder);
 }
 
-static void add_deferred_sample(struct image *m, uint64_t time_ns,
-				uint64_t cookie)
+/* Whose it is; NULL: it does not say. */
+struct whom {
+	uint32_t pid, tid;
+};
+
+static void add_whom(struct image *m, const struct whom *whom)
 {
-	add_header(m, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, 8);
-	add(m, kernel_ips[0]); /* ip; no pid, no tid */
+	if (whom)
+		add(m, pair(whom->pid, whom->tid));
+}
+
+static void add_deferred_sample(struct image *m, const struct whom *whom,
+				uint64_t time_ns, uint64_t cookie)
+{
+	add_header(m, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, 8 + !!whom);
+	add(m, kernel_ips[0]); /* ip */
+	add_whom(m, whom);
 	add(m, time_ns);
 	add(m, 4);
 	add(m, (uint64_t)PERF_CONTEXT_KERNEL);
@@ -189,40 +202,50 @@ static void add_deferred_sample(struct image *m, uint64_t time_ns,
 	add(m, cookie);
 }
 
-static void add_stack(struct image *m, uint64_t time_ns, uint64_t cookie,
-		      uint64_t ip)
+static void add_stack(struct image *m, const struct whom *whom,
+		      uint64_t time_ns, uint64_t cookie, uint64_t ip)
 {
-	add_header(m, SEAM_RECORD_CALLCHAIN_DEFERRED, PERF_RECORD_MISC_USER, 5);
+	add_header(m, SEAM_RECORD_CALLCHAIN_DEFERRED, PERF_RECORD_MISC_USER,
+		   5 + !!whom);
 	add(m, cookie);
 	add(m, 1);
 	add(m, ip);
+	add_whom(m, whom);
 	add(m, time_ns);
+}
+
+static void begin_image(struct image *m, bool has_tid)
+{
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CALLCHAIN |
+			       (has_tid ? PERF_SAMPLE_TID : 0),
+		.sample_id_all = 1,
+	};
+
+	m->n = 0;
+	begin(m, &attr, 1);
 }
 
 /* Samples without thread: the cookie, and of equal ones the nearest. */
 static void test_no_thread(void **state)
 {
 	static const uint64_t ips[] = {0xa000, 0xa000, 0xb000, 0};
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME |
-			       PERF_SAMPLE_CALLCHAIN,
-		.sample_id_all = 1,
-	};
-	struct image m = {.n = 0};
+	static struct image m;
 	const struct seam_stitch_stats *st;
 	struct seam_stitched out;
 	struct seam_pd_reader *r;
 	struct seam_stitch *s;
 
 	(void)state;
-	begin(&m, &attr, 1);
-	add_deferred_sample(&m, 100, 0x1001);
-	add_stack(&m, 110, 0x1001, 0xa000);
-	add_deferred_sample(&m, 120, 0x1001);
-	add_deferred_sample(&m, 880, 0x1001); /* the counter came round */
-	add_stack(&m, 900, 0x1001, 0xb000);
-	add_deferred_sample(&m, 910, 0x2001);
+	begin_image(&m, false);
+	add_deferred_sample(&m, NULL, 100, 0x1001);
+	add_stack(&m, NULL, 110, 0x1001, 0xa000);
+	add_deferred_sample(&m, NULL, 120, 0x1001);
+	add_deferred_sample(&m, NULL, 880, 0x1001); /* the counter came round */
+	add_stack(&m, NULL, 900, 0x1001, 0xb000);
+	add_deferred_sample(&m, NULL, 910, 0x2001);
 	r = open_image(&m);
 	assert_int_equal(seam_stitch_new(r, &s), 0);
 	for (size_t i = 0; i < 4; i++) {
@@ -240,12 +263,91 @@ static void test_no_thread(void **state)
 	seam_pd_close(r);
 }
 
+#define ONE_COOKIE 0x3001
+
+/* Each sample's own stack is 10 ns behind it, the next one's far away. All have
+ * one cookie, so that time alone tells them apart. whom: of samples; stacks are
+ * of another thread of that process, as behind an exec. */
+static void one_cookie(size_t n, const struct whom *whom,
+		       struct seam_stitch_stats *ret)
+{
+	static struct image m;
+	const struct whom other = {whom ? whom->pid : 0, whom ? 99 : 0};
+	struct seam_stitched out;
+	struct seam_pd_reader *r;
+	struct seam_stitch *s;
+
+	begin_image(&m, whom);
+	for (size_t i = 0; i < n; i++) {
+		const struct whom foreign = {77, 1000 + (uint32_t)i % 7};
+
+		add_deferred_sample(&m, whom, 1000 * i, ONE_COOKIE);
+		if (whom)
+			add_stack(&m, &foreign, 1000 * i + 5, ONE_COOKIE, 1);
+		add_stack(&m, whom ? &other : NULL, 1000 * i + 10, ONE_COOKIE,
+			  0xa000 + i);
+	}
+	r = open_image(&m);
+	assert_int_equal(seam_stitch_new(r, &s), 0);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(seam_stitch_next(s, &out), 1);
+		assert_int_equal(out.n_frames, 2);
+		assert_int_equal(out.frames[1].ip, 0xa000 + i);
+	}
+	assert_int_equal(seam_stitch_next(s, &out), 0);
+	*ret = *seam_stitch_stats(s);
+	assert_int_equal(ret->half[SEAM_HALF_JOINED], n);
+	seam_stitch_free(s);
+	seam_pd_close(r);
+}
+
+/* More records of one cookie than are looked at one by one. */
+static void test_one_cookie(void **state)
+{
+	struct seam_stitch_stats st;
+
+	(void)state;
+	for (size_t n = 60; n <= 200; n += 5) {
+		one_cookie(n, NULL, &st);
+		assert_int_equal(st.by_cookie_alone, n);
+	}
+}
+
+static void test_one_cookie_of_process(void **state)
+{
+	static const struct whom whom = {5, 6};
+	struct seam_stitch_stats st;
+
+	(void)state;
+	for (size_t n = 20; n <= 200; n += 5) {
+		one_cookie(n, &whom, &st);
+		assert_int_equal(st.by_process, n);
+	}
+}
+
+/* Each would look at all others: 10 billion, if it did. */
+static void test_one_cookie_of_all(void **state)
+{
+	static const struct whom whom = {5, 6};
+	struct seam_stitch_stats st;
+
+	(void)state;
+	one_cookie(100000, NULL, &st);
+	assert_int_equal(st.by_cookie_alone, 100000);
+	one_cookie(80000, &whom, &st);
+	assert_int_equal(st.by_process, 80000);
+	assert_int_equal(st.unused_foreign, 80000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loss),
 		cmocka_unit_test(test_unused),
 		cmocka_unit_test(test_no_thread),
+		cmocka_unit_test(test_one_cookie),
+		cmocka_unit_test(test_one_cookie_of_process),
+		cmocka_unit_test(test_one_cookie_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
