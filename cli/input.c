@@ -300,20 +300,34 @@ static void warn_of_files(const struct input *in)
 	lacking_end(&lacking);
 }
 
+/* Of a folder's files, but its first. */
+static const char *file_of(const char *where, char *buf, size_t size)
+{
+	if (strncmp(where, "data.", 5))
+		return "";
+	snprintf(buf, size, "/%s", where);
+	return buf;
+}
+
 void input_warn_reader(const struct input *in)
 {
 	const struct seam_pd_damage *d = seam_pd_damage(in->reader);
+	char part[64];
 
 	if (d->damaged)
 		fprintf(stderr,
-			"seam: %s: offset %llu: %s; what lies before was "
+			"seam: %s%s: offset %llu: %s; what lies before was "
 			"used\n",
-			in->path, (unsigned long long)d->err.offset,
-			d->err.reason);
+			in->path, file_of(d->err.where, part, sizeof(part)),
+			(unsigned long long)d->err.offset, d->err.reason);
 	if (d->n_malformed)
 		fprintf(stderr,
-			"seam: %s: %llu malformed records were left out\n",
-			in->path, (unsigned long long)d->n_malformed);
+			"seam: %s%s: offset %llu: a record is malformed; such "
+			"records, %llu, were left out\n",
+			in->path,
+			file_of(d->malformed_where, part, sizeof(part)),
+			(unsigned long long)d->malformed_offset,
+			(unsigned long long)d->n_malformed);
 }
 
 void input_warn(const struct input *in)

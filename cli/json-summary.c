@@ -22,11 +22,32 @@ static void add_passed(struct seam_strbuf *b, const struct input *in)
 	}
 }
 
+/* Where reading stopped and why; where the first record is that was left out.
+ */
+static void add_damage(struct seam_strbuf *b, const struct seam_pd_damage *d)
+{
+	seam_strbuf_printf(b, "\"damaged\":%s,\"malformed_records\":%llu,",
+			   d->damaged ? "true" : "false",
+			   (unsigned long long)d->n_malformed);
+	if (d->damaged) {
+		seam_strbuf_puts(b, "\"damage\":{\"file\":");
+		seam_json_string(b, d->err.where);
+		seam_strbuf_printf(b, ",\"offset\":%llu,\"reason\":",
+				   (unsigned long long)d->err.offset);
+		seam_json_string(b, d->err.reason);
+		seam_strbuf_puts(b, "},");
+	}
+	if (d->n_malformed) {
+		seam_strbuf_puts(b, "\"malformed\":{\"file\":");
+		seam_json_string(b, d->malformed_where);
+		seam_strbuf_printf(b, ",\"offset\":%llu},",
+				   (unsigned long long)d->malformed_offset);
+	}
+}
+
 void json_summary_head(struct seam_strbuf *b, const struct input *in,
 		       const struct seam_stitch_stats *joins)
 {
-	const struct seam_pd_damage *d = seam_pd_damage(in->reader);
-
 	seam_strbuf_puts(b, "\"file\":");
 	seam_json_string(b, in->path);
 	seam_strbuf_puts(b, ",");
@@ -34,11 +55,8 @@ void json_summary_head(struct seam_strbuf *b, const struct input *in,
 		seam_json_counts(b, joins);
 		seam_strbuf_puts(b, ",");
 	}
-	seam_strbuf_printf(b,
-			   "\"damaged\":%s,\"malformed_records\":%llu,"
-			   "\"passed_over\":{",
-			   d->damaged ? "true" : "false",
-			   (unsigned long long)d->n_malformed);
+	add_damage(b, seam_pd_damage(in->reader));
+	seam_strbuf_puts(b, "\"passed_over\":{");
 	add_passed(b, in);
 	seam_strbuf_puts(b, "}");
 }

@@ -156,6 +156,7 @@ struct pd_part {
 	bool mapped, allocated;
 	size_t begin, walked; /* the records that were read: from, so many */
 	uint64_t missed; /* bytes behind them, of a stream too long to keep */
+	char cut[96]; /* why it ends before its data does; "": it does not */
 	char name[24];
 };
 
@@ -224,6 +225,8 @@ struct seam_pd_reader {
 	uint64_t inflated; /* bytes in all chunks */
 	struct pd_spool spool;
 	struct pd_inflate *zstd;
+	bool is_inside; /* a compressed record, which is there: */
+	uint64_t inside_offset;
 	struct pd_path_id *path_ids;
 	size_t n_path_ids;
 	struct seam_index path_index; /* of them, by path */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* From record to record through the data, into what is compressed too. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <zstd.h>
 
@@ -11,9 +12,12 @@
 /* What a file may grow to when decompressed: a bomb is not a recording. */
 #define INFLATE_MIN (64ULL << 20)
 #define INFLATE_RATIO 512
+#define ANOTHER_FRAME 5 /* bytes that say how long its header is */
+#define BLOCK_HEADER 3
 
 struct pd_inflate {
 	ZSTD_DStream *stream;
+	size_t asked; /* bytes that it wants next */
 	uint8_t *buf; /* what a chunk is made in */
 	size_t cap;
 	const uint8_t *rest; /* the beginning of a record, ends with a chunk */
@@ -37,6 +41,7 @@ static int inflate_init(struct seam_pd_reader *r)
 	if (!r->zstd)
 		return -ENOMEM;
 	r->zstd->stream = ZSTD_createDStream();
+	r->zstd->asked = ANOTHER_FRAME;
 	return r->zstd->stream ? 0 : -ENOMEM;
 }
 
@@ -99,6 +104,24 @@ static void count_type(struct seam_pd_reader *r, uint32_t type)
 		r->n_beyond++;
 }
 
+static uint64_t offset_of(const struct seam_pd_reader *r, const uint8_t *p)
+{
+	if (r->is_inside)
+		return r->inside_offset;
+	return (r->stream ? r->stream->base : 0) + (uint64_t)(p - r->part->p);
+}
+
+static void count_malformed(struct seam_pd_reader *r, const uint8_t *rec)
+{
+	struct seam_pd_damage *d = &r->damage;
+
+	if (d->n_malformed++)
+		return;
+	d->malformed_offset = offset_of(r, rec);
+	snprintf(d->malformed_where, sizeof(d->malformed_where), "%s",
+		 r->part->name);
+}
+
 static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
 			 uint32_t type)
 {
@@ -106,7 +129,7 @@ static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
 
 	if (seam_pd_wanted(type)) {
 		if (!seam_pd_parse(r, rec, &parsed)) {
-			r->damage.n_malformed++;
+			count_malformed(r, rec);
 			return 0;
 		}
 		if (add_index(r, rec, &parsed))
@@ -167,13 +190,22 @@ static void header_feature(struct seam_pd_reader *r, struct span s)
 		seam_pd_read_feature(r, (unsigned)bit, s);
 }
 
+/* libzstd asks for a block with the header of the next. A call that fails tells
+ * nothing of what it made before: each gets one of these. */
+static size_t asked_for(size_t rc)
+{
+	if (!rc)
+		return ANOTHER_FRAME;
+	return rc > BLOCK_HEADER ? rc - BLOCK_HEADER : rc;
+}
+
 /* Behind the first *len bytes of the buffer. */
 static int inflate_to(struct seam_pd_reader *r, struct span in, size_t *len)
 {
 	/* Of a stream what one record has in it is all that is there. */
 	uint64_t size = r->stream ? in.left : r->total_size;
 	uint64_t most = INFLATE_MIN + INFLATE_RATIO * size;
-	ZSTD_inBuffer i = {in.p, in.left, 0};
+	ZSTD_inBuffer i = {in.p, 0, 0};
 	struct pd_inflate *z = r->zstd;
 
 	for (;;) {
@@ -184,13 +216,16 @@ static int inflate_to(struct seam_pd_reader *r, struct span in, size_t *len)
 			      1))
 			return -ENOMEM;
 		o = (ZSTD_outBuffer){z->buf, z->cap, *len};
+		i.size =
+			z->asked < in.left - i.pos ? i.pos + z->asked : in.left;
 		rc = ZSTD_decompressStream(z->stream, &o, &i);
 		if (ZSTD_isError(rc))
 			return -EBADMSG;
+		z->asked = asked_for(rc);
 		*len = o.pos;
 		if (r->inflated + *len > most)
 			return -EFBIG;
-		if (o.pos < o.size && i.pos == i.size)
+		if (o.pos < o.size && i.pos == in.left)
 			return 0;
 	}
 }
@@ -243,29 +278,31 @@ static int add_chunk(struct seam_pd_reader *r, const struct pd_chunk *c)
 }
 
 /* Adds a chunk that begins with what the last one left over. Its records
- * point into it, so it moves no more once it is full. */
+ * point into it, so it moves no more once it is full. Of what is damaged there
+ * is a chunk too, as far as it can be decompressed. */
 static int compressed(struct seam_pd_reader *r, struct span in, uint64_t offset)
 {
 	struct pd_chunk c = {.offset = offset, .part = part_number(r)};
 	struct span s;
-	int rc = inflate_init(r);
+	int damage, rc = inflate_init(r);
 
 	if (rc)
 		return rc;
-	rc = make_chunk(r, in, &c);
+	damage = make_chunk(r, in, &c);
 	if (!c.len)
-		return rc;
-	if (add_chunk(r, &c))
+		return damage;
+	if (add_chunk(r, &c) || damage == -ENOMEM)
 		return -ENOMEM;
-	if (rc)
-		return rc;
 	r->info.compressed = true;
 	s = pd_span(r, c.p, c.len);
+	r->is_inside = true;
+	r->inside_offset = offset;
 	rc = walk(r, &s, 1);
+	r->is_inside = false;
 	r->chunks[r->n_chunks - 1].walked = (size_t)(s.p - c.p);
 	r->zstd->rest = s.p;
 	r->zstd->rest_len = s.left;
-	return rc;
+	return rc ? rc : damage;
 }
 
 static int compressed_record(struct seam_pd_reader *r, uint32_t type,
@@ -327,11 +364,6 @@ static void tracing_data(struct seam_pd_reader *r, struct span s)
 		return;
 	r->info.tracing = s.p + s.left;
 	r->info.tracing_len = (size_t)size;
-}
-
-static uint64_t offset_of(const struct seam_pd_reader *r, const uint8_t *p)
-{
-	return (r->stream ? r->stream->base : 0) + (uint64_t)(p - r->part->p);
 }
 
 /* Return: 0; -EBADMSG, -EFBIG: reading ends here; -ENOMEM. */
@@ -398,8 +430,11 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 		} else {
 			rc = user_record(r, h.type, s, depth);
 			if (!rc &&
-			    !span_take(data, seam_pd_bytes_behind(h.type, s)))
+			    !span_take(data, seam_pd_bytes_behind(h.type, s))) {
+				data->left += (size_t)(data->p - rec);
+				data->p = rec;
 				return 0;
+			}
 		}
 		if (rc) {
 			data->p = rec;
@@ -420,11 +455,18 @@ int seam_pd_one(struct seam_pd_reader *r, const uint8_t *rec,
 void seam_pd_walk_end(struct seam_pd_reader *r, uint64_t at, int rc,
 		      size_t left)
 {
+	size_t rest = r->zstd ? r->zstd->rest_len : 0;
+	const char *cut = r->part->cut;
+
 	if (rc)
 		seam_pd_set_damage(r, at, "a record is malformed");
+	else if (*cut)
+		seam_pd_set_damage(r, at, "%s%s", cut,
+				   left || rest ? "; the last record is cut"
+						: "");
 	else if (left)
 		seam_pd_set_damage(r, at, "the data ends inside a record");
-	else if (r->zstd && r->zstd->rest_len)
+	else if (rest)
 		seam_pd_set_damage(r, at,
 				   "the compressed data ends inside a record");
 	seam_pd_inflate_free(r->zstd); /* each part has a stream of its own */
@@ -441,7 +483,7 @@ int seam_pd_walk(struct seam_pd_reader *r, struct span data)
 	seam_pd_bring_begin(r, begin);
 	rc = walk(r, &data, 0);
 	seam_pd_bring_end(r);
-	at = data.p ? (uint64_t)(data.p - r->part->p) : 0;
+	at = data.p ? offset_of(r, data.p) : 0;
 	if (begin) {
 		part->begin = (size_t)(begin - part->p);
 		part->walked = (size_t)(data.p - begin);

@@ -48,6 +48,7 @@ static struct span data_span(struct seam_pd_reader *r,
 			     const struct pd_header *h)
 {
 	struct span data = {.swap = r->swap};
+	struct pd_part *part = &r->parts[0];
 	uint64_t left;
 
 	if (h->data.offset > r->size) {
@@ -58,12 +59,12 @@ static struct span data_span(struct seam_pd_reader *r,
 	data.p = r->file + h->data.offset;
 	left = r->size - h->data.offset;
 	if (!h->data.size)
-		seam_pd_set_damage(r, 48,
-				   "the recorder never wrote the data's size");
+		snprintf(part->cut, sizeof(part->cut),
+			 "the recorder never wrote the data's size");
 	if (h->data.size > left)
-		seam_pd_set_damage(r, r->size,
-				   "the file ends %llu bytes before its data",
-				   (unsigned long long)(h->data.size - left));
+		snprintf(part->cut, sizeof(part->cut),
+			 "the file ends %llu bytes before its data",
+			 (unsigned long long)(h->data.size - left));
 	data.left = h->data.size && h->data.size < left ? h->data.size : left;
 	return data;
 }
@@ -128,10 +129,9 @@ static int read_all(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 					r->size ? "it is no perf.data file"
 						: "the file is empty");
 	if (r->parts[0].missed)
-		seam_pd_set_damage(
-			r, r->size,
-			"TMPDIR has no room for the %llu bytes from here on",
-			(unsigned long long)r->parts[0].missed);
+		snprintf(r->parts[0].cut, sizeof(r->parts[0].cut),
+			 "TMPDIR has no room for the last %llu bytes",
+			 (unsigned long long)r->parts[0].missed);
 	memcpy(&magic, r->file, 8);
 	r->swap = magic == PD_MAGIC_SWAPPED;
 	r->info.swapped = r->swap;

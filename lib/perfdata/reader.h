@@ -148,8 +148,14 @@ struct seam_pd_info {
 
 struct seam_pd_damage {
 	bool damaged;
-	struct seam_errinfo err; /* .offset: where reading stopped */
+	/* .offset: where reading stopped, behind the last whole record, or at
+	 * the compressed one that is damaged; .where: in which file of a
+	 * folder. */
+	struct seam_errinfo err;
 	uint64_t n_malformed; /* records left out */
+	uint64_t malformed_offset; /* of the first one, or of the compressed
+				    * one that it is in; */
+	char malformed_where[24]; /* in that file */
 };
 
 /* path "-" is standard input; a folder is one of perf record --threads.

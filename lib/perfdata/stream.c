@@ -226,7 +226,7 @@ static int step(struct seam_pd_reader *r)
 {
 	struct pd_stream *s = r->stream;
 	struct perf_event_header h;
-	uint64_t behind;
+	uint64_t behind, at;
 	int rc = need(r, sizeof(h));
 
 	if (rc <= 0)
@@ -250,8 +250,14 @@ static int step(struct seam_pd_reader *r)
 	rc = seam_pd_one(r, s->buf + s->at, h);
 	if (rc)
 		return rc;
+	at = s->base + s->at;
 	s->at += h.size;
-	return behind ? skip(r, behind) : 1;
+	if (!behind)
+		return 1;
+	rc = skip(r, behind);
+	if (!rc)
+		seam_pd_set_damage(r, at, "the data ends inside a record");
+	return rc;
 }
 
 /* Return: 0 or -errno. */

@@ -44,8 +44,43 @@ help_texts() {
 cut_off() {
 	head -c 20000 "$golden/sig.data" >"$dir/cut"
 	"$seam" script -i "$dir/cut" >"$dir/out" 2>"$dir/err" || return
-	grep -q "cut: offset 20000: the file ends [0-9]* bytes before" \
-		"$dir/err" && grep -q cpu-clock "$dir/out"
+	grep -q 'cpu-clock' "$dir/out" && grep -q 'cut: offset 19952: the file'\
+' ends 15632 bytes before its data; the last record is cut; what lies' \
+		"$dir/err" || return
+	"$seam" report --json -i "$dir/cut" >"$dir/out" 2>"$dir/err" &&
+		python3 -c 'import json, sys
+d = json.load(sys.stdin)
+assert d["damaged"] and d["damage"]["offset"] == 19952, d["damage"]
+assert d["damage"]["file"] == "data" and "15632 bytes" in d["damage"]["reason"]
+assert d["malformed_records"] == 0 and "malformed" not in d' <"$dir/out"
+}
+
+# Of a folder of files the one is named; the others are read to their ends.
+cut_in_folder() {
+	mkdir "$dir/parts" && cp "$golden/sig.data" "$dir/parts/data" &&
+		printf '\104\0\0\0\0\0\10\0\1\0\0\0' >"$dir/parts/data.7" ||
+		return
+	"$seam" report --json -i "$dir/parts" >"$dir/out" 2>"$dir/err" &&
+		grep -q 'parts/data.7: offset 8: the data ends inside a record' \
+			"$dir/err" &&
+		grep -q '"file":"data.7","offset":8,' "$dir/out"
+}
+
+# What contradicts itself is left out: here a sample's chain, of two entries.
+malformed() {
+	python3 - "$golden/sig.data" "$dir/lie" <<'END' || return
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+begin, size = struct.unpack_from("<QQ", data, 40)
+at = begin
+while struct.unpack_from("<I", data, at)[0] != 22:
+    at += struct.unpack_from("<H", data, at + 6)[0]
+struct.pack_into("<Q", data, at + 16, 1 << 40)
+open(sys.argv[2], "wb").write(data)
+open(sys.argv[2] + ".at", "w").write(str(at))
+END
+	"$seam" script -i "$dir/lie" 2>&1 >/dev/null | grep -q \
+"lie: offset $(cat "$dir/lie.at"): a record is malformed; such records, 1,"
 }
 
 # A pipe has one stream: of what else lies beside it nothing is known.
@@ -181,6 +216,8 @@ check 'bad usage is refused' bad_usage
 check 'bad files are refused' bad_files
 check 'help is given' help_texts
 check 'a cut recording is used' cut_off
+check 'a file of a folder that is cut is named' cut_in_folder
+check 'a record that contradicts itself is told' malformed
 check 'files beside a pipe are not passed over unsaid' pipe_in_folder
 check 'standard input is read' standard_input
 check 'a full disk is told' full_disk
@@ -219,13 +256,15 @@ data = open(sys.argv[1], "rb").read() + filler * 800
 open(sys.argv[2], "wb").write(data)' "$golden/pipe.data" "$dir/long" || return
 	kept=$((40000 * 512))
 	missed=$(($(stat -c %s "$dir/long") - kept))
+	begin=$(stat -c %s "$golden/pipe.data")
+	whole=$((begin + (kept - begin) / 65528 * 65528))
 	(
 		trap '' XFSZ
 		ulimit -f 40000
 		cat "$dir/long" | TMPDIR=$dir "$seam" script --window all -i - \
 			>"$dir/out" 2>"$dir/err"
-	) && grep -q -- "-: offset $kept: TMPDIR has no room for the $missed bytes" \
-		"$dir/err" || return
+	) && grep -q -- "-: offset $whole: TMPDIR has no room for the last $missed\
+ bytes; the last record is cut" "$dir/err" || return
 	"$seam" script -i "$golden/pipe.data" 2>/dev/null | cmp - "$dir/out"
 }
 

@@ -1,142 +1,158 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* Description: a recording cut off at any byte is read up to its last whole
- * record, and where and why it ends is said; damage and lies in any place
- * are met without harm. */
-#include <errno.h>
+/* Description: a recording, file or pipe, compressed or not, that is cut off at
+ * any byte, or in which a record's size is wrong, is read up to the last whole
+ * record, and exactly where and why it ends is said; lies in any place are met
+ * without harm. */
+#include "made.h"
 
-#include "perfdata/format.h"
-#include "recording.h"
-
-static size_t make(int zstd, uint8_t **ret)
+static size_t record_at(const struct made *m, size_t at)
 {
-	struct seam_pd_writer *w;
-	struct folder f;
-	size_t size;
+	size_t i = 0;
 
-	folder_make(&f);
-	w = open_writer(f.file, zstd);
-	put_comm(w, 5, 100, "prog", true);
-	put_map(w, 5, 110, 0x400000, 0x1000, "/bin/prog");
-	for (uint64_t i = 1; i <= 20; i++) {
-		put_sample(w, 5, 1000 * i, i);
-		put_stack(w, 5, 1000 * i + 10, i, 0x400010, 1, 0);
-		if (i % 5 == 0)
-			assert_int_equal(seam_pd_flush(w), 0);
-	}
-	assert_int_equal(seam_pd_writer_close(w), 0);
-	size = slurp_file(f.file, ret);
-	folder_remove(&f);
-	return size;
+	while (i < m->n && m->marks[i + 1] <= at)
+		i++;
+	return i;
 }
 
-/* Reads a copy that ends where its allocation does. Return: records, or
- * -errno. */
-static int64_t count(const uint8_t *data, size_t size,
-		     struct seam_pd_damage *ret)
+static void cut_anywhere(struct made *m)
 {
-	uint8_t *copy = malloc(size ? size : 1);
-	struct seam_errinfo err = {0};
-	struct seam_pd_reader *r;
-	struct seam_pd_rec rec;
-	int64_t n;
-	int rc;
+	struct seam_pd_damage d;
 
-	assert_non_null(copy);
-	memcpy(copy, data, size);
-	rc = seam_pd_open_mem(copy, size, &r, &err);
-	if (rc) {
-		assert_true(err.reason[0] && err.where[0]);
-		free(copy);
-		return rc;
-	}
-	n = (int64_t)seam_pd_n_records(r);
-	for (int64_t i = 0; i < n; i++)
-		seam_pd_record(r, (size_t)i, &rec);
-	*ret = *seam_pd_damage(r);
-	seam_pd_close(r);
-	free(copy);
-	return n;
-}
+	for (size_t len = 0; len <= m->size; len++) {
+		size_t i = record_at(m, len);
+		bool inside = len != m->marks[i];
+		struct stop stop = {m->used[i], m->marks[i], NULL};
+		char reason[160];
 
-static void cut(int zstd)
-{
-	struct seam_pd_damage damage;
-	struct pd_header h;
-	uint8_t *data;
-	size_t size = make(zstd, &data), data_end;
-	int64_t last = 0, n;
-
-	memcpy(&h, data, sizeof(h));
-	data_end = h.data.offset + h.data.size;
-	for (size_t len = 0; len <= size; len++) {
-		n = count(data, len, &damage);
-		if (len < h.attrs.offset + h.attrs.size) {
-			assert_int_equal(n, -EBADMSG);
+		if (len < m->attrs_end) {
+			assert_int_equal(count(m->p, len, &d), -EBADMSG);
 			continue;
 		}
-		assert_true(n >= last);
-		assert_int_equal(damage.damaged, len < data_end);
-		assert_true(damage.err.offset <= len);
-		last = n;
+		if (len < m->begin) {
+			stop = (struct stop){
+				0, len, "the file ends before its data begins"};
+		} else if (len < m->end && !m->is_pipe) {
+			snprintf(reason, sizeof(reason),
+				 "the file ends %zu bytes before its data%s",
+				 m->end - len,
+				 inside ? "; the last record is cut" : "");
+			stop.reason = reason;
+		} else if (len < m->end && inside) {
+			stop.reason = "the data ends inside a record";
+		}
+		expect(m, len, &stop);
 	}
-	assert_int_equal(last, 42);
-	free(data);
 }
 
-static void test_cut_plain(void **state)
+static void test_cut(void **state)
 {
 	(void)state;
-	cut(0);
+	each_kind(cut_anywhere);
 }
 
-static void test_cut_zstd(void **state)
+static void set_size(struct made *m, size_t at, uint16_t size)
+{
+	memcpy(m->p + at + 6, &size, sizeof(size));
+}
+
+/* A size that cannot be, or that leads beyond the end. */
+static void size_anywhere(struct made *m)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		struct stop stop = {m->used[i], m->marks[i],
+				    "a record is malformed"};
+		uint16_t was;
+
+		memcpy(&was, m->p + m->marks[i] + 6, sizeof(was));
+		for (uint16_t size = 0; size < 8; size++) {
+			set_size(m, m->marks[i], size);
+			expect(m, m->size, &stop);
+		}
+		stop.reason = "the data ends inside a record";
+		set_size(m, m->marks[i], (uint16_t)(m->end - m->marks[i] + 1));
+		expect(m, m->size, &stop);
+		set_size(m, m->marks[i], UINT16_MAX);
+		expect(m, m->size, &stop);
+		set_size(m, m->marks[i], was);
+	}
+}
+
+static void test_size(void **state)
 {
 	(void)state;
-	cut(1);
+	each_kind(size_anywhere);
+}
+
+/* The bytes behind an AUXTRACE record, which its size does not cover. */
+static void test_behind(void **state)
+{
+	struct made m = make_pipe(0);
+	struct perf_event_header h = {PD_AUXTRACE, 0, 16};
+	const uint64_t behind = 1000;
+	struct stop stop = {RECORDS, m.end, NULL};
+
+	(void)state;
+	m.p = realloc(m.p, m.end + h.size + behind);
+	assert_non_null(m.p);
+	put_bytes(m.p, m.end, &h, sizeof(h));
+	put_bytes(m.p, m.end + 8, &behind, sizeof(behind));
+	memset(m.p + m.end + 16, 0, behind);
+	expect(&m, m.end, &stop);
+	expect(&m, m.end + h.size + behind, &stop);
+	stop.reason = "the data ends inside a record";
+	for (size_t n = 1; n < h.size + behind; n++)
+		expect(&m, m.end + n, &stop);
+	free(m.p);
 }
 
 /* Each byte in turn says something else. What is read is bounded; under the
  * sanitizers a read out of bounds fails. */
-static void test_damaged(void **state)
+static void damage_anywhere(struct made *m)
 {
 	static const uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff};
 	struct seam_pd_damage damage;
 
-	(void)state;
-	for (int zstd = 0; zstd < 2; zstd++) {
-		uint8_t *data;
-		size_t size = make(zstd, &data);
+	for (size_t i = 0; i < m->size; i++) {
+		uint8_t was = m->p[i];
 
-		for (size_t i = 0; i < size; i++) {
-			uint8_t was = data[i];
-
-			for (size_t v = 0; v < sizeof(values); v++) {
-				data[i] = values[v];
-				count(data, size, &damage);
-			}
-			data[i] = was;
+		for (size_t v = 0; v < sizeof(values); v++) {
+			m->p[i] = values[v];
+			count(m->p, m->size, &damage);
+			if (m->is_pipe)
+				count_stream(m->p, m->size, &damage);
 		}
-		free(data);
+		m->p[i] = was;
 	}
+}
+
+static void test_damaged(void **state)
+{
+	(void)state;
+	each_kind(damage_anywhere);
 }
 
 /* A recorder of perf's kind that was killed never wrote the size. */
 static void test_no_size(void **state)
 {
-	struct seam_pd_damage damage;
+	struct made m = make_file(0);
 	struct pd_header h;
-	uint8_t *data;
-	size_t size;
 
 	(void)state;
-	size = make(0, &data);
-	memcpy(&h, data, sizeof(h));
-	size = h.data.offset + h.data.size;
+	memcpy(&h, m.p, sizeof(h));
 	h.data.size = 0;
-	memcpy(data, &h, sizeof(h));
-	assert_int_equal(count(data, size, &damage), 42);
-	assert_true(damage.damaged);
-	free(data);
+	put_bytes(m.p, 0, &h, sizeof(h));
+	for (size_t len = m.begin; len <= m.end; len++) {
+		size_t i = record_at(&m, len);
+		struct stop stop = {
+			m.used[i], m.marks[i],
+			len == m.marks[i]
+				? "the recorder never wrote the data's size"
+				: "the recorder never wrote the data's size; "
+				  "the last record is cut"};
+
+		expect(&m, len, &stop);
+	}
+	free(m.p);
 }
 
 static void test_not_ours(void **state)
@@ -156,11 +172,9 @@ static void test_not_ours(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut_plain),
-		cmocka_unit_test(test_cut_zstd),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_no_size),
-		cmocka_unit_test(test_not_ours),
+		cmocka_unit_test(test_cut),	cmocka_unit_test(test_size),
+		cmocka_unit_test(test_behind),	cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_no_size), cmocka_unit_test(test_not_ours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
