@@ -6,83 +6,12 @@ nearly all are; and where perf's own script comes to main it finds the same
 functions on the way, frame by frame.
 """
 
-import json
 import os
 import shutil
-import subprocess
 import sys
 
 import livetest
-
-
-def perf(bench, *command):
-    return subprocess.run(command, env=dict(bench.env, LC_ALL="C",
-                                            DEBUGINFOD_URLS=""),
-                          encoding="utf-8", errors="replace",
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
-
-
-def ours(bench, data):
-    """{(tid, us): (functions, leaf first, and the end code)}"""
-    done = perf(bench, bench.seam, "script", "--format", "json",
-                "--no-inline", "-i", data)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    result = {}
-    for sample in map(json.loads, done.stdout.splitlines()):
-        result[sample["tid"], sample["time_ns"] // 1000] = (
-            livetest.user_path(sample)[::-1], sample["end"])
-    return result
-
-
-def theirs(bench, tool, data):
-    """The same without an end; what is in the kernel is left out."""
-    done = perf(bench, tool, "script", "--no-inline", "-F",
-                "tid,time,ip,sym", "--max-stack", "4096", "-i", data)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    result = {}
-    for block in done.stdout.split("\n\n"):
-        lines = block.strip("\n").splitlines()
-        if not lines:
-            continue
-        tid, time = lines[0].split()[:2]
-        seconds, micros = time.rstrip(":").split(".")
-        user = [line.split() for line in lines[1:]]
-        user = [words for words in user if not int(words[0], 16) >> 63]
-        result[int(tid), int(seconds) * 1000000 + int(micros)] = [
-            words[1].split("@")[0].split("+")[0] for words in user]
-    return result
-
-
-def known(stacks):
-    """Samples of the program's own functions: right ones, such as say that
-    they are not whole, and wrong ones."""
-    good, short, bad = 0, 0, []
-    for names, end in stacks.values():
-        if not set(names) & set(livetest.SPIN_PATH):
-            continue
-        if end != "outermost":
-            short += 1
-        elif livetest.is_spin(names):
-            good += 1
-        else:
-            bad.append(names)
-    return good, short, bad[:3]
-
-
-def differing(mine, other):
-    """Stacks that perf has whole and that differ; how many were compared."""
-    n, bad = 0, []
-    for key, names in other.items():
-        if "main" not in names or key not in mine:
-            continue
-        n += 1
-        own, way = mine[key][0], names[:names.index("main") + 1]
-        if way != own[:len(way)]:
-            bad.append((key, names, own))
-    return n, bad
+from perfscript import differing, known, ours, perf, theirs
 
 
 def compare(bench, tool, title):
