@@ -122,7 +122,8 @@ def otherwise(seam_exe, folder, name):
             f.write(swap(data))
         yield "big-endian", script(seam_exe, other) == wanted
         # Without time the order of files would decide.
-        if name not in ("pipe", "per-thread"):
+        # Of zstd the records are inside compressed ones.
+        if name not in ("pipe", "per-thread", "zstd", "zstd-6.1"):
             split(data, os.path.join(tmp, "folder"))
             yield "a folder", \
                 script(seam_exe, os.path.join(tmp, "folder")) == wanted
@@ -136,10 +137,9 @@ def main():
         problems = []
         n = check(seam_exe, folder, name, problems)
         results.append((f"{name}, {n} samples", problems))
-        if name != "zstd":  # its records are inside compressed ones
-            for what, same in otherwise(seam_exe, folder, name):
-                results.append((f"{name}, {what}",
-                                [] if same else ["another text"]))
+        for what, same in otherwise(seam_exe, folder, name):
+            results.append((f"{name}, {what}",
+                            [] if same else ["another text"]))
     for i, (what, problems) in enumerate(results):
         print(f"{'not ' if problems else ''}ok {i + 1} - {what}")
         for problem in problems[:20]:

@@ -159,17 +159,18 @@ def variants(folder, name, tmp):
     """(what, path) of one recording in all forms that can be made of it."""
     path = os.path.join(folder, name + ".data")
     yield "", path
-    if name == "zstd":  # its records are inside compressed ones
-        return
     other = os.path.join(tmp, "big-endian")
     with open(other, "wb") as f:
         f.write(swap(read(path)))
     yield ", big-endian", other
-    if name not in ("pipe", "per-thread"):
+    # Of zstd the records are inside compressed ones.
+    if name not in ("pipe", "per-thread", "zstd"):
         split(read(path), os.path.join(tmp, "folder"))
         yield ", a folder", os.path.join(tmp, "folder")
 
 
+# No sample waits for a stack: it is copied as it is.
+NOT_DEFERRED = ["zstd-6.1"]
 # Samples whose stack came before them, which perf does not join.
 LATE = {"two-events": 1}
 MISSING = {"lost-m1-pf": 1, "pending": 1}
@@ -202,6 +203,8 @@ def main():
     perfs = usable(os.environ.get("SEAM_PERF")), usable(shutil.which("perf"))
     results = []
     for name in names:
+        if name in NOT_DEFERRED:
+            continue
         check(seam, folder, name, perfs, results)
     for i, (what, problems) in enumerate(results):
         print(f"{'not ' if problems else ''}ok {i + 1} - {what}")

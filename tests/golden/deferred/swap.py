@@ -7,6 +7,8 @@ perf_event_open(2), not of seam's reader.
 """
 import struct
 
+from zstd import Deflate, Inflate
+
 IP, TID, TIME, ADDR = 1, 2, 4, 8
 READ, CALLCHAIN, ID, CPU, PERIOD, STREAM, RAW = 16, 32, 64, 128, 256, 512, 1024
 IDENTIFIER = 1 << 16
@@ -130,6 +132,8 @@ def feature(bit, data):
         return event_names(data)
     if bit == 21:
         return words(data, "QQ")
+    if bit == 27:
+        return words(data, "IIIII")
     if bit == 29:
         return words(data, "IIQQ")
     return None
@@ -152,6 +156,25 @@ class Records:
 
     def __init__(self, events):
         self.events = events
+        self.inflate, self.deflate = Inflate(), Deflate()
+        self.rest = b""  # of what was decompressed: a record's beginning
+
+    def compressed(self, kind, body):
+        if kind == 83:
+            body = body[8:8 + struct.unpack_from("<Q", body)[0]]
+        plain = self.rest + self.inflate.take(body)
+        at = 0
+        while at + 8 <= len(plain):
+            size = struct.unpack_from("<H", plain, at + 6)[0]
+            if size > len(plain) - at:
+                break
+            at += size
+        self.rest = plain[at:]
+        body = self.deflate.take(self.swap(plain[:at]))
+        if kind == 83:
+            body = struct.pack(">Q", len(body)) + body
+            body += bytes(-len(body) % 8)
+        return body
 
     def swap(self, data):
         out, at = b"", 0
@@ -173,6 +196,8 @@ class Records:
             return attribute(body[:size]) + all_words(body[size:])
         if kind in (68, 82):
             return body
+        if kind in (81, 83):
+            return self.compressed(kind, body)
         if kind == 80:
             bit = struct.unpack_from("<Q", body)[0]
             known = feature(bit, body[8:])
