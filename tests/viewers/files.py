@@ -7,7 +7,7 @@ import os
 import struct
 import subprocess
 
-from missing import Missing, program
+from missing import Missing, installed, peers, program
 
 SCRIPTS = "usr/lib/perf-core/scripts/python"
 
@@ -20,16 +20,18 @@ def output(*command):
 
 def perf_script(name):
     """perf's own, or, where it is too old for that script, its peer's."""
-    peer = os.environ.get("SEAM_PERF", "/none")
-    root = os.path.join(os.path.dirname(os.path.dirname(peer)), "perf-*")
-    return program(name, "/%s/%s" % (SCRIPTS, name),
-                   "/usr/libexec/perf-core/scripts/python/" + name,
-                   "%s/%s/%s" % (root, SCRIPTS, name))
+    places = ["/%s/%s" % (SCRIPTS, name),
+              "/usr/libexec/perf-core/scripts/python/" + name]
+    folder = peers()
+    if folder:
+        places.append(os.path.join(folder, SCRIPTS, name))
+    return program(name, *places, there=folder is not None)
 
 
 def run_script(path, name, *arguments):
-    return output(program("perf"), "script", "-i", path, "-s",
-                  perf_script(name), "--", *arguments)
+    perf = program("perf", there=installed("linux-perf"))
+    return output(perf, "script", "-i", path, "-s", perf_script(name), "--",
+                  *arguments)
 
 
 def stackcollapse(path, _folder):
@@ -74,7 +76,8 @@ def gecko(path, folder):
 
 
 def pprof(path, _folder):
-    tool = program("pprof", "/usr/lib/go*/pkg/tool/*/pprof")
+    tool = program("pprof", "/usr/lib/go*/pkg/tool/*/pprof",
+                   there=installed("golang-1.19-go"))
     text = output(tool, "-traces", "-sample_index=samples", path)
     # A rule above each; then labels, "name:  text"; the count and the leaf.
     for block in text.split("-----------+")[1:]:
@@ -93,7 +96,8 @@ def hotspot(path, folder):
     """hotspot shows what this reader of its makes of a recording: messages of
     Qt's QDataStream, behind 16 bytes of head, each behind its size."""
     reader = program("hotspot-perfparser",
-                     "/usr/lib/*/libexec/hotspot-perfparser")
+                     "/usr/lib/*/libexec/hotspot-perfparser",
+                     there=installed("hotspot"))
     out = os.path.join(folder, "hotspot.out")
     output(reader, "--input", path, "--output", out)
     strings, callers, symbols = {-1: ""}, {}, {}

@@ -7,12 +7,12 @@ import os
 import re
 import subprocess
 
-from missing import Missing, npm, program
+from missing import Missing, installed, npm, program
 from patience import tries
 
 
 def ask(folder, *words):
-    node = program("node")
+    node = program("node", there=installed("nodejs"))
     tool = os.path.join(npm("@firefox-devtools/profiler-cli"),
                         "dist", "profiler-cli.js")
     env = dict(os.environ, PROFILER_CLI_SESSION_DIR=folder, HOME=folder)

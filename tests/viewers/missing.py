@@ -13,14 +13,39 @@ class Missing(Exception):
     """The reason of a skip."""
 
 
-def program(name, *elsewhere):
-    """A program in PATH, or the last that matches one of the patterns."""
+def installed(package):
+    """Whether Debian's package is there."""
+    if not shutil.which("dpkg-query"):
+        return False
+    state = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${db:Status-Status}", package],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
+    return state.stdout == "installed"
+
+
+def program(name, *elsewhere, there=False):
+    """A program in PATH, or the last that matches one of the patterns. Where
+    its package is there and it is not found, the patterns are wrong: that is
+    a failure, no skip."""
     found = shutil.which(name)
     for pattern in elsewhere:
         found = found or max(glob.glob(pattern), default=None)
+    if not found and there:
+        raise OSError("%s is installed here, but is not at %s" % (
+            name, " or ".join(elsewhere) or "PATH"))
     if not found:
         raise Missing("there is no " + name)
     return found
+
+
+def peers():
+    """The folder that tools/peers.sh unpacked perf into, or None."""
+    perf = os.environ.get("SEAM_PERF") or subprocess.run(
+        [os.path.join(HERE, "..", "..", "tools", "peers.sh"), "--where"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        encoding="utf-8").stdout.strip()
+    folder = os.path.join(os.path.dirname(os.path.dirname(perf)), "perf")
+    return folder if perf and os.path.isdir(folder) else None
 
 
 def npm(name):

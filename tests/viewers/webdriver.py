@@ -6,7 +6,7 @@ import re
 import subprocess
 import urllib.request
 
-from missing import program
+from missing import installed, program
 
 FOREVER_MS = 10 ** 9
 
@@ -16,8 +16,10 @@ class Browser:
 
     def __init__(self, folder):
         self.folder = folder
-        self.chromium = program("chromium")
-        self.driver = program("chromedriver")
+        self.chromium = program("chromium",
+                                there=installed("chromium"))
+        self.driver = program("chromedriver",
+                              there=installed("chromium-driver"))
         self.process = self.base = self.session = None
 
     def __enter__(self):
