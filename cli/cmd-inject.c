@@ -47,6 +47,7 @@ struct inject {
 	struct input in;
 	const char *output;
 	bool unmerge, piped;
+	uint64_t attrs_cut; /* of what is copied as it is */
 	struct seam_injected done;
 	struct seam_unmerged undone;
 };
@@ -70,6 +71,10 @@ static int fail(const char *path, int rc)
 		why = "it is no regular file";
 	else if (rc == -E2BIG)
 		why = "the recording has too many records";
+	else if (rc == -EOPNOTSUPP)
+		why = "not written: an event's attribute says something "
+		      "beyond its 128th byte, and perf 6.1 opens no longer "
+		      "ones";
 	fprintf(stderr, "seam: %s: %s\n", path, why);
 	return 1;
 }
@@ -123,6 +128,16 @@ static void tell_unmerged(const struct inject *inject)
 			inject->output, (unsigned long long)n->kept);
 }
 
+static void tell_copied(const struct inject *inject)
+{
+	fprintf(stderr, "seam: %s: %s: copied as it is%s\n", inject->in.path,
+		inject->unmerge ? "no user stacks are in samples alone"
+				: "no sample waits for a user stack",
+		inject->attrs_cut ? ", but for zeros at the end of attributes, "
+				    "for perf 6.1"
+				  : "");
+}
+
 /* The same for programs. rc: of write_to. */
 static int write_counts(const struct inject *inject, int rc)
 {
@@ -161,7 +176,8 @@ static int write_to(void *ctx, int fd)
 	int rc = -EISDIR;
 
 	if (inject->unmerge ? !seam_unmerge_needed(r) : !seam_inject_needed(r))
-		rc = seam_pd_copy_bytes(r, fd);
+		rc = seam_pd_copy_bytes(r, fd, !inject->unmerge,
+					&inject->attrs_cut);
 	if (rc != -EISDIR)
 		return rc;
 	if (inject->unmerge)
@@ -203,9 +219,7 @@ static int run(struct inject *inject)
 	if (rc < 0)
 		return fail(inject->output, rc);
 	if (!rc)
-		fprintf(stderr, "seam: %s: %s: copied as it is\n", in->path,
-			inject->unmerge ? "no user stacks are in samples alone"
-					: "no sample waits for a user stack");
+		tell_copied(inject);
 	else if (inject->unmerge)
 		tell_unmerged(inject);
 	else

@@ -14,56 +14,6 @@ bool seam_pd_copy_keeps(unsigned bit)
 	return bit != PD_FEAT_COMPRESSED && bit != PD_FEAT_DIR_FORMAT;
 }
 
-/* Bit fields begin at the other end of each byte in the other byte order. */
-void seam_pd_copy_attr(const struct pd_copy *c, uint8_t *attr, size_t size)
-{
-	const bool swap = c->r->swap;
-	const unsigned first = SEAM_ATTR_DEFER_CALLCHAIN % 8;
-	const size_t at =
-		SEAM_ATTR_FLAGS_OFFSET + SEAM_ATTR_DEFER_CALLCHAIN / 8;
-
-	static_assert(SEAM_ATTR_DEFER_OUTPUT == SEAM_ATTR_DEFER_CALLCHAIN + 1 &&
-			      SEAM_ATTR_DEFER_OUTPUT % 8,
-		      "both bits are in one byte");
-	if (size <= at)
-		return;
-	attr[at] &= (uint8_t) ~(swap ? 3u << (6 - first) : 3u << first);
-	if (c->editor->defers &&
-	    (pd_u64(attr + offsetof(struct perf_event_attr, sample_type),
-		    swap) &
-	     PERF_SAMPLE_CALLCHAIN))
-		attr[at] |= (uint8_t)(1u << (swap ? 7 - first : first));
-}
-
-/* {u32 n, attr_size; n times {attr; u32 n_ids; u32 len; name; ids}} */
-void seam_pd_copy_desc(const struct pd_copy *c, uint8_t *desc, size_t size)
-{
-	struct span s = {desc, size, c->r->swap};
-	uint32_t n, attr_size, n_ids, len;
-
-	if (!span_u32(&s, &n) || !span_u32(&s, &attr_size))
-		return;
-	for (; n; n--) {
-		uint8_t *attr = desc + (s.p - desc);
-
-		if (!span_take(&s, attr_size) || !span_u32(&s, &n_ids) ||
-		    !span_u32(&s, &len) || !span_take(&s, len) ||
-		    !span_take(&s, 8ULL * n_ids))
-			return;
-		seam_pd_copy_attr(c, attr, attr_size);
-	}
-}
-
-static struct pd_header old_header(const struct seam_pd_reader *r)
-{
-	struct pd_header h;
-
-	memcpy(&h, r->file, sizeof(h));
-	if (r->swap)
-		seam_pd_swap_header(&h);
-	return h;
-}
-
 static struct pd_section section_at(const uint8_t *p, bool swap)
 {
 	return (struct pd_section){pd_u64(p, swap), pd_u64(p + 8, swap)};
@@ -93,34 +43,6 @@ static int align(struct pd_copy *c)
 					DATA_ALIGN);
 }
 
-/* perf opens a file only if it knows the attributes' size. What is longer than
- * all of them know is cut where it says nothing there. */
-static size_t new_attr_size(const struct pd_copy *c, const struct pd_header *h)
-{
-	const uint8_t *attr = c->r->file + h->attrs.offset;
-	const size_t size = h->attr_size - sizeof(struct pd_section);
-
-	for (uint64_t left = h->attrs.size; left >= h->attr_size;
-	     left -= h->attr_size, attr += h->attr_size)
-		for (size_t i = SEAM_ATTR_SIZE; i < size; i++)
-			if (attr[i])
-				return size;
-	return size < SEAM_ATTR_SIZE ? size : SEAM_ATTR_SIZE;
-}
-
-/* The attribute says its size too. */
-static void cut_attr(uint8_t *attr, size_t size, bool swap)
-{
-	uint8_t *at = attr + offsetof(struct perf_event_attr, size);
-	uint32_t to = (uint32_t)size;
-
-	if (pd_u32(at, swap) <= to)
-		return;
-	if (swap)
-		to = __builtin_bswap32(to);
-	memcpy(at, &to, sizeof(to));
-}
-
 /* One attribute with the section of its ids, which lie at ids now. */
 static int add_attr(struct pd_copy *c, const uint8_t *old, uint64_t ids,
 		    uint64_t ids_size)
@@ -130,7 +52,7 @@ static int add_attr(struct pd_copy *c, const uint8_t *old, uint64_t ids,
 	int rc;
 
 	memcpy(attr, old, size);
-	cut_attr(attr, size, c->r->swap);
+	seam_pd_attr_set_size(attr, size, c->r->swap);
 	seam_pd_copy_attr(c, attr, size);
 	rc = seam_pd_copy_add(c, attr, size);
 	if (!rc)
@@ -144,8 +66,9 @@ static int add_attrs(struct pd_copy *c, const struct pd_header *h)
 	const uint8_t *first = c->r->file + h->attrs.offset;
 	const size_t size = h->attr_size - sizeof(struct pd_section);
 	const size_t n = h->attrs.size / h->attr_size;
+	const size_t new_size = seam_pd_attrs_size(c->r, h);
 	uint64_t ids = pd_copy_at(c);
-	int rc = 0;
+	int rc = seam_pd_check_attr(c, new_size);
 
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct pd_section at =
@@ -155,7 +78,7 @@ static int add_attrs(struct pd_copy *c, const struct pd_header *h)
 	}
 	if (!rc)
 		rc = align(c);
-	c->header.attr_size = new_attr_size(c, h) + sizeof(struct pd_section);
+	c->header.attr_size = new_size + sizeof(struct pd_section);
 	c->header.attrs.offset = pd_copy_at(c);
 	c->header.attrs.size = n * c->header.attr_size;
 	for (size_t i = 0; !rc && i < n; i++) {
@@ -170,7 +93,7 @@ static int add_attrs(struct pd_copy *c, const struct pd_header *h)
 
 int seam_pd_copy_front(struct pd_copy *c)
 {
-	const struct pd_header h = old_header(c->r);
+	const struct pd_header h = seam_pd_old_header(c->r);
 	int rc = seam_pd_copy_add(c, &h, sizeof(h)); /* for its room */
 
 	find_features(c, &h);

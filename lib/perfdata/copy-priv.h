@@ -14,7 +14,7 @@ struct pd_moved {
 
 struct pd_copy {
 	struct seam_pd_reader *r;
-	const struct seam_pd_editor *editor;
+	const struct seam_pd_editor *editor; /* NULL: all stays */
 	int fd;
 	uint64_t written; /* bytes in the file */
 	struct pd_buf out; /* what follows them */
@@ -23,6 +23,7 @@ struct pd_copy {
 	size_t chunk; /* the next one of the reader's */
 	struct pd_moved *moved; /* in the order of the file */
 	size_t n_moved, cap_moved;
+	uint64_t attrs_cut;
 };
 
 /* Where the next byte goes. */
@@ -42,9 +43,22 @@ int seam_pd_copy_front(struct pd_copy *c);
 int seam_pd_copy_back(struct pd_copy *c);
 /* Whether the copy has this feature too. */
 bool seam_pd_copy_keeps(unsigned bit);
-/* Makes an attribute, which has size bytes, or a description of events, what
- * the editor wants them to say of deferral. */
+
+/* copy-attr.c. Makes an attribute, which has size bytes, or a description of
+ * events, what the editor wants them to say of deferral. */
 void seam_pd_copy_attr(const struct pd_copy *c, uint8_t *attr, size_t size);
 void seam_pd_copy_desc(const struct pd_copy *c, uint8_t *desc, size_t size);
+struct pd_header seam_pd_old_header(const struct seam_pd_reader *r);
+/* How long the file's attributes are without the zeros that may be cut. */
+size_t seam_pd_attrs_size(const struct seam_pd_reader *r,
+			  const struct pd_header *h);
+/* Return: 0, or -EOPNOTSUPP: so long a one is not for the copy's readers. */
+int seam_pd_check_attr(const struct pd_copy *c, size_t size);
+/* The attribute says its size too. */
+void seam_pd_attr_set_size(uint8_t *attr, size_t size, bool swap);
+/* PD_HEADER_ATTR; s: all of it. */
+int seam_pd_copy_attr_record(struct pd_copy *c, struct span s);
+/* Cuts them in a file that is written as it was. */
+int seam_pd_copy_cut_attrs(struct pd_copy *c);
 
 #endif

@@ -67,10 +67,8 @@ static int kernel_record(struct pd_copy *c, struct span s, uint32_t type)
 					 : seam_pd_copy_add(c, now.p, now.len);
 }
 
-/* A record that holds attributes, from at on. */
-static int attrs_record(struct pd_copy *c, struct span s, size_t at,
-			void (*change)(const struct pd_copy *c, uint8_t *p,
-				       size_t size))
+/* {header; u64 bit; attributes} */
+static int desc_record(struct pd_copy *c, struct span s)
 {
 	uint8_t *copy = malloc(s.left);
 	int rc;
@@ -78,7 +76,7 @@ static int attrs_record(struct pd_copy *c, struct span s, size_t at,
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, s.p, s.left);
-	change(c, copy + at, s.left - at);
+	seam_pd_copy_desc(c, copy + 16, s.left - 16);
 	rc = seam_pd_copy_add(c, copy, s.left);
 	free(copy);
 	return rc;
@@ -90,7 +88,7 @@ static int header_feature(struct pd_copy *c, struct span s)
 	uint64_t bit = s.left < 16 ? PD_FEAT_MAX : pd_u64(s.p + 8, s.swap);
 
 	if (bit == PD_FEAT_EVENT_DESC)
-		return attrs_record(c, s, 16, seam_pd_copy_desc);
+		return desc_record(c, s);
 	if (bit < PD_FEAT_MAX && !seam_pd_copy_keeps((unsigned)bit))
 		return 0;
 	return seam_pd_copy_add(c, s.p, s.left);
@@ -139,7 +137,7 @@ static int user_record(struct pd_copy *c, uint32_t type, struct span s,
 			return 0;
 		break;
 	case PD_HEADER_ATTR:
-		return attrs_record(c, s, 8, seam_pd_copy_attr);
+		return seam_pd_copy_attr_record(c, s);
 	case PD_HEADER_FEATURE:
 		return header_feature(c, s);
 	case PD_AUXTRACE:
@@ -233,16 +231,51 @@ int seam_pd_copy(struct seam_pd_reader *r, int fd,
 	return rc;
 }
 
-int seam_pd_copy_bytes(const struct seam_pd_reader *r, int fd)
+/* Of a pipe, with its attributes cut; what the reader did not get through is
+ * copied too. */
+static int copy_stream(struct pd_copy *c)
 {
-	struct pd_copy c = {.r = (struct seam_pd_reader *)r, .fd = fd};
+	struct span s = pd_span(c->r, c->r->file, c->r->size);
+	int rc = seam_pd_copy_add(c, s.p, PD_PIPE_HEADER_SIZE);
+
+	span_take(&s, PD_PIPE_HEADER_SIZE);
+	while (!rc && s.left >= sizeof(struct perf_event_header)) {
+		struct perf_event_header h = pd_record_header(s.p, s.swap);
+		struct span rec = s;
+		uint64_t behind;
+
+		if (h.size < sizeof(h) || h.size > s.left)
+			break;
+		rec.left = h.size;
+		behind = h.type < PD_USER_RECORD_FIRST
+				 ? 0
+				 : seam_pd_bytes_behind(h.type, rec);
+		if (behind > s.left - h.size)
+			break;
+		rec.left += behind;
+		span_take(&s, rec.left);
+		rc = h.type == PD_HEADER_ATTR
+			     ? seam_pd_copy_attr_record(c, rec)
+			     : seam_pd_copy_add(c, rec.p, rec.left);
+	}
+	return rc ? rc : seam_pd_copy_add(c, s.p, s.left);
+}
+
+int seam_pd_copy_bytes(struct seam_pd_reader *r, int fd, bool cut,
+		       uint64_t *ret_cut)
+{
+	struct pd_copy c = {.r = r, .fd = fd};
 	int rc;
 
 	if (r->n_parts > 1)
 		return -EISDIR;
-	rc = seam_pd_copy_add(&c, r->file, r->size);
+	rc = cut && r->info.pipe ? copy_stream(&c)
+				 : seam_pd_copy_add(&c, r->file, r->size);
 	if (!rc)
 		rc = seam_pd_copy_flush(&c);
+	if (!rc && cut && !r->info.pipe)
+		rc = seam_pd_copy_cut_attrs(&c);
 	seam_pd_buf_fini(&c.out);
+	*ret_cut = c.attrs_cut;
 	return rc;
 }

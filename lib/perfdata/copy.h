@@ -9,7 +9,9 @@
  *   description of events, which has the attributes a second time; or each
  *   that has call chains does, if the caller says so.
  * - Attributes that are longer than perf 6.1 knows are cut, if that cuts zeros
- *   alone: it would not open the file.
+ *   alone: it would not open the file. One that says something there is
+ *   -EOPNOTSUPP, unless the copy is for those who know deferral, where it
+ * stays.
  * - What was compressed is not; a folder of files becomes one file, without
  *   the marks of rounds, which told of the order in each of them.
  * - Records that contradict themselves are left out, as the reader counted
@@ -43,7 +45,10 @@ struct seam_pd_editor {
 int seam_pd_copy(struct seam_pd_reader *r, int fd,
 		 const struct seam_pd_editor *editor);
 
-/* All bytes as they are. Return: 0; -EISDIR: it is a folder; -errno. */
-int seam_pd_copy_bytes(const struct seam_pd_reader *r, int fd);
+/* All bytes as they are; cut: but for attributes longer than perf 6.1 knows,
+ * of which it says how many were cut. Return: 0; -EISDIR: it is a folder;
+ * -EOPNOTSUPP, as in the copy; -errno. */
+int seam_pd_copy_bytes(struct seam_pd_reader *r, int fd, bool cut,
+		       uint64_t *ret_cut);
 
 #endif

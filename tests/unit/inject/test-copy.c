@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "inject/unmerge.h"
 #include "merged.h"
 #include "perfdata/copy.h"
 
@@ -187,7 +188,7 @@ static struct pd_section new_section(const struct merged *m, size_t i)
 	return s;
 }
 
-static void check_file(size_t attr_words, bool says_more, size_t new_words)
+static void check_file(size_t attr_words, size_t new_words)
 {
 	const size_t front = sizeof(struct pd_header) / 8;
 	struct image old = {0};
@@ -200,8 +201,6 @@ static void check_file(size_t attr_words, bool says_more, size_t new_words)
 
 	begin_file(&old, attr_words);
 	ask_deferral(old.w + front + 1);
-	if (says_more)
-		old.w[front + attr_words] = 1;
 	add_sample(&old, 100, 7);
 	add_stack(&old, 110, 7);
 	aux = 8 * old.n;
@@ -249,13 +248,100 @@ static void check_file(size_t attr_words, bool says_more, size_t new_words)
 	seam_pd_close(r);
 }
 
-/* Attributes as short as the oldest, and longer ones that say more or not. */
+/* Attributes as short as the oldest, and longer ones. */
 static void test_file(void **state)
 {
 	(void)state;
-	check_file(16, false, 16);
-	check_file(18, false, 16);
-	check_file(18, true, 18);
+	check_file(16, 16);
+	check_file(18, 16);
+}
+
+/* One that says something where perf 6.1 knows nothing: no copy for perf 6.1,
+ * but one for those who know deferral. */
+static void test_says_more(void **state)
+{
+	const size_t front = sizeof(struct pd_header) / 8;
+	int file = memfd_create("copy", MFD_CLOEXEC);
+	struct seam_pd_reader *r;
+	struct seam_unmerged undone;
+	struct seam_injected done;
+	struct image old = {0};
+	struct pd_header h;
+	uint64_t cut;
+
+	(void)state;
+	begin_file(&old, 18);
+	old.w[front + 18] = 1;
+	add_merged(&old, 100);
+	end_data(&old);
+	r = open_image(&old);
+	assert_int_equal(seam_inject(r, file, NULL, &done), -EOPNOTSUPP);
+	assert_int_equal(seam_pd_copy_bytes(r, file, true, &cut), -EOPNOTSUPP);
+	assert_int_equal(ftruncate(file, 0), 0);
+	assert_int_equal(seam_unmerge(r, file, &undone), 0);
+	assert_int_equal(pread(file, &h, sizeof(h), 0), sizeof(h));
+	assert_int_equal(h.attr_size, 18 * 8 + 16);
+	close(file);
+	seam_pd_close(r);
+}
+
+static void words_are(int fd, const struct image *m)
+{
+	uint64_t words[sizeof(m->w) / 8];
+
+	assert_int_equal(pread(fd, words, sizeof(words), 0), 8 * m->n);
+	assert_memory_equal(words, m->w, 8 * m->n);
+}
+
+/* What waits for no stack: but for attributes the file stays, with zeros left
+ * between; of a pipe, what is behind them comes closer. */
+static void test_as_it_is(void **state)
+{
+	const size_t front = sizeof(struct pd_header) / 8;
+	int file = memfd_create("copy", MFD_CLOEXEC);
+	int stream = memfd_create("copy", MFD_CLOEXEC);
+	struct image old = {0}, pipe = {0}, new = {0};
+	struct seam_errinfo err = {0};
+	struct seam_pd_reader *r;
+	uint64_t cut;
+
+	(void)state;
+	begin_file(&old, 18);
+	add_merged(&old, 100);
+	end_data(&old);
+	r = open_image(&old);
+	assert_int_equal(seam_pd_copy_bytes(r, file, false, &cut), 0);
+	assert_int_equal(cut, 0);
+	words_are(file, &old);
+	assert_int_equal(seam_pd_copy_bytes(r, file, true, &cut), 0);
+	assert_int_equal(cut, 1);
+	seam_pd_close(r);
+	old.w[2] = 16 * 8 + 16;
+	old.w[4] = 16 * 8 + 16;
+	old.w[front + 1] = pair(PERF_TYPE_SOFTWARE, 128);
+	old.w[front + 1 + 16] = 8 * front;
+	old.w[front + 1 + 17] = 8;
+	words_are(file, &old);
+
+	begin(&new, &raw_attr, 1);
+	memcpy(pipe.w, new.w, 8 * (2 + 1 + 16));
+	memcpy(pipe.w + 2 + 1 + 18, new.w + 2 + 1 + 16, 8);
+	pipe.n = new.n + 2;
+	((struct perf_event_header *)(pipe.w + 2))->size += 16;
+	pipe.w[3] = pair(PERF_TYPE_SOFTWARE, 144);
+	new.w[3] = pair(PERF_TYPE_SOFTWARE, 128);
+	add_merged(&pipe, 100);
+	add_merged(&new, 100);
+	add_others(&pipe);
+	add_others(&new);
+	pipe.w[pipe.n++] = new.w[new.n++] = 1; /* no whole record */
+	assert_int_equal(seam_pd_open_mem(pipe.w, 8 * pipe.n, &r, &err), 0);
+	assert_int_equal(seam_pd_copy_bytes(r, stream, true, &cut), 0);
+	assert_int_equal(cut, 1);
+	words_are(stream, &new);
+	seam_pd_close(r);
+	close(file);
+	close(stream);
 }
 
 /* A user stack alone: the data must not have the size of nobody's. */
@@ -336,6 +422,7 @@ static void test_refused(void **state)
 	struct image old = {0};
 	struct seam_pd_reader *r;
 	struct seam_injected n;
+	uint64_t cut;
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
@@ -344,7 +431,7 @@ static void test_refused(void **state)
 	add_sample(&old, 100, 7);
 	r = open_image(&old);
 	assert_int_equal(seam_inject(r, zero, NULL, &n), -EBADF);
-	assert_int_equal(seam_pd_copy_bytes(r, zero), -EBADF);
+	assert_int_equal(seam_pd_copy_bytes(r, zero, false, &cut), -EBADF);
 	if (full >= 0) {
 		assert_int_equal(seam_inject(r, full, NULL, &n), -ENOSPC);
 		close(full);
@@ -358,6 +445,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stream),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_says_more),
+		cmocka_unit_test(test_as_it_is),
 		cmocka_unit_test(test_nothing_left),
 		cmocka_unit_test(test_features),
 		cmocka_unit_test(test_refused),
