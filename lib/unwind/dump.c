@@ -138,25 +138,77 @@ static int find_row(const struct seam_dump *d, uint64_t pc,
 			  : file_row(&map, pc - map.bias, regs, exact, row);
 }
 
-/* See is_popped. regs: the caller's. */
-static void keep_popped(const struct seam_cfi_row *row,
-			const struct seam_regs *leaf, struct seam_regs *regs)
+/* Whether a function begins there, as far as its rule tells. */
+static bool is_start(struct seam_dump_reader *r, uint64_t avma,
+		     const struct seam_regs *regs)
 {
-	uint64_t sp = leaf->r[SEAM_AMD64_REG_SP];
+	struct seam_cfi_row row;
+	uint64_t bias;
 
-	if (!(leaf->valid >> SEAM_AMD64_REG_SP & 1) ||
+	if (find_row(r->dump, avma, regs, true, &row, &bias) ||
+	    row.cfa_is_expr || row.cfa_reg != SEAM_AMD64_REG_SP ||
+	    row.cfa_off != 8)
+		return false;
+	for (unsigned int i = 0; i < REG_IP; i++)
+		if (row.regs[i].how == SEAM_CFI_OFFSET)
+			return false;
+	return true;
+}
+
+/* Whether the code pops registers, or none, and then returns or jumps to
+ * another function: what was saved and lies below rsp has been popped. */
+static bool pops_and_leaves(struct seam_dump_reader *r,
+			    const struct seam_regs *regs)
+{
+	uint64_t ip = regs->r[REG_IP];
+	struct seam_x86_bytes b;
+	uint32_t i = 0, size;
+
+	if (!seam_dump_code(r, ip, SEAM_DUMP_THEN, &b))
+		return false;
+	/* As many as there are to save: rbx, rbp, r12 to r15. */
+	for (int pops = 0; pops < 6; pops++) {
+		uint32_t rex = seam_x86_byte(&b, i) == 0x41;
+
+		if ((seam_x86_byte(&b, i + rex) & 0xf8) != 0x58)
+			break;
+		i += 1 + rex;
+	}
+	i += seam_x86_byte(&b, i) == 0xf3; /* rep ret */
+	if ((seam_x86_byte(&b, i) & 0xfe) == 0xc2)
+		return true;
+	if ((seam_x86_byte(&b, i) & 0xfd) != 0xe9)
+		return false;
+	size = seam_x86_byte(&b, i) == 0xe9 ? 4 : 1;
+	ip += i + 1 + size + (uint64_t)seam_x86_signed(&b, i + 1, size);
+	return i + 1 + size <= sizeof(b) && is_start(r, ip, regs);
+}
+
+/* See is_popped. from, regs: the leaf's and its caller's. */
+static void keep_popped(struct seam_dump_reader *r,
+			const struct seam_cfi_row *row,
+			const struct seam_regs *from, struct seam_regs *regs)
+{
+	uint64_t sp = from->r[SEAM_AMD64_REG_SP];
+	uint32_t popped = 0;
+
+	if (!(from->valid >> SEAM_AMD64_REG_SP & 1) ||
 	    row->regs[SEAM_AMD64_REG_SP].how != SEAM_CFI_SAME)
 		return;
 	for (unsigned int i = 0; i < REG_IP; i++) {
 		uint64_t at =
 			regs->r[SEAM_AMD64_REG_SP] + (uint64_t)row->regs[i].off;
 
-		if (row->regs[i].how != SEAM_CFI_OFFSET || at >= sp ||
-		    regs->valid >> i & 1 || !(leaf->valid >> i & 1))
-			continue;
-		regs->r[i] = leaf->r[i];
-		regs->valid |= 1u << i;
+		if (row->regs[i].how == SEAM_CFI_OFFSET && at < sp &&
+		    !(regs->valid >> i & 1))
+			popped |= from->valid & 1u << i;
 	}
+	if (!popped || !(r->dump->is_popped || pops_and_leaves(r, from)))
+		return;
+	for (unsigned int i = 0; i < REG_IP; i++)
+		if (popped & 1u << i)
+			regs->r[i] = from->r[i];
+	regs->valid |= popped;
 }
 
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */
@@ -177,8 +229,8 @@ static int step(struct seam_dump_reader *r, struct seam_regs *regs, bool *exact)
 	if (rc != 1)
 		return end == SEAM_UNREADABLE && r->beyond ? SEAM_COPY_SHORT
 							   : end;
-	if (r->dump->is_popped && *exact)
-		keep_popped(&row, &from, regs);
+	if (*exact)
+		keep_popped(r, &row, &from, regs);
 	*exact = row.signal;
 	return SEAM_OK;
 }

@@ -74,7 +74,8 @@ struct seam_dump {
 	uint64_t over_avma, over_size;
 	bool *is_over; /* set if one was wanted; may be NULL */
 	/* What the leaf's rule has below rsp is in its register still: GCC's
-	 * rules go on to say that it was saved when it has been popped. */
+	 * rules go on to say that it was saved when it has been popped. Before
+	 * the function's end that shows in the code, and need not be said. */
 	bool is_popped;
 };
 
