@@ -137,7 +137,10 @@ static int seam_lent_callback(SEAM_KERNEL_TYPE(bpf_map) * map, void *key,
 	return 0;
 }
 
-static inline int seam_lent_schedule(void)
+/* Inlined, as seam_request is, however often a tool calls it: a function of its
+ * own is a frame more than the verifier takes ("the call stack of 8 frames is
+ * too deep", Linux 6.18). */
+static __always_inline int seam_lent_schedule(void)
 {
 	unsigned long long task = bpf_get_current_task();
 	SEAM_KERNEL_TYPE(bpf_task_work) *work =
@@ -179,8 +182,8 @@ static inline int seam_lent_schedule(void)
  * as of one moment, so that the stack would be of none. Ask where the task is
  * current: in sched_switch it still is the one that goes.
  */
-static inline unsigned long long seam_request(unsigned int client,
-					      unsigned int from)
+static __always_inline unsigned long long seam_request(unsigned int client,
+						       unsigned int from)
 {
 	struct seam_lent l = {.client = client, .from = from};
 	int next = seam_lent_begin(&l);

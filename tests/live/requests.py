@@ -72,20 +72,27 @@ COUNT = re.compile(r"(\d+) slow calls, (\d+) not seen: (\d+) asked, "
                    r"(\d+) unwinds, (\d+) stacks by others")
 
 
-def functions(exe):
-    """Of the program: (addresses, names), in order."""
-    out = subprocess.run(["nm", "--defined-only", "-n", exe],
-                         stdout=subprocess.PIPE, encoding="utf-8",
-                         check=True).stdout
-    rows = [line.split() for line in out.splitlines()]
-    rows = [(int(row[0], 16), row[2]) for row in rows if row[1] in "tT"]
-    return [a for a, _ in rows], [n for _, n in rows]
+class Names:
+    """Of the functions of a program that lies where it was linked."""
+
+    def __init__(self, exe):
+        out = subprocess.run(["nm", "--defined-only", "-n", exe],
+                             stdout=subprocess.PIPE, encoding="utf-8",
+                             check=True).stdout
+        rows = [line.split() for line in out.splitlines()]
+        rows = [(int(row[0], 16), row[2]) for row in rows if row[1] in "tT"]
+        self.addresses = [address for address, _ in rows]
+        self.names = [name for _, name in rows]
+
+    def name(self, ip):
+        at = bisect.bisect(self.addresses, ip - 1) - 1
+        return self.names[at] if 0 <= at and ip < self.addresses[-1] + 4096 \
+            else "?"
 
 
 def calls_of(text, exe):
     """(number of the call, its third argument, names, end, cookie, ips)"""
-    addresses, names = functions(exe)
-    top = addresses[-1] + 4096
+    names = Names(exe)
     calls = []
     for line in text.splitlines():
         found = CALL.match(line)
@@ -94,8 +101,7 @@ def calls_of(text, exe):
                           "", found.group(7), []])
         elif line.startswith("\t0x"):
             ip = int(line, 16)
-            at = bisect.bisect(addresses, ip - 1) - 1
-            calls[-1][2].append(names[at] if 0 <= at and ip < top else "?")
+            calls[-1][2].append(names.name(ip))
             calls[-1][5].append(ip)
         elif line.startswith("\t"):
             calls[-1][3] = line.strip()

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Asks for stacks in a program of each tracing type, of one object. What they
+ * are attached to does not come in one stay in the kernel, so that each opens
+ * an entry of its own.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <linux/ptrace.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "asks.h"
+#include "seam/seam.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define NR_GETPPID 110
+
+const volatile unsigned int client, pid;
+unsigned long long lost_asks;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} asked SEC(".maps");
+
+static __always_inline void ask(unsigned int type, unsigned int from)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct ask ask = {.type = type, .tid = id};
+
+	if (id >> 32 != pid)
+		return;
+	ask.cookie = seam_request(client, from);
+	if (bpf_ringbuf_output(&asked, &ask, sizeof(ask), 0))
+		__sync_fetch_and_add(&lost_asks, 1);
+}
+
+SEC("perf_event")
+int of_perf_event(struct bpf_perf_event_data *ctx)
+{
+	ask(ASKS_PERF_EVENT, SEAM_FROM_PERF(ctx));
+	return 0;
+}
+
+SEC("tracepoint/task/task_rename")
+int of_tracepoint(void *ctx)
+{
+	ask(ASKS_TRACEPOINT, SEAM_FROM_KERNEL);
+	return 0;
+}
+
+SEC("raw_tp/sys_exit")
+int of_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct pt_regs regs;
+
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (void *)ctx->args[0]) &&
+	    regs.orig_rax == NR_GETPPID)
+		ask(ASKS_RAW_TP, SEAM_FROM_KERNEL);
+	return 0;
+}
+
+/* The task that goes is still the current one. */
+SEC("tp_btf/sched_switch")
+int of_tp_btf(unsigned long long *ctx)
+{
+	ask(ASKS_TP_BTF, SEAM_FROM_KERNEL);
+	return 0;
+}
+
+SEC("fentry/__x64_sys_getpgid")
+int of_fentry(unsigned long long *ctx)
+{
+	ask(ASKS_FENTRY, SEAM_FROM_KERNEL);
+	return 0;
+}
+
+SEC("fexit/__x64_sys_getsid")
+int of_fexit(unsigned long long *ctx)
+{
+	ask(ASKS_FEXIT, SEAM_FROM_KERNEL);
+	return 0;
+}
+
+SEC("uprobe")
+int of_uprobe(struct pt_regs *ctx)
+{
+	ask(ASKS_UPROBE, SEAM_FROM_PROBE);
+	return 0;
+}
+
+SEC("uretprobe")
+int of_uretprobe(struct pt_regs *ctx)
+{
+	ask(ASKS_URETPROBE, SEAM_FROM_PROBE);
+	return 0;
+}

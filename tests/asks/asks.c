@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * asks PID: has BPF programs of each type ask for stacks of a program, until
+ * that ends, and prints these; what it attaches to is in asks.bpf.c, and the
+ * program's probed() and returned().
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "asks.h"
+#include "asks.skel.h"
+#include "seam/lend.h"
+
+static const char *const names[ASKS_TYPES] = {
+	[ASKS_PERF_EVENT] = "perf_event", [ASKS_TRACEPOINT] = "tracepoint",
+	[ASKS_RAW_TP] = "raw_tp",	  [ASKS_TP_BTF] = "tp_btf",
+	[ASKS_FENTRY] = "fentry",	  [ASKS_FEXIT] = "fexit",
+	[ASKS_UPROBE] = "uprobe",	  [ASKS_URETPROBE] = "uretprobe",
+};
+
+static unsigned long long requests;
+
+static int on_ask(void *ctx, void *data, size_t size)
+{
+	const struct ask *ask = data;
+
+	(void)ctx;
+	(void)size;
+	requests++;
+	printf("ask %s %u %#llx\n", names[ask->type], ask->tid, ask->cookie);
+	return 0;
+}
+
+static void on_stack(void *ctx, const struct seam_user_stack *stack)
+{
+	(void)ctx;
+	printf("stack %#llx %s", (unsigned long long)stack->cookie,
+	       seam_err_name(stack->end));
+	for (size_t i = 0; i < stack->n_ips; i++)
+		printf(" %#llx", (unsigned long long)stack->ips[i]);
+	putchar('\n');
+}
+
+static int failed(const char *what, const struct seam_errinfo *info)
+{
+	fprintf(stderr, "%s: %s\n", what, info->reason);
+	return 1;
+}
+
+static struct bpf_link *attach_perf(struct bpf_program *prog, int pid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.freq = 1,
+		.sample_freq = 999,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? NULL : bpf_program__attach_perf_event(prog, fd);
+}
+
+static struct bpf_link *attach_probe(struct bpf_program *prog, int pid,
+				     const char *function, bool at_return)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .func_name = function,
+		    .retprobe = at_return);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return bpf_program__attach_uprobe_opts(prog, pid, path, 0, &opts);
+}
+
+/* Whether a program at a function that does nothing can be had; so that what
+ * ours cannot is not taken for what this kernel cannot. */
+static bool has_fentry(const char *function)
+{
+	const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K}, /* r0 = 0 */
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type = BPF_TRACE_FENTRY);
+	int id = libbpf_find_vmlinux_btf_id(function, BPF_TRACE_FENTRY);
+	int fd, link;
+
+	if (id < 0)
+		return false;
+	opts.attach_btf_id = (uint32_t)id;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, 2,
+			   &opts);
+	if (fd < 0)
+		return false;
+	link = bpf_raw_tracepoint_open(NULL, fd);
+	if (link >= 0)
+		close(link);
+	close(fd);
+	return link >= 0;
+}
+
+static bool choose(struct asks *skel)
+{
+	bool fentry = has_fentry("__x64_sys_getpgid");
+
+	if (!fentry)
+		printf("none fentry: %s\nnone fexit: %s\n", strerror(errno),
+		       strerror(errno));
+	bpf_program__set_autoload(skel->progs.of_fentry, fentry);
+	bpf_program__set_autoload(skel->progs.of_fexit, fentry);
+	return fentry;
+}
+
+static int attach(struct asks *skel, int pid, bool fentry)
+{
+	struct bpf_link *links[ASKS_TYPES] = {0};
+	int n_missing = 0;
+
+	if (fentry) {
+		links[ASKS_FENTRY] = bpf_program__attach(skel->progs.of_fentry);
+		links[ASKS_FEXIT] = bpf_program__attach(skel->progs.of_fexit);
+	}
+	links[ASKS_PERF_EVENT] = attach_perf(skel->progs.of_perf_event, pid);
+	links[ASKS_TRACEPOINT] = bpf_program__attach(skel->progs.of_tracepoint);
+	links[ASKS_RAW_TP] = bpf_program__attach(skel->progs.of_raw_tp);
+	links[ASKS_TP_BTF] = bpf_program__attach(skel->progs.of_tp_btf);
+	links[ASKS_UPROBE] =
+		attach_probe(skel->progs.of_uprobe, pid, "probed", false);
+	links[ASKS_URETPROBE] =
+		attach_probe(skel->progs.of_uretprobe, pid, "returned", true);
+	for (int i = 0; i < ASKS_TYPES; i++) {
+		if (links[i] ||
+		    (!fentry && (i == ASKS_FENTRY || i == ASKS_FEXIT)))
+			continue;
+		fprintf(stderr, "%s cannot be attached: %s\n", names[i],
+			strerror(errno));
+		n_missing++;
+	}
+	return n_missing;
+}
+
+static int trace(struct seam_session *session, struct asks *skel, int pid,
+		 bool fentry)
+{
+	struct ring_buffer *asked = ring_buffer__new(
+		bpf_map__fd(skel->maps.asked), on_ask, NULL, NULL);
+	struct seam_errinfo info = {0};
+	struct seam_counts counts;
+
+	if (!asked || seam_session_start(session, &info))
+		return failed("start", &info);
+	if (attach(skel, pid, fentry))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	while (!kill(pid, 0)) {
+		struct pollfd fd = {seam_session_fd(session), POLLIN, 0};
+
+		poll(&fd, 1, 100);
+		ring_buffer__consume(asked);
+		seam_session_read(session);
+	}
+	asks__detach(skel);
+	seam_session_stop(session);
+	ring_buffer__consume(asked);
+	seam_session_counts(session, &counts);
+	printf("counts %llu asked, %llu in others, %llu without a stack to "
+	       "come, "
+	       "%llu seen, %llu unseen\n",
+	       (unsigned long long)counts.requests,
+	       (unsigned long long)counts.requests_filtered,
+	       (unsigned long long)counts.requests_none, requests,
+	       skel->bss->lost_asks);
+	ring_buffer__free(asked);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t pid = argc == 2 ? (uint32_t)atoi(argv[1]) : 0;
+	const struct seam_session_opts session_opts = {
+		.sz = sizeof(session_opts), .table_memory = 256 << 20};
+	const struct seam_client_opts opts = {.sz = sizeof(opts),
+					      .name = "asks",
+					      .max_frames = 127,
+					      .tasks = SEAM_TASKS_PROCESSES,
+					      .ids = &pid,
+					      .n_ids = 1,
+					      .on_stack = on_stack};
+	struct seam_errinfo info = {0};
+	struct seam_session *session;
+	struct asks *skel;
+	int client, status;
+	bool fentry;
+
+	if (!pid)
+		return fprintf(stderr, "usage: %s PID\n", argv[0]), 2;
+	if (seam_session_open(&session_opts, &session, &info) ||
+	    seam_client_add(session, &opts, &info))
+		return failed("session", &info);
+	skel = asks__open();
+	client = skel ? seam_session_lend(session, skel->obj, &info) : -ENOMEM;
+	if (client < 0)
+		return failed("lend", &info);
+	skel->rodata->client = (unsigned int)client;
+	skel->rodata->pid = pid;
+	fentry = choose(skel);
+	if (asks__load(skel))
+		return failed("cannot load", &info);
+	status = trace(session, skel, (int)pid, fentry);
+	asks__destroy(skel);
+	seam_session_close(session);
+	return status;
+}

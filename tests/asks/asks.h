@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What the two halves of asks exchange. */
+enum asks_type {
+	ASKS_PERF_EVENT,
+	ASKS_TRACEPOINT,
+	ASKS_RAW_TP,
+	ASKS_TP_BTF,
+	ASKS_FENTRY,
+	ASKS_FEXIT,
+	ASKS_UPROBE,
+	ASKS_URETPROBE,
+	ASKS_TYPES,
+};
+
+struct ask {
+	unsigned long long cookie;
+	unsigned int type; /* enum asks_type */
+	unsigned int tid;
+};

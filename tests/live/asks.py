@@ -1,0 +1,160 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: BPF programs of every tracing type ask for stacks, all of one
+object: perf_event, tracepoint, raw_tp, tp_btf, fentry, fexit, uprobe and
+uretprobe. Each has the known path of its own, and no request is without an
+answer or a count.
+
+The tool is tests/asks. What it is attached to does not come in one stay in the
+kernel, so that each program opens entries.
+"""
+
+import collections
+import subprocess
+import sys
+import time
+
+import livetest
+import requests
+
+ROUNDS = 200
+PATH = ["main", "outer", "middle", "inner", "leaf"]
+TYPES = ["perf_event", "tracepoint", "raw_tp", "tp_btf", "fentry", "fexit",
+         "uprobe", "uretprobe"]
+# Its leaf, where it is not in leaf() itself.
+LEAVES = {"uprobe": ["probed"]}
+SOURCE = r"""
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#define STAY() __asm__ volatile("" ::: "memory")
+static volatile unsigned long sink;
+static inline __attribute__((always_inline))
+void call(long nr, long a, const void *b)
+{
+	long ret;
+	__asm__ volatile("syscall" : "=a"(ret) : "0"(nr), "D"(a), "S"(b)
+			 : "rcx", "r11", "memory");
+}
+__attribute__((noipa)) void probed(void) { STAY(); }
+__attribute__((noipa)) void returned(void) { STAY(); }
+__attribute__((noipa)) void leaf(void)
+{
+	struct timespec t = {0, 100000};
+	for (int i = 0; i < 2000000; i++)
+		sink++;
+	call(SYS_prctl, 15, "known"); /* PR_SET_NAME */
+	call(SYS_getppid, 0, 0);
+	call(SYS_nanosleep, (long)&t, 0);
+	call(SYS_getpgid, 0, 0);
+	call(SYS_getsid, 0, 0);
+	probed();
+	returned();
+	STAY();
+}
+__attribute__((noipa)) void inner(void) { leaf(); STAY(); }
+__attribute__((noipa)) void middle(void) { inner(); STAY(); }
+__attribute__((noipa)) void outer(void) { middle(); STAY(); }
+int main(void)
+{
+	if (getchar() < 0) return 1;
+	for (int i = 0; i < ROUNDS; i++) outer();
+	return 0;
+}
+"""
+
+
+def trace(bench, exe):
+    program = bench.start([exe], stdin=subprocess.PIPE)
+    out, err = bench.path("out"), bench.path("err")
+    tracer = bench.start([bench.args.asks, str(program.pid)],
+                         stdout=open(out, "w"), stderr=open(err, "w"),
+                         env=bench.env)
+    while tracer.poll() is None and "ready" not in open(out).read():
+        time.sleep(0.01)
+    program.stdin.write(b"\n")
+    program.stdin.close()
+    program.wait()
+    status = tracer.wait()
+    with open(out) as o, open(err) as e:
+        return status, [line.split() for line in o], e.read()
+
+
+def names_of(namer, ips):
+    """Root first. The leaf is no return address."""
+    return [namer.name(ip) for ip in reversed(ips[1:])] + \
+        [namer.name(ips[0] + 1)]
+
+
+def parse(lines, exe):
+    """Return: cookies by type, stacks by cookie (end, names root first), what
+    is missing here, and the counts."""
+    namer = requests.Names(exe)
+    asks, stacks, missing, counts = collections.defaultdict(list), {}, {}, None
+    for words in lines:
+        if words[0] == "ask":
+            asks[words[1]].append(words[3])
+        elif words[0] == "stack":
+            stacks.setdefault(words[1], []).append(
+                (words[2], names_of(namer, [int(ip, 16)
+                                            for ip in words[3:]])))
+        elif words[0] == "none":
+            missing[words[1].rstrip(":")] = " ".join(words[2:])
+        elif words[0] == "counts":
+            counts = [int(n) for n in words if n.isdigit()]
+    return asks, stacks, missing, counts
+
+
+def fits(names, leaf):
+    if "main" not in names:
+        return False
+    path = names[names.index("main"):]
+    return path in (PATH, PATH + leaf)
+
+
+def check_type(bench, kind, cookies, stacks):
+    had = [c for c in cookies if c != "0"]
+    bench.test("%s: each cookie has a stack" % kind,
+               len(had) >= ROUNDS / 4 and all(c in stacks for c in had),
+               "%d requests, %d cookies, %d stacks" % (
+                   len(cookies), len(had), sum(c in stacks for c in had)))
+    found = [(c, *stacks[c][0]) for c in had if c in stacks]
+    leaf = LEAVES.get(kind, [])
+    # These may come before and behind what the path is known of, too.
+    if kind in ("perf_event", "tp_btf"):
+        found = [f for f in found if f[2][-1] == "leaf"]
+    wrong = [f for f in found if not fits(f[2], leaf)]
+    bench.test("%s: each stack is the known path" % kind,
+               len(found) >= ROUNDS / 4 and not wrong,
+               "\n".join(map(str, wrong[:5])) or "%d stacks" % len(found))
+    whole = sum(f[1] == "outermost" for f in found)
+    bench.test("%s: and whole" % kind, whole == len(found),
+               collections.Counter(f[1] for f in found))
+
+
+def types(bench):
+    exe = bench.compile(SOURCE, "known", "-no-pie", "-DROUNDS=%d" % ROUNDS)
+    status, lines, said = trace(bench, exe)
+    asks, stacks, missing, counts = parse(lines, exe)
+    bench.note("%s; %s" % ({k: len(v) for k, v in asks.items()}, counts))
+    if not bench.test("one object with all of them is loaded, and traces",
+                      status == 0 and counts, said):
+        return
+    total, filtered, none, seen, unseen = counts
+    every = [c for cookies in asks.values() for c in cookies]
+    bench.test("every request was seen, and answered or counted",
+               total - filtered == seen == len(every) and not unseen and
+               every.count("0") == none, counts)
+    bench.test("no cookie has two stacks",
+               all(len(s) == 1 for s in stacks.values()))
+    for kind in TYPES:
+        if kind in missing:
+            bench.skip("%s: asks" % kind,
+                       "this kernel has none: " + missing[kind])
+        else:
+            check_type(bench, kind, asks[kind], stacks)
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(types, options=(
+        ("--asks", "build/tests/asks/asks"),)))
