@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "capture/fail.h"
 #include "capture/session-priv.h"
+#include "core/cookie.h"
 
 /* As the kernel has it: less than 64 KiB, in 8-byte steps. */
 #define STACK_COPY_MAX 65528
@@ -78,6 +80,12 @@ int seam_direct_open(struct seam_session *s, struct seam_errinfo *reterr)
 	};
 	int err = opts.stacks ? prepare_native(s, reterr) : prepare_dump(s);
 
+	/* Anywhere, so that other recordings have other cookies; but not where
+	 * they would soon wrap. */
+	if (!err && getrandom(&s->direct.cookies, sizeof(s->direct.cookies),
+			      0) != sizeof(s->direct.cookies))
+		err = -EIO;
+	s->direct.cookies &= SEAM_COOKIE_COUNT_MASK >> 1;
 	if (!err)
 		err = fill_scopes(s);
 	for (size_t i = 0; !err && i < s->client.n_events; i++)

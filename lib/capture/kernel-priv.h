@@ -43,6 +43,7 @@ struct seam_kernel {
 	struct seam_share share;
 	bool owns; /* the tables of files, as the lock has it */
 	bool is_shared; /* tasks' elements, with clients that may come */
+	bool has_cookies; /* the machine's counters of them */
 	bool is_half; /* some of the maps only: no object to load */
 	char alone[160]; /* why not */
 	uint64_t left; /* bytes of a ring that this drain may yet take */
@@ -55,6 +56,8 @@ struct seam_kernel {
  */
 int seam_kernel_share(struct seam_kernel *k,
 		      const struct seam_kernel_opts *opts);
+/* Takes the machine's counters of cookies. Before the maps are made. */
+int seam_kernel_cookies(struct seam_kernel *k, struct seam_errinfo *reterr);
 /* Once the maps are made, and before anything is attached. */
 int seam_kernel_shared(struct seam_kernel *k);
 /* Nothing of others comes to our rings any more. */

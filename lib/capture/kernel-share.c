@@ -10,18 +10,17 @@
 #include "capture/fail.h"
 #include "capture/kernel-priv.h"
 
-#define N_SHARED 8
+#define N_SHARED 7
 
 static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 {
 	ret[0] = k->skel->maps.elements;
-	ret[1] = k->skel->maps.cookies;
-	ret[2] = k->skel->maps.client_rings;
-	ret[3] = k->skel->maps.client_states;
-	ret[4] = k->skel->maps.client_untold;
-	ret[5] = k->skel->maps.tables;
-	ret[6] = k->skel->maps.common;
-	ret[7] = k->skel->maps.arena;
+	ret[1] = k->skel->maps.client_rings;
+	ret[2] = k->skel->maps.client_states;
+	ret[3] = k->skel->maps.client_untold;
+	ret[4] = k->skel->maps.tables;
+	ret[5] = k->skel->maps.common;
+	ret[6] = k->skel->maps.arena;
 }
 
 /* Stacks of clients of one group are equal: they have the same programs, and
@@ -117,13 +116,28 @@ static void drop_dead(struct seam_kernel *k)
 			drop_rings(k, i);
 }
 
-static int try_share(struct seam_kernel *k, const struct seam_kernel_opts *opts,
-		     struct seam_errinfo *reterr)
+int seam_kernel_cookies(struct seam_kernel *k, struct seam_errinfo *reterr)
 {
-	int err;
+	int fd, err;
 
 	if (geteuid())
 		return seam_fail(reterr, -EPERM, "that takes root");
+	fd = seam_share_cookies(reterr);
+	if (fd < 0)
+		return fd;
+	err = bpf_map__reuse_fd(k->skel->maps.cookies, fd);
+	close(fd);
+	k->has_cookies = !err;
+	return err;
+}
+
+static int try_share(struct seam_kernel *k, const struct seam_kernel_opts *opts,
+		     struct seam_errinfo *reterr)
+{
+	int err = seam_kernel_cookies(k, reterr);
+
+	if (err)
+		return err;
 	if (!opts->only_tables)
 		seam_share_wake();
 	err = seam_share_enter(group_of(k, opts), &k->share, reterr);

@@ -295,10 +295,16 @@ static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	if (getrandom(&k->life, sizeof(k->life), 0) != sizeof(k->life))
 		return -EIO;
 	k->skel->rodata_seam->seam_client_life = k->life;
+	k->has_cookies = false;
 	if (!opts->at_once && !opts->alone && !k->alone[0])
 		err = seam_kernel_share(k, opts);
+	else if (!opts->alone)
+		seam_kernel_cookies(k, NULL); /* or has its own */
 	if (!err)
 		err = seam_bpf__load(k->skel);
+	if (!err && !k->has_cookies)
+		err = seam_share_cookies_begin(
+			bpf_map__fd(k->skel->maps.cookies));
 	if (!err)
 		err = map_arena(k);
 	if (err)

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "capture/share.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +15,7 @@
 #include <unistd.h>
 
 #include "capture/fail.h"
+#include "capture/share-priv.h"
 
 #define BPF_FS 0xcafe4a11
 #define OPEN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -201,27 +200,47 @@ static int take_number(struct seam_share *s, struct seam_errinfo *reterr)
 	return lock_folder(s->own_fd, OWN_TRIES);
 }
 
-static int enter(struct seam_share *s, struct seam_errinfo *reterr)
+int seam_share_meet(struct seam_errinfo *reterr)
 {
-	int err = mount_bpf_fs(reterr);
+	int err = mount_bpf_fs(reterr), fd;
 
 	if (err)
 		return err;
-	s->dir_fd = open_folder(AT_FDCWD, SEAM_SHARE_FOLDER);
-	if (s->dir_fd < 0)
-		return seam_fail(reterr, s->dir_fd,
+	fd = open_folder(AT_FDCWD, SEAM_SHARE_FOLDER);
+	if (fd < 0)
+		return seam_fail(reterr, fd,
 				 SEAM_SHARE_FOLDER " cannot be had (%s)",
-				 strerror(-s->dir_fd));
-	err = check_folder(s->dir_fd, reterr);
-	if (err)
-		return err;
-	err = lock_folder(s->dir_fd, LOCK_TRIES);
+				 strerror(-fd));
+	err = check_folder(fd, reterr);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int seam_share_lock(int dir_fd, struct seam_errinfo *reterr)
+{
+	int err = lock_folder(dir_fd, LOCK_TRIES);
+
 	if (err)
 		return seam_fail(reterr, err,
 				 SEAM_SHARE_FOLDER
 				 " is locked by process %" PRIu32
 				 ", which does not go on: let it, or end it",
-				 seam_share_holder(s->dir_fd));
+				 seam_share_holder(dir_fd));
+	return 0;
+}
+
+static int enter(struct seam_share *s, struct seam_errinfo *reterr)
+{
+	int err;
+
+	s->dir_fd = seam_share_meet(reterr);
+	if (s->dir_fd < 0)
+		return s->dir_fd;
+	err = seam_share_lock(s->dir_fd, reterr);
+	if (err)
+		return err;
 	s->group_fd = open_folder(s->dir_fd, s->group);
 	if (s->group_fd < 0)
 		return s->group_fd;

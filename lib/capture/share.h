@@ -38,6 +38,13 @@ struct seam_share {
 		.dir_fd = -1, .group_fd = -1, .own_fd = -1, .tables_fd = -1    \
 	}
 
+/* The counters that all cookies of the machine are made of, as long as it runs.
+ * Return: a descriptor; or as seam_share_enter. */
+int seam_share_cookies(struct seam_errinfo *reterr);
+/* Has new counters begin anywhere, so that two sets of them, where one cannot
+ * be shared, hardly ever give the same cookies. fd: of the map. */
+int seam_share_cookies_begin(int fd);
+
 /*
  * Comes in, with the folder's lock, so that nobody else comes meanwhile. What
  * groups without clients have left is removed, their own pins too.

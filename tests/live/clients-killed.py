@@ -113,13 +113,14 @@ def moments(bench):
         bench.test(name + ": lost no more than it says",
                    recording.summary["end"]["lost"] <= lost["stacks"] +
                    lost["copies"], recording.log)
-    bench.test("nothing is pinned any more", not os.listdir(clients.FOLDER),
-               os.listdir(clients.FOLDER))
+    bench.test("nothing is pinned any more", not clients.groups(),
+               clients.groups())
 
 
 def pinned():
-    """Paths of all pins."""
-    return [os.path.join(at, name) for at, _, names in os.walk(clients.FOLDER)
+    """Paths of all pins of groups."""
+    return [os.path.join(at, name) for group in clients.groups()
+            for at, _, names in os.walk(os.path.join(clients.FOLDER, group))
             for name in names]
 
 
@@ -152,8 +153,8 @@ def all_of_them(bench):
                pinned() and not ids & {map_id(path) for path in pinned()},
                pinned())
     clients.check_file(bench, "the next", late.interrupt(), target.pid, 512)
-    bench.test("nothing is pinned any more", not os.listdir(clients.FOLDER),
-               os.listdir(clients.FOLDER))
+    bench.test("nothing is pinned any more", not clients.groups(),
+               clients.groups())
     # Task work that a killed one asked for keeps them until it is done, and
     # the kernel frees them when it comes to it.
     while ids & all_maps():

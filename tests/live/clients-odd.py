@@ -4,8 +4,8 @@
 not read: each says so in one line, and nobody else is disturbed.
 
 Where they meet is a file; somebody has its lock and does not go on; what is
-pinned is of another size, or not all there; one of three does not read; and
-one wants a program that is gone.
+pinned is of another size, or not all there; so are the counters of cookies; one
+of three does not read; and one wants a program that is gone.
 """
 
 import fcntl
@@ -41,6 +41,30 @@ def a_file(bench):
     os.unlink(clients.FOLDER)
 
 
+def counters(bench):
+    """What cookies are made of is none of seam's, or another user's."""
+    pin = os.path.join(clients.FOLDER, clients.COOKIES)
+    clients.spin(bench).wait()
+    os.unlink(pin)
+    make_map(pin)
+    alone(bench, "cookies of another's map", "is none of seam's",
+          clients.spin(bench).wait())
+    os.unlink(pin)
+    clients.spin(bench).wait()
+    os.chown(pin, 1, 0)
+    recordings = []
+    for name in ("one.data", "two.data"):
+        recordings.append(clients.spin(bench, name=name).wait())
+        alone(bench, "cookies of another user's map", "is of user 1",
+              recordings[-1])
+    counts = [[clients.count_of(s["cookie"]) for s in r.samples()
+               if s.get("cookie")] for r in recordings]
+    bench.test("and counts from anywhere", min(counts[0]) > max(counts[1]) or
+               max(counts[0]) < min(counts[1]),
+               [(min(c), max(c)) for c in counts])
+    os.unlink(pin)
+
+
 def a_lock(bench):
     os.makedirs(clients.FOLDER, mode=0o700, exist_ok=True)
     fd = os.open(clients.FOLDER, os.O_RDONLY)
@@ -55,7 +79,7 @@ def beside(bench, what, disturb, why):
     target = bench.start([bench.compile(clients.SOURCE, "known")])
     first = bench.recorder("-p", str(target.pid), *clients.EVENT,
                            name="first.data").ready()
-    group, = os.listdir(clients.FOLDER)
+    group, = clients.groups()
     pin = os.path.join(clients.FOLDER, group, "elements")
     disturb(pin)
     late = bench.recorder("-p", str(target.pid), *clients.EVENT,
@@ -69,7 +93,7 @@ def beside(bench, what, disturb, why):
     target.kill()
     target.wait()
     bench.test(what + ": nothing is pinned any more",
-               not os.listdir(clients.FOLDER), os.listdir(clients.FOLDER))
+               not clients.groups(), clients.groups())
 
 
 def pins(bench):
@@ -118,4 +142,4 @@ def unread(bench):
 
 if __name__ == "__main__":
     clients.private()
-    sys.exit(livetest.main(a_file, a_lock, pins, unread))
+    sys.exit(livetest.main(a_file, counters, a_lock, pins, unread))

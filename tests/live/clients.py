@@ -17,6 +17,7 @@ import sys
 import livetest
 
 FOLDER = "/sys/fs/bpf/seam"
+COOKIES = "cookies-1"
 PATH = ["main", "outer", "middle", "inner", "leaf"]
 # Each round names the thread: an event that others do not have.
 SOURCE = r"""
@@ -37,6 +38,7 @@ void outer(void) { middle(); STAY(); }
 int main(void) { for (;;) outer(); }
 """
 EVENT = ("-e", "task:task_rename", "-c", "1")
+APART_NS = 200000 # two events of a thread are, at least
 SHALLOW = 3
 ENOUGH = 0.2 # seconds of the target's CPU time, each with many samples
 
@@ -51,6 +53,11 @@ def private():
     os.execvpe("unshare", ["unshare", "-m", "--propagation", "private",
                            sys.executable, *sys.argv],
                dict(os.environ, SEAM_TEST_CLIENTS="1"))
+
+
+def groups():
+    """What is in the folder beside the counters of cookies, which stay."""
+    return [name for name in os.listdir(FOLDER) if name != COOKIES]
 
 
 def of_target(samples, pid):
@@ -136,8 +143,62 @@ def three(bench):
                sum(r.summary["by_others"] for r in recordings))
     bench.test("nobody stayed alone",
                not any(r.summary["alone"] for r in recordings))
-    bench.test("the last has left nothing pinned", not os.listdir(FOLDER),
-               os.listdir(FOLDER))
+    bench.test("the last has left nothing pinned", not groups(), groups())
+
+
+def count_of(cookie):
+    return int(cookie, 16) >> 16
+
+
+def twice(a, b):
+    """Entries of both recordings, one after the other from the first of both
+    on. Return: how many, and at how many the two are of different times, as all
+    are behind one that is missing."""
+    a, b = (sorted(s["time_ns"] for s in e.values()) for e in (a, b))
+    begin = max(a[0], b[0])
+    at = [min(range(len(t)), key=lambda i: abs(t[i] - begin)) for t in (a, b)]
+    pairs = list(zip(a[at[0]:], b[at[1]:]))
+    return len(pairs), sum(abs(x - y) > APART_NS / 2 for x, y in pairs)
+
+
+def orders(bench):
+    """Two orders make two unwinds of an entry, under two cookies. All are of
+    the same counters, those of a recording that shares with nobody too."""
+    target = bench.start([bench.compile(SOURCE, "known")])
+    pid = target.pid
+    ways = {"usual": [], "tables alone": ["--unwind", "sframe"],
+            "at the event": ["--engine", "immediate"]}
+    recorders = [bench.recorder("-p", str(pid), *EVENT, *more,
+                                name="order%d.data" % i).ready()
+                 for i, more in enumerate(ways.values())]
+    livetest.burn(ENOUGH, pid)
+    recordings = [r.interrupt() for r in recorders]
+    target.kill()
+    target.wait()
+    found = [check_file(bench, name, r, pid, 512)
+             for name, r in zip(ways, recordings)]
+    if not all(found):
+        return
+    for name, recording in zip(ways, recordings):
+        summary, ends = recording.summary, recording.summary["end"]
+        bench.test(name + ": an unwind for each entry, by itself",
+                   summary["unwinds"] == summary["stacks"] and
+                   not summary["by_others"],
+                   recording.log)
+        bench.test(name + ": whole", ends["outermost"] >=
+                   0.9 * summary["wanted"], ends)
+    cookies = [{key[1] for key in entries} for entries in found]
+    bench.test("no cookie is of two recordings",
+               len(set.union(*cookies)) == sum(map(len, cookies)),
+               [len(c) for c in cookies])
+    n, apart = twice(found[0], found[1])
+    bench.note("%d entries of both, %d as if not" % (n, apart))
+    bench.test("each entry is of both", n and apart < 0.02 * n, apart)
+    counts = [count_of(c) for c in set.union(*cookies)]
+    bench.test("the counters are the machine's",
+               max(counts) - min(counts) < 1 << 32 and
+               os.path.exists(os.path.join(FOLDER, COOKIES)),
+               "%x to %x" % (min(counts), max(counts)))
 
 
 def spin(bench, *options, name="perf.data"):
@@ -149,9 +210,9 @@ def spin(bench, *options, name="perf.data"):
 def apart(bench):
     first = spin(bench, name="tables.data").ready()
     second = spin(bench, "--stack-copy", "8192", name="copy.data").ready()
-    groups = os.listdir(FOLDER)
-    bench.test("another --stack-copy is another group", len(groups) == 2,
-               groups)
+    found = groups()
+    bench.test("another --stack-copy is another group", len(found) == 2,
+               found)
     for recorder in (first, second):
         recording = recorder.wait()
         bench.test("and shares nothing",
@@ -183,4 +244,4 @@ def foreign(bench):
 
 if __name__ == "__main__":
     private()
-    sys.exit(livetest.main(three, apart, foreign))
+    sys.exit(livetest.main(three, orders, apart, foreign))

@@ -42,7 +42,7 @@ def doctor(bench):
 
 def owner():
     """Who holds the lock of the tables, also before it has sent a word."""
-    groups = os.listdir(clients.FOLDER)
+    groups = clients.groups()
     ino = os.stat(os.path.join(clients.FOLDER, groups[0], "owner")).st_ino
     with open("/proc/locks") as locks:
         for line in locks:
@@ -162,8 +162,8 @@ def warm(bench):
     bench.test("and ends when it is told to", end(server, signal.SIGTERM) == 0,
                open(log).read())
     end(spin)
-    bench.test("nothing is left pinned", not os.listdir(clients.FOLDER),
-               os.listdir(clients.FOLDER))
+    bench.test("nothing is left pinned", not clients.groups(),
+               clients.groups())
 
 
 def killed(bench):
@@ -244,8 +244,8 @@ def idle(bench):
     servers = [serve(bench, "--idle", "1")[0] for _ in range(2)]
     bench.test("both end when nobody records",
                [server.wait() for server in servers] == [0, 0])
-    bench.test("and leave nothing pinned", not os.listdir(clients.FOLDER),
-               os.listdir(clients.FOLDER))
+    bench.test("and leave nothing pinned", not clients.groups(),
+               clients.groups())
 
 
 def has_open(pid, path):
