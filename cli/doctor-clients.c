@@ -34,8 +34,10 @@ static void print_client(const struct seam_share_client *c)
 		puts("rings cannot be seen");
 		return;
 	}
-	printf("rings %.1f MiB, %.1f MiB unread", (double)c->ring_bytes / MIB,
-	       (double)c->ring_used / MIB);
+	printf("rings %.1f MiB, %.1f MiB unread; made code %.1f MiB; %" PRIu64
+	       " unwinds, %" PRIu64 " by others",
+	       (double)c->ring_bytes / MIB, (double)c->ring_used / MIB,
+	       (double)c->made_bytes / MIB, c->unwinds, c->by_others);
 	print_lost(c);
 }
 
@@ -53,9 +55,11 @@ void doctor_print_clients(const struct seam_share_list *list)
 			       " read where they are mapped, %" PRIu32
 			       " files have none; %" PRIu64
 			       " requests refused, of file systems that "
-			       "others serve\n",
+			       "others serve; tasks %.1f MiB, arena %.1f MiB\n",
 			       g->tables, (double)g->table_bytes / MIB,
-			       g->asked, g->mapped, g->without, g->far);
+			       g->asked, g->mapped, g->without, g->far,
+			       (double)g->element_bytes / MIB,
+			       (double)g->arena_bytes / MIB);
 		else
 			puts("its tables cannot be seen");
 		for (uint32_t j = 0; j < list->n; j++)
@@ -75,6 +79,12 @@ static json_t *client_json(const struct seam_share_client *c)
 			    json_integer((json_int_t)c->ring_bytes));
 	json_object_set_new(o, "ring_used",
 			    json_integer((json_int_t)c->ring_used));
+	json_object_set_new(o, "made_bytes",
+			    json_integer((json_int_t)c->made_bytes));
+	json_object_set_new(o, "unwinds", json_integer((json_int_t)c->unwinds));
+	json_object_set_new(o, "by_others",
+			    json_integer((json_int_t)c->by_others));
+	json_object_set_new(o, "again", json_integer((json_int_t)c->again));
 	for (size_t i = 0; i < SEAM_SHARE_LOST_MAX; i++) {
 		char name[32];
 
@@ -105,6 +115,10 @@ static json_t *group_json(const struct seam_share_list *list, uint32_t at)
 	json_object_set_new(o, "tables_none", json_integer(g->without));
 	json_object_set_new(o, "table_bytes",
 			    json_integer((json_int_t)g->table_bytes));
+	json_object_set_new(o, "element_bytes",
+			    json_integer((json_int_t)g->element_bytes));
+	json_object_set_new(o, "arena_bytes",
+			    json_integer((json_int_t)g->arena_bytes));
 	json_object_set_new(o, "tables_far", json_integer((json_int_t)g->far));
 	return o;
 }

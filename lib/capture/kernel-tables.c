@@ -58,6 +58,20 @@ uint8_t *seam_kernel_arena(struct seam_kernel *k,
 	return k->arena;
 }
 
+void seam_kernel_arena_used(struct seam_kernel *k, uint64_t end)
+{
+	uint32_t number = seam_kernel_client(k);
+	bool is_made = end > SEAM_MADE_OFFSET;
+	uint64_t begin = is_made ? SEAM_MADE_OFFSET + number * SEAM_MADE_SIZE
+				 : SEAM_TABLES_OFFSET;
+	uint64_t *used = is_made ? &k->common->used_made[number]
+				 : &k->common->used_files;
+
+	/* Nobody else writes there: the owner, or who has the number. */
+	if (end - begin > __atomic_load_n(used, __ATOMIC_RELAXED))
+		__atomic_store_n(used, end - begin, __ATOMIC_RELAXED);
+}
+
 static struct bpf_map *map_of(struct seam_kernel *k,
 			      const struct seam_file_key *key)
 {

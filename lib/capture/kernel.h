@@ -89,6 +89,8 @@ struct seam_arena_part {
 uint8_t *seam_kernel_arena(struct seam_kernel *k,
 			   struct seam_arena_part *ret_files,
 			   struct seam_arena_part *ret_made);
+/* That a part of it was written up to there. */
+void seam_kernel_arena_used(struct seam_kernel *k, uint64_t end);
 
 /*
  * Of those that share tables one owns them: loads those of files, for all.

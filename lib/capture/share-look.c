@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -91,9 +92,13 @@ static bool look_counts(int states, struct seam_share_client *c)
 		cpu = calloc((size_t)cpus, sizeof(*cpu));
 	if (cpu)
 		ok = !bpf_map_lookup_elem(fd, &zero, cpu);
-	for (int i = 0; ok && i < cpus; i++)
+	for (int i = 0; ok && i < cpus; i++) {
 		for (size_t j = 0; j < SEAM_SHARE_LOST_MAX; j++)
 			c->lost[j] += cpu[i].counts[which[j]];
+		c->unwinds += cpu[i].counts[SEAM_COUNT_UNWINDS];
+		c->by_others += cpu[i].counts[SEAM_COUNT_BY_OTHERS];
+		c->again += cpu[i].counts[SEAM_COUNT_AGAIN];
+	}
 	free(cpu);
 	if (fd >= 0)
 		close(fd);
@@ -116,22 +121,61 @@ static void look_client(const struct seam_share_group *g,
 		close(states);
 }
 
-/* *ret_number: the owner's, SEAM_MAX_CLIENTS if it cannot be told. */
-static void look_common(struct seam_share_group *g, uint32_t *ret_number)
+/* False: it cannot be told. */
+static bool read_common(const struct seam_share_group *g,
+			struct seam_common *ret)
 {
 	int fd = open_pin(g, "common");
-	struct seam_common common;
 	uint32_t zero = 0;
+	bool ok = holds(fd, sizeof(zero), sizeof(*ret)) &&
+		  !bpf_map_lookup_elem(fd, &zero, ret);
 
-	*ret_number = SEAM_MAX_CLIENTS;
-	if (holds(fd, sizeof(zero), sizeof(common)) &&
-	    !bpf_map_lookup_elem(fd, &zero, &common)) {
-		g->far = common.far;
-		if (common.owner)
-			*ret_number = common.owner - 1;
-	}
 	if (fd >= 0)
 		close(fd);
+	return ok;
+}
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+static void look_arena(struct seam_share_group *g,
+		       const struct seam_common *common)
+{
+	g->far = common->far;
+	g->arena_bytes = SEAM_TABLES_OFFSET + whole_pages(common->used_files);
+	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++)
+		g->arena_bytes += whole_pages(common->used_made[i]);
+}
+
+/* What the kernel says that a map takes; 0: it does not. */
+static uint64_t map_memory(int fd)
+{
+	char path[48], line[128];
+	uint64_t bytes = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "memlock: %" SCNu64, &bytes) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+static void look_elements(struct seam_share_group *g)
+{
+	int fd = open_pin(g, "elements");
+
+	if (fd < 0)
+		return;
+	g->element_bytes = map_memory(fd);
+	close(fd);
 }
 
 static void look_group(struct seam_share_group *g)
@@ -161,18 +205,26 @@ static void look_group(struct seam_share_group *g)
 
 void seam_share_look(struct seam_share_list *list)
 {
-	uint32_t owners[SEAM_SHARE_LISTED];
+	struct seam_common common[SEAM_SHARE_LISTED];
+	bool knows[SEAM_SHARE_LISTED];
 
 	for (uint32_t i = 0; i < list->n_groups; i++) {
 		look_group(&list->groups[i]);
-		look_common(&list->groups[i], &owners[i]);
+		look_elements(&list->groups[i]);
+		knows[i] = read_common(&list->groups[i], &common[i]);
+		if (knows[i])
+			look_arena(&list->groups[i], &common[i]);
 	}
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct seam_share_client *c = &list->clients[i];
 
 		look_client(&list->groups[c->group], c);
+		if (!knows[c->group])
+			continue;
+		c->made_bytes = common[c->group].used_made[c->number];
 		/* A process may be more than one client. */
-		if (owners[c->group] != SEAM_MAX_CLIENTS)
-			c->owns = c->owns && c->number == owners[c->group];
+		if (common[c->group].owner)
+			c->owns = c->owns &&
+				  c->number == common[c->group].owner - 1;
 	}
 }

@@ -95,6 +95,8 @@ struct seam_share_client {
 	bool is_known; /* what follows could be read */
 	uint64_t ring_bytes, ring_used; /* of both of its rings */
 	uint64_t lost[SEAM_SHARE_LOST_MAX];
+	uint64_t unwinds, by_others, again; /* as struct seam_counts has them */
+	uint64_t made_bytes; /* of tables of made code, in the arena */
 };
 
 struct seam_share_group {
@@ -105,6 +107,8 @@ struct seam_share_group {
 	 * will do, or have none. */
 	uint32_t tables, asked, mapped, without;
 	uint64_t table_bytes;
+	uint64_t element_bytes; /* of tasks' states, as the kernel counts */
+	uint64_t arena_bytes; /* that table_bytes and made_bytes lie in */
 	uint64_t far; /* requests that were left, for files that are far */
 };
 

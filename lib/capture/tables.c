@@ -249,6 +249,7 @@ int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
 		return err;
 	if (!has_memory(t, offset, size))
 		return note_too_big(t, key);
+	seam_kernel_arena_used(t->kernel, offset + size);
 	memcpy(t->arena + offset, bytes, size);
 	ref.id = seam_kernel_table_id(t->kernel);
 	ref.offset = (uint32_t)offset;

@@ -105,6 +105,34 @@ def pins(bench):
     beside(bench, "a pin that is gone", os.unlink, "is not seam's")
 
 
+def check_doctor(bench, one, others, group):
+    """What it says, while one does not read and the target stands still."""
+    page = os.sysconf("SC_PAGESIZE")
+    told, recording = one
+    bench.test("doctor: the rings of who does not read are full",
+               told["ring_bytes"] == 2 * page and
+               page / 2 < told["ring_used"] <= 2 * page, told)
+    for told, recording in (one, *others):
+        lost = recording.summary["lost"]
+        bench.test("doctor: what it has lost, as it says itself",
+                   all(told["lost_" + what] == lost[what] for what in
+                       ("samples", "stacks", "copies", "requests")) and
+                   told["unwinds"] == recording.summary["unwinds"] and
+                   told["by_others"] == recording.summary["by_others"],
+                   "%s %s" % (told, recording.log))
+    bench.test("doctor: the rings of who does are not",
+               all(t["ring_bytes"] > 16 * page and t["ring_used"] <
+                   t["ring_bytes"] / 2 for t, _ in others), others[0][0])
+    owner = next(r for t, r in (one, *others) if t["owns_tables"])
+    # An element is some 2 KiB; a last stack for each of 256 slots.
+    bench.test("doctor: the memory of tables, tasks and the arena",
+               group["table_bytes"] == owner.summary["table_bytes"] and
+               2048 <= group["element_bytes"] < 64 << 20 and
+               (1 << 20) + group["table_bytes"] <= group["arena_bytes"] <
+               (2 << 20) + group["table_bytes"] +
+               sum(c["made_bytes"] for c in group["clients"]), group)
+
+
 def unread(bench):
     target = bench.start([bench.compile(clients.SOURCE, "known")])
     pid = str(target.pid)
@@ -120,14 +148,20 @@ def unread(bench):
     done = subprocess.run([bench.seam, "record", "-p", str(gone.pid), "-o",
                            bench.path("gone.data")], env=bench.env,
                           stderr=subprocess.PIPE, encoding="utf-8")
+    clients.freeze(target)
+    told = clients.clients_of(bench)
     bench.test("a program that is gone: one line says so",
                done.returncode and done.stderr.count("\n") == 1 and
                str(gone.pid) in done.stderr, done.stderr)
+    one_told = told[one.process.pid]
+    others_told = [told[r.process.pid] for r in others]
+    group, = clients.doctor(bench)
     one.go()
     read = [r.interrupt() for r in others]
     one = one.interrupt()
     target.kill()
     target.wait()
+    check_doctor(bench, (one_told, one), list(zip(others_told, read)), group)
     lost = one.summary["lost"]
     bench.test("who does not read has lost, and says what",
                lost["samples"] + lost["stacks"], one.log)

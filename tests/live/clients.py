@@ -10,9 +10,12 @@ others, and another order to unwind in. All in a BPF file system of its own.
 """
 
 import collections
+import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import livetest
 
@@ -108,6 +111,70 @@ def compare(bench, name, a, b, depth):
                                      livetest.show(b[wrong[0]])))
 
 
+def doctor(bench):
+    """Groups, as it has them."""
+    answer = subprocess.run([bench.seam, "doctor", "--clients", "--json"],
+                            stdout=subprocess.PIPE, env=bench.env).stdout
+    return json.loads(answer).get("clients", [])
+
+
+def clients_of(bench):
+    """What it says of each process."""
+    return {c["pid"]: c for group in doctor(bench) for c in group["clients"]}
+
+
+def freeze(process):
+    """The stack of each entry of it is out then: a task takes it before it
+    stops."""
+    process.send_signal(signal.SIGSTOP)
+    while livetest.state(process.pid) != "T":
+        time.sleep(0.01)
+
+
+def since(entries, time_ns):
+    return {key for key, s in entries.items() if s["time_ns"] >= time_ns}
+
+
+def check_before(bench, deep, shallow, began):
+    """With one that was killed in the middle: what it unwound, the others have
+    by it. began: theirs, deep first, when it was over."""
+    first = min(shallow, key=lambda key: shallow[key]["time_ns"])
+    bench.test("each entry has one cookie, in both that went on",
+               first in deep and since(deep, deep[first]["time_ns"]) ==
+               set(shallow), "%d and %d" % (len(deep), len(shallow)))
+    for name, client, n in (("process", began[0], len(deep)),
+                            ("less deep", began[1], len(shallow))):
+        bench.test(name + ": each stack is of one unwind, its own or another's",
+                   client["unwinds"] + client["by_others"] ==
+                   n + client["again"], "%d entries, %s" % (n, client))
+    by_killed = began[0]["by_others"] - began[1]["unwinds"]
+    bench.note("%d entries, %d unwound by who was killed" % (
+        len(deep), by_killed))
+    bench.test("who was killed unwound some",
+               0 < by_killed <= len(deep) - began[0]["unwinds"], began)
+
+
+def check_exact(bench, entries, recordings, began):
+    """Of three that see the same: one cookie and one unwind for each."""
+    n = len(entries[0])
+    bench.test("the three have the same entries under the same cookies",
+               n and entries[0] == entries[1] == entries[2],
+               list(map(len, entries)))
+    made = [r.summary["unwinds"] - b["unwinds"]
+            for r, b in zip(recordings, began)]
+    others = [r.summary["by_others"] - b["by_others"]
+              for r, b in zip(recordings, began)]
+    again = [r.summary["again"] - b["again"]
+             for r, b in zip(recordings, began)]
+    # That of the whole machine has others' programs, but nobody else has.
+    made[2] = n - others[2] + again[2]
+    bench.note("%d entries: %s unwinds, %s by others, %s again" % (
+        n, made, others, again))
+    bench.test("one unwind for each entry", sum(made) == n + sum(again))
+    bench.test("which the others have of who made it", sum(again) or all(
+        m + o == n for m, o in zip(made, others)))
+
+
 def three(bench):
     exe = bench.compile(SOURCE, "known")
     target = bench.start([exe])
@@ -124,23 +191,28 @@ def three(bench):
     killed.process.kill()
     killed.process.wait()
     livetest.burn(ENOUGH, pid)
+    freeze(target)
+    began, now = clients_of(bench), time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    began = [began[r.process.pid] for r in (deep, shallow)]
     late = bench.recorder("-a", *EVENT, name="late.data").ready()
+    target.send_signal(signal.SIGCONT)
     livetest.burn(ENOUGH, pid)
+    freeze(target)
     recordings = [r.interrupt() for r in (late, shallow, deep)]
     target.kill()
     target.wait()
     late, shallow, deep = recordings
     entries = [check_file(bench, name, recording, pid, depth)
                for name, recording, depth in (
-                   ("whole machine", late, 512),
-                   ("less deep", shallow, SHALLOW), ("process", deep, 512))]
-    compare(bench, "process and less deep", entries[2], entries[1], SHALLOW)
-    compare(bench, "process and whole machine", entries[2], entries[0], 512)
-    # One unwind for each entry: whoever it was, the others have it of him.
-    bench.test("the stacks of all are of fewer unwinds",
-               sum(r.summary["stacks"] for r in recordings) >
-               sum(r.summary["unwinds"] for r in recordings[1:]) and
-               sum(r.summary["by_others"] for r in recordings))
+                   ("process", deep, 512), ("less deep", shallow, SHALLOW),
+                   ("whole machine", late, 512))]
+    compare(bench, "process and less deep", entries[0], entries[1], SHALLOW)
+    compare(bench, "process and whole machine", entries[0], entries[2], 512)
+    check_before(bench, *({key: s for key, s in e.items() if
+                           s["time_ns"] < now} for e in entries[:2]), began)
+    check_exact(bench, [since(e, now) for e in entries],
+                (deep, shallow, late), began + [
+                    {"unwinds": 0, "by_others": 0, "again": 0}])
     bench.test("nobody stayed alone",
                not any(r.summary["alone"] for r in recordings))
     bench.test("the last has left nothing pinned", not groups(), groups())
