@@ -6,12 +6,14 @@
 has it for the next, which asks for nothing. It is killed while two recordings
 run, which go on, and one of them loads the tables of a program that nobody has
 seen before; that one is killed, and the other does. Counts add up, and each
-stack is the known path. All in a BPF file system of its own.
+stack is the known path. Then it is killed at any moment. All in a BPF file
+system of its own.
 """
 
 import fcntl
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -28,6 +30,7 @@ EVENT = clients.EVENT
 SOURCE = clients.SOURCE.replace("i < 400000", "i < 4000000")
 # Seconds of a target's CPU time.
 ENOUGH = 0.1 # each with many samples
+LONGEST_S = 0.3 # about as long as a table takes, on a machine that is busy
 PATIENCE = 20 # owners are looked for each second
 
 
@@ -205,6 +208,46 @@ def killed(bench):
         end(process)
 
 
+def moment(bench, number):
+    """The owner is killed while it may be about to answer, and another file
+    comes when it is dead."""
+    server, _ = serve(bench)
+    old = target(bench, "old%d" % number)
+    one = bench.recorder("-a", *EVENT, name="moment.data").ready()
+    await_doctor(bench, old, lambda d: d["tables"] > 1)
+    known = doctor(bench)["tables"]
+    before = target(bench, "before%d" % number)
+    time.sleep(random.uniform(0, LONGEST_S))
+    end(server)
+    after = target(bench, "after%d" % number)
+    found = await_doctor(bench, after, lambda d: d["tables"] >= known + 2 and
+                         d["owner"] == one.process.pid)
+    bench.test("moment %d: the recording has the tables, with both new ones" %
+               number, found["owner"] == one.process.pid and
+               found["tables"] >= known + 2, found)
+    programs = (old, before, after)
+    for process in programs:
+        livetest.burn(ENOUGH, process.pid)
+    one = one.interrupt()
+    clients.check_file(bench, "moment %d" % number, one, old.pid, 512)
+    samples = one.samples()
+    for process in programs[1:]:
+        check_paths(bench, "moment %d" % number, samples, process.pid)
+    for process in programs:
+        end(process)
+    bench.test("moment %d: nothing is left pinned" % number,
+               not clients.groups(), clients.groups())
+
+
+def moments(bench):
+    seed = random.randrange(1 << 32)
+    bench.note("seed %d" % seed)
+    random.seed(seed)
+    prepare(bench)
+    for number in range(int(bench.args.times)):
+        moment(bench, number)
+
+
 def woken(bench):
     """As systemd does it: listens, and starts it when the first comes."""
     path = "/run/seam/serve.socket"
@@ -283,4 +326,5 @@ if __name__ == "__main__":
     clients.private()
     subprocess.run(["mount", "-t", "bpf", "-o", "mode=0700", "bpf",
                     "/sys/fs/bpf"], check=False)
-    sys.exit(livetest.main(warm, killed, woken, idle, told))
+    sys.exit(livetest.main(warm, killed, moments, woken, idle, told,
+                           options=(("--times", "2"),)))
