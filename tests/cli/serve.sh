@@ -50,6 +50,27 @@ PY
 }
 check "a start that fails takes the knock" knocked
 
+# The units as they are installed, with the command where it was built.
+verified() {
+	units=$here/../../cli/systemd
+	exe=$(cd "$(dirname "$seam")" && pwd)
+	sed "s|@bindir@|$exe|" "$units/seam-serve.service.in" \
+		>"$dir/seam-serve.service" &&
+		cp "$units/seam-serve.socket" "$dir" || return
+	systemd-analyze verify --man=no "$dir/seam-serve.service" \
+		"$dir/seam-serve.socket" >"$dir/verified" 2>&1 || {
+		cat "$dir/verified"
+		return 1
+	}
+	# It says what it would ignore, also of units that are none of ours.
+	! grep seam-serve "$dir/verified"
+}
+if command -v systemd-analyze >/dev/null; then
+	check "systemd takes the units" verified
+else
+	skip "systemd takes the units" "there is no systemd-analyze"
+fi
+
 # Others may record on this machine: then they are listed, to root.
 text="Who shares unwinds and tables:|Nobody shares .*\\."
 field=clients
