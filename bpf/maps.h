@@ -4,6 +4,7 @@
 #define SEAM_BPF_MAPS_H
 
 #include "bpf/kernel.h"
+#include "bpf/made-as.h" /* tools/made-as.sh */
 #include "core/wire.h"
 
 /* What step.h asks of its includer; defined in memory.h. */
@@ -51,7 +52,7 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
 /* First of its section. */
 SEAM_CONST struct seam_made_as seam_made_as = {
-	.version = SEAM_VERSION,
+	.build = SEAM_MADE_AS,
 };
 
 /* Set before loading. */

@@ -254,10 +254,10 @@ struct seam_event_ask {
 	uint32_t depth; /* frames of a user stack; 0: none is wanted */
 	uint32_t flags; /* of enum seam_ask */
 };
-/* What a BPF object says of itself: only what was made together can be at work
- * together. */
+/* What a BPF object says of itself: only what was made of the same sources can
+ * be at work together. */
 struct seam_made_as {
-	char version[32]; /* of seam */
+	char build[48]; /* the version, and a hash of these */
 };
 
 #define SEAM_EVENT_TAG_MASK (~(uint64_t)(SEAM_MAX_EVENTS - 1))

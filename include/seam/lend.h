@@ -31,7 +31,7 @@
  * Makes obj, which is open and not loaded yet, share the session's maps.
  * Return: the client's number, which its programs pass to seam_request; or
  * -errno: -ENOENT: obj has no seam-request.bpf.o linked in; -EPROTO: it has
- * another version's; -ENOTSUP: the session's engine is not deferred. reterr may
+ * another build's; -ENOTSUP: the session's engine is not deferred. reterr may
  * be NULL.
  */
 static inline int seam_session_lend(struct seam_session *s,

@@ -20,9 +20,8 @@ static int check_made_as(struct seam_kernel *k, const void *bytes)
 	const struct seam_bpf__rodata_seam *ours = k->skel->rodata_seam, *its;
 
 	its = bytes;
-	if (!bytes ||
-	    memcmp(its->seam_made_as.version, ours->seam_made_as.version,
-		   sizeof(ours->seam_made_as.version)))
+	if (!bytes || memcmp(&its->seam_made_as, &ours->seam_made_as,
+			     sizeof(ours->seam_made_as)))
 		return -EPROTO;
 	return 0;
 }

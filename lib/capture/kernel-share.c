@@ -24,15 +24,18 @@ static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 }
 
 /* Stacks of clients of one group are equal: they have the same programs, and
- * the same ways to unwind. And their arena lies at the same address. */
+ * the same ways to unwind. What user space does with what is shared is the
+ * same, too, and their arena lies at the same address. */
 static uint64_t group_of(const struct seam_kernel *k,
 			 const struct seam_kernel_opts *opts)
 {
 	const uint64_t ways[] = {opts->methods, opts->stack_copy,
 				 opts->tables_from, ARENA_ADDR};
 	const struct bpf_object_skeleton *s = k->skel->skeleton;
+	uint64_t hash = seam_hash(0, s->data, s->data_sz);
 
-	return seam_hash(seam_hash(0, s->data, s->data_sz), ways, sizeof(ways));
+	hash = seam_hash(hash, seam_shares_as, strlen(seam_shares_as));
+	return seam_hash(hash, ways, sizeof(ways));
 }
 
 static bool is_as(int fd, const struct bpf_map *map)

@@ -140,7 +140,7 @@ int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx);
 /* The map that another tool's object calls this, with these bytes to begin
  * with, or NULL and their number. Borrowed. -ENOENT: it is none of ours;
- * -EPROTO: made by another version. */
+ * -EPROTO: made by another build. */
 int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 		     size_t size);
 /* Which client we are, of those that share. */

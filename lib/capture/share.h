@@ -30,6 +30,9 @@ struct seam_share {
 	char group[24];
 };
 
+/* What clients are that do the same with what they share. */
+extern const char seam_shares_as[];
+
 #define SEAM_SHARE_SOCKET "/run/seam/serve.socket"
 /* The folder that who has the tables locks. */
 #define SEAM_SHARE_OWNER "owner"

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "asks.h"
-#include "asks.skel.h"
+#include SKELETON
 #include "seam/lend.h"
 
 static const char *const names[ASKS_TYPES] = {

@@ -3,7 +3,7 @@
 """Description: BPF programs of every tracing type ask for stacks, all of one
 object: perf_event, tracepoint, raw_tp, tp_btf, fentry, fexit, uprobe and
 uretprobe. Each has the known path of its own, and no request is without an
-answer or a count.
+answer or a count. What another build takes stacks with is refused.
 
 The tool is tests/asks. What it is attached to does not come in one stay in the
 kernel, so that each program opens entries.
@@ -155,6 +155,17 @@ def types(bench):
             check_type(bench, kind, asks[kind], stacks)
 
 
+def another_build(bench):
+    """Linked to what another build of this version takes stacks with."""
+    done = subprocess.run([bench.args.other, str(bench.start(
+        ["sleep", "60"]).pid)], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, encoding="utf-8", env=bench.env)
+    bench.test("another build's object is refused, in one line",
+               done.returncode == 1 and done.stderr.count("\n") == 1 and
+               "of another build of seam" in done.stderr, done.stderr)
+
+
 if __name__ == "__main__":
-    sys.exit(livetest.main(types, options=(
-        ("--asks", "build/tests/asks/asks"),)))
+    sys.exit(livetest.main(types, another_build, options=(
+        ("--asks", "build/tests/asks/asks"),
+        ("--other", "build/tests/asks/asks-other"))))

@@ -273,6 +273,31 @@ def orders(bench):
                "%x to %x" % (min(counts), max(counts)))
 
 
+def builds(bench):
+    """Another build of this version, of the same program at once: it shares
+    nothing but the counters of cookies."""
+    target = bench.start([bench.compile(SOURCE, "known")])
+    pid = target.pid
+    first = bench.recorder("-p", str(pid), *EVENT, name="one.data").ready()
+    mine, bench.seam = bench.seam, os.path.abspath(bench.args.other)
+    other = bench.recorder("-p", str(pid), *EVENT, name="other.data").ready()
+    bench.seam = mine
+    found = groups()
+    bench.test("another build is another group", len(found) == 2, found)
+    livetest.burn(ENOUGH, pid)
+    recordings = [r.interrupt() for r in (other, first)]
+    target.kill()
+    target.wait()
+    entries = [check_file(bench, name, r, pid, 512) for name, r in
+               zip(("other build", "this build"), recordings)]
+    bench.test("each unwinds for itself", not any(
+        r.summary["by_others"] or r.summary["clients"] or r.summary["alone"]
+        for r in recordings))
+    bench.test("under cookies of its own", all(entries) and not
+               {key[1] for key in entries[0]} & {key[1] for key in entries[1]})
+    bench.test("and the last has left nothing pinned", not groups(), groups())
+
+
 def spin(bench, *options, name="perf.data"):
     exe = bench.compile(SOURCE, "known")
     return bench.recorder(*EVENT, *options, "--", "timeout", "1", exe,
@@ -316,4 +341,5 @@ def foreign(bench):
 
 if __name__ == "__main__":
     private()
-    sys.exit(livetest.main(three, orders, apart, foreign))
+    sys.exit(livetest.main(three, orders, builds, apart, foreign, options=(
+        ("--other", "build/tests/asks/seam-other"),)))
