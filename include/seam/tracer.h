@@ -129,7 +129,9 @@ struct seam_user_stack {
 			  * of later entries, but never before its samples */
 	bool at_exit; /* the task's last */
 	const uint64_t *ips; /* leaf first, return addresses as they are */
-	size_t n_ips; /* at least 1 */
+	/* 0 with SEAM_END_LOST, if no sample told the leaf, and with
+	 * SEAM_END_UNSURE. */
+	size_t n_ips;
 	/* n_ips of enum seam_method; NULL: all but the first by tables. */
 	const uint8_t *methods;
 };
@@ -159,6 +161,9 @@ struct seam_client_opts {
 	 * kernel and payloads, whatever the events' names say. */
 	bool stacks_only;
 	void (*on_sample)(void *ctx, const struct seam_sample *sample);
+	/* For each cookie that on_sample was given, in the end: if its stack is
+	 * nowhere to be had with SEAM_END_LOST, once that is sure. More than
+	 * once where the stack was taken again, or told SEAM_END_PENDING. */
 	void (*on_stack)(void *ctx, const struct seam_user_stack *stack);
 	/* What followed processes do, as perf records it (mmap, comm, fork,
 	 * exit, lost), in order of time; may be NULL. */

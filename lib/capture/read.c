@@ -39,9 +39,8 @@ long seam_session_give_records(struct seam_session *s,
 		if (!follow)
 			continue;
 		side[kept++] = side[i];
-		if (s->client.on_record)
-			s->client.on_record(s->client.ctx, side[i].time_ns,
-					    side[i].header);
+		s->client.on_record(s->client.ctx, side[i].time_ns,
+				    side[i].header);
 	}
 	seam_followed_forget(&s->followed, seam_now_ns());
 	return kept;
@@ -321,15 +320,18 @@ int seam_session_read(struct seam_session *s)
 {
 	struct seam_unwound *unwound = NULL;
 	long n_unwound = seam_worker_take(s->worker, &unwound);
-	int err, unwound_err;
+	int err, unwound_err, deliver_err;
 
 	seam_batch_clear(&s->samples);
 	seam_batch_clear(&s->copies);
 	err = s->kernel ? read_kernel(s) : seam_direct_read(s, !s->running);
 	unwound_err = give_unwound(s, unwound, n_unwound);
+	deliver_err = seam_session_deliver(s, false);
 	if (!err && (s->samples.err || s->copies.err))
 		err = -ENOMEM;
-	return err ? err : unwound_err;
+	if (!err)
+		err = unwound_err;
+	return err ? err : deliver_err;
 }
 
 /* Of all events together, as that is what is counted. */

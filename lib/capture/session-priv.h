@@ -3,6 +3,7 @@
 #ifndef SEAM_LIB_CAPTURE_SESSION_PRIV_H
 #define SEAM_LIB_CAPTURE_SESSION_PRIV_H
 
+#include "capture/awaited.h"
 #include "capture/batch.h"
 #include "capture/direct.h"
 #include "capture/engine.h"
@@ -20,7 +21,10 @@
 
 struct seam_session {
 	struct seam_session_opts opts;
-	struct seam_client_opts client;
+	struct seam_client_opts theirs; /* the client, as it was given */
+	struct seam_client_opts client; /* with our callbacks before its own */
+	struct seam_awaited awaited; /* cookies that it was told */
+	int deliver_err; /* the first since the last reading */
 	uint32_t methods; /* enum seam_unwind_how, that the client chose */
 	struct seam_event events[SEAM_MAX_EVENTS];
 	size_t n_events;
@@ -57,6 +61,12 @@ struct seam_session {
 int seam_session_open_event(struct seam_session *s,
 			    struct seam_event_direct *direct,
 			    struct seam_errinfo *reterr);
+/* deliver.c: makes this the client, whose callbacks are called through ours. */
+void seam_session_deliver_to(struct seam_session *s,
+			     const struct seam_client_opts *opts);
+/* Says which of its cookies are lost; all: no more comes. Return: the first
+ * error since the last call. */
+int seam_session_deliver(struct seam_session *s, bool all);
 /* read.c: what engines share. Hands out the records of followed processes,
  * which stay at the front of side. Return: how many those are, or -ENOMEM. */
 long seam_session_give_records(struct seam_session *s,

@@ -55,8 +55,7 @@ static int on_synth(void *ctx, const struct perf_event_header *record)
 {
 	struct seam_session *s = ctx;
 
-	if (s->client.on_record)
-		s->client.on_record(s->client.ctx, s->start_ns, record);
+	s->client.on_record(s->client.ctx, s->start_ns, record);
 	return seam_processes_follow(&s->processes, s->start_ns, record);
 }
 

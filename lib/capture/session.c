@@ -306,7 +306,7 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 	s->found = calloc(SEAM_MAX_FRAMES, 1);
 	if (!s->found)
 		return -ENOMEM;
-	s->client = *opts;
+	seam_session_deliver_to(s, opts);
 	s->engine = s->opts.engine;
 	if (s->engine == SEAM_ENGINE_AUTO)
 		s->engine = seam_engine_choose(s->why, sizeof(s->why));
@@ -386,7 +386,7 @@ static int stop_bpf(struct seam_session *s)
 
 int seam_session_stop(struct seam_session *s)
 {
-	int err = 0;
+	int err = 0, deliver_err;
 
 	if (!s->running)
 		return 0;
@@ -400,6 +400,9 @@ int seam_session_stop(struct seam_session *s)
 		err = seam_session_read(s);
 	if (!s->kernel)
 		seam_direct_end(s);
+	deliver_err = seam_session_deliver(s, true);
+	if (!err)
+		err = deliver_err;
 	/* What is written from here on may take any time. */
 	if (s->tables)
 		seam_tables_end(s->tables);
@@ -461,6 +464,7 @@ struct seam_session *seam_session_close(struct seam_session *s)
 	seam_batch_fini(&s->samples);
 	seam_batch_fini(&s->copies);
 	seam_held_fini(&s->held);
+	seam_awaited_fini(&s->awaited);
 	free(s->found);
 	free(s);
 	return NULL;

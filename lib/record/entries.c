@@ -5,17 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/target.h"
-
 /* After this an entry whose stack came has no more late samples, but for
  * exec and exit, which can take long. */
 #define SETTLED_NS 100000000ULL
-/* A task that was quiet for so long is forgotten; it may be gone. */
-#define FORGET_NS 10000000000ULL
+/* A task that was quiet for so long is forgotten; it may be gone. The session
+ * forgets sooner which cookies it has told the stack of. */
+#define FORGET_NS 20000000000ULL
 
-/* A stack that did not come before its task's next entry may yet: the library
- * unwinds copies aside, and may first have to read a large file. */
-#define ORPHAN_NS 30000000000ULL
 /*
  * The tids that an entry's samples have: the stack's own, or the one that an
  * exec gave the thread, or both. Readers know a stack by tid and cookie, so
@@ -174,7 +170,7 @@ static void orphan_add(struct seam_entries *es, const struct entry *e)
 			return;
 		free(o);
 	}
-	es->sum->end[SEAM_LOST] += e->waiting.n;
+	note(es, -ENOMEM);
 }
 
 /* Return: true if the stack was one that samples had been waiting for. */
@@ -189,20 +185,6 @@ static bool orphan_claim(struct seam_entries *es,
 	reach(&o->last_ns, stack->time_ns);
 	write_behind(es, &record, o->last_ns, &o->names);
 	count_stack(es, stack->end, stack->n_ips, &o->waiting);
-	free(o);
-	return true;
-}
-
-/* Stacks that did not come in all that time were dropped. */
-static bool orphan_expired(void *ctx, uint64_t cookie, void *value)
-{
-	struct seam_entries *es = ctx;
-	struct orphan *o = value;
-
-	(void)cookie;
-	if (o->last_ns + ORPHAN_NS >= es->now_ns)
-		return false;
-	es->sum->end[SEAM_LOST] += o->waiting.n;
 	free(o);
 	return true;
 }
@@ -367,11 +349,30 @@ static int hold(struct seam_entries *es, struct entry *e,
 	return 0;
 }
 
+/* Readers take a sample whose stack is in no record for lost. */
+static void lose(struct seam_entries *es, const struct seam_user_stack *stack)
+{
+	struct orphan *o = seam_idmap_remove(&es->orphans, stack->cookie);
+	struct entry *e = seam_idmap_get(&es->tasks, stack->tid);
+
+	if (o) {
+		es->sum->end[SEAM_LOST] += o->waiting.n;
+		free(o);
+	} else if (e && e->cookie == stack->cookie) {
+		es->sum->end[SEAM_LOST] += e->waiting.n;
+		e->waiting = (struct tally){0};
+	}
+}
+
 void seam_entries_stack(struct seam_entries *es,
 			const struct seam_user_stack *stack)
 {
 	struct entry *e;
 
+	if (stack->end == SEAM_LOST) {
+		lose(es, stack);
+		return;
+	}
 	if (orphan_claim(es, stack))
 		return;
 	e = seam_idmap_get(&es->tasks, stack->tid);
@@ -454,8 +455,8 @@ static bool stale(void *ctx, uint64_t tid, void *value)
 	(void)tid;
 	if (e->last_ns + FORGET_NS >= es->now_ns)
 		return false;
-	/* A task may sleep for long in the entry whose stack is awaited. */
-	if (e->waiting.n && !seam_task_gone((uint32_t)tid))
+	/* Its stack is awaited until the session says that it is lost. */
+	if (e->waiting.n)
 		return false;
 	entry_end(es, e);
 	entry_free(e);
@@ -467,7 +468,6 @@ void seam_entries_settle(struct seam_entries *es, uint64_t now_ns)
 	es->now_ns = now_ns;
 	seam_idmap_each(&es->tasks, settle, es);
 	seam_idmap_sweep(&es->tasks, stale, es);
-	seam_idmap_sweep(&es->orphans, orphan_expired, es);
 }
 
 static void end(void *ctx, uint64_t tid, void *value)
@@ -476,17 +476,12 @@ static void end(void *ctx, uint64_t tid, void *value)
 	struct entry *e = value;
 
 	(void)tid;
-	/* Of a task that has yet to take its stack that was said. */
-	es->sum->end[SEAM_LOST] += e->waiting.n;
-	e->waiting = (struct tally){0};
 	entry_end(es, e);
 }
 
 void seam_entries_end(struct seam_entries *es)
 {
 	seam_idmap_each(&es->tasks, end, es);
-	es->now_ns = UINT64_MAX;
-	seam_idmap_sweep(&es->orphans, orphan_expired, es);
 }
 
 void seam_entries_fini(struct seam_entries *es)

@@ -44,7 +44,7 @@ void seam_entries_stack(struct seam_entries *es,
 /* Writes the stacks whose entry is surely over, and forgets what is long ago,
  * so that a file which ends here is whole. */
 void seam_entries_settle(struct seam_entries *es, uint64_t now_ns);
-/* No more comes: what waits now is lost. */
+/* No more comes; the stacks that are lost were said to be. */
 void seam_entries_end(struct seam_entries *es);
 /* Whether stacks are awaited of entries that are over. */
 bool seam_entries_await(const struct seam_entries *es);

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -81,7 +80,7 @@ static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 	sample_under(tid, tid, cookie, time_ns, tail_ns);
 }
 
-enum kind { PLAIN, LIBRARY, EXEC, EXIT, PENDING };
+enum kind { PLAIN, LIBRARY, EXEC, EXIT, PENDING, LOST };
 
 /* A stack of n frames; the last one is the cookie. */
 static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
@@ -92,7 +91,9 @@ static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 		.tid = tid,
 		.cookie = cookie,
 		.time_ns = time_ns,
-		.end = kind == PENDING ? SEAM_PENDING : SEAM_OUTERMOST,
+		.end = kind == PENDING ? SEAM_PENDING
+		       : kind == LOST  ? SEAM_LOST
+				       : SEAM_OUTERMOST,
 		.by_library = kind == LIBRARY,
 		.before_exec = kind == EXEC,
 		.at_exit = kind == EXIT,
@@ -189,6 +190,7 @@ static void unwanted(void **state)
 	stack(1, 100, 3, PLAIN);
 	sample(TID, 2, 200, 0);
 	stack(9, 201, 3, LIBRARY); /* of an entry that nobody told of */
+	stack(2, 200, 0, LOST);
 	seam_entries_end(&t.es);
 	check_out(NULL, 0);
 	check_counts(0, 1, 0, 2);
@@ -212,20 +214,22 @@ static void orphans(void **state)
 	assert_false(seam_entries_await(&t.es));
 	check_counts(3, 0, 0, 0);
 	assert_int_equal(t.sum.max_served, 3);
+	stack(2, 200, 0, LOST);
 	seam_entries_end(&t.es);
 	check_counts(3, 1, 0, 0);
 }
 
-static void orphans_expire(void **state)
+/* The session says which stacks are lost, and nobody else. */
+static void lost_orphans(void **state)
 {
 	(void)state;
 	sample(TID, 1, 100, 0);
 	sample(TID, 2, 200, 0);
 	stack(2, 210, 2, PLAIN);
-	seam_entries_settle(&t.es, 100 + 30 * SECOND);
+	seam_entries_settle(&t.es, 3600 * SECOND);
 	assert_true(seam_entries_await(&t.es));
 	check_counts(1, 0, 0, 0);
-	seam_entries_settle(&t.es, 101 + 30 * SECOND);
+	stack(1, 100, 0, LOST);
 	assert_false(seam_entries_await(&t.es));
 	check_counts(1, 1, 0, 0);
 	stack(1, 110, 2, LIBRARY); /* too late */
@@ -252,31 +256,33 @@ static void settled(void **state)
 	seam_entries_settle(&t.es, 2 * SECOND);
 	check_out(want, 2);
 	/* Forgotten with its fate counted, once. */
-	seam_entries_settle(&t.es, SECOND + 10 * SECOND);
+	seam_entries_settle(&t.es, SECOND + 20 * SECOND);
 	assert_int_equal(t.es.tasks.used, 1);
-	seam_entries_settle(&t.es, SECOND + 10 * SECOND + 1);
+	seam_entries_settle(&t.es, SECOND + 20 * SECOND + 1);
 	assert_int_equal(t.es.tasks.used, 0);
 	check_out(want, 2);
 	check_counts(2, 0, 0, 0);
 	assert_int_equal(t.sum.stacks, 1);
 }
 
-/* At the end what waits in a task that is there is asleep. */
+/* What waits is not forgotten before its fate is known, and then once. */
 static void waiting(void **state)
 {
 	(void)state;
 	sample(TID, 1, 100, 0);
-	sample((uint32_t)getpid(), 2, 100, 0);
-	sample((uint32_t)getpid(), 2, 101, 0);
-	/* What waits is not forgotten, while its task may yet wake. */
-	seam_entries_settle(&t.es, 10 * SECOND + 100);
-	assert_int_equal(t.es.tasks.used, 2);
+	sample(TID, 1, 101, 0);
 	seam_entries_settle(&t.es, 3600 * SECOND);
 	assert_int_equal(t.es.tasks.used, 1);
-	check_counts(0, 1, 0, 0);
-	/* Whatever task has that tid now, its stack did not come. */
+	stack(2, 101, 0, LOST); /* of nobody's */
+	check_counts(0, 0, 0, 0);
+	stack(1, 101, 0, LOST);
+	stack(1, 101, 0, LOST);
+	check_counts(0, 2, 0, 0);
+	seam_entries_settle(&t.es, 3600 * SECOND);
+	assert_int_equal(t.es.tasks.used, 0);
 	seam_entries_end(&t.es);
-	check_counts(0, 3, 0, 0);
+	check_counts(0, 2, 0, 0);
+	check_out(NULL, 0);
 }
 
 /* Memory that is asked for nothing is not kept, and not freed twice. */
@@ -383,6 +389,7 @@ static void renamed(void **state)
 	assert_int_equal(seam_entries_tail(&t.es, TID, 116, false), 125);
 	sample(FIRST, 3, 200, 0);
 	check_out(want, 2);
+	stack_under(FIRST, 3, 200, 0, LOST);
 	seam_entries_end(&t.es);
 	check_out(want, 4);
 	check_counts(6, 1, 0, 0);
@@ -403,6 +410,8 @@ static void renamed_orphans(void **state)
 	sample(TID, 4, 210, 0);
 	stack(2, 115, 3, LIBRARY);
 	check_out(want, 1);
+	stack_under(FIRST, 3, 200, 0, LOST);
+	stack_under(TID, 4, 210, 0, LOST);
 	seam_entries_end(&t.es);
 	check_counts(2, 2, 0, 0);
 }
@@ -471,7 +480,7 @@ int main(void)
 		CASE(unwanted),
 		CASE(depths),
 		CASE(orphans),
-		CASE(orphans_expire),
+		CASE(lost_orphans),
 		CASE(settled),
 		CASE(waiting),
 		CASE(without_frames),

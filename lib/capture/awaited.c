@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "capture/awaited.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "capture/target.h"
+#include "core/err.h"
+
+#define SWEEP_NS 1000000000ULL
+/* A stack that did not come before its task's next entry may yet: the library
+ * unwinds copies aside, and may first have to read a large file. */
+#define LOST_NS 30000000000ULL
+/* A task whose stack came and that was quiet for so long is forgotten. Samples
+ * that come later in an exec or exit are of that stack. */
+#define FORGET_NS 10000000000ULL
+
+struct entry {
+	uint64_t cookie;
+	uint64_t last_ns; /* of the last sample or the stack */
+	uint64_t ip; /* the user's, as far as a sample told; else 0 */
+	uint32_t pid, tid, cpu;
+	bool waits;
+};
+
+/* What is handed out on the way through a map. */
+struct sweep {
+	uint64_t now_ns;
+	seam_awaited_fn *fn;
+	void *ctx;
+};
+
+static void give_up(const struct sweep *sw, const struct entry *e)
+{
+	const struct seam_user_stack stack = {
+		.time_ns = e->last_ns,
+		.cookie = e->cookie,
+		.pid = e->pid,
+		.tid = e->tid,
+		.cpu = e->cpu,
+		.end = SEAM_LOST,
+		.ips = e->ip ? &e->ip : NULL,
+		.n_ips = e->ip != 0,
+	};
+
+	sw->fn(sw->ctx, &stack);
+}
+
+/* The task is in another entry now. */
+static int move_over(struct seam_awaited *a, struct entry *e)
+{
+	struct entry *over;
+
+	if (!e->waits)
+		return 0;
+	over = malloc(sizeof(*over));
+	if (!over)
+		return -ENOMEM;
+	*over = *e;
+	if (seam_idmap_put(&a->over, e->cookie, over)) {
+		free(over);
+		return -ENOMEM;
+	}
+	e->waits = false;
+	return 0;
+}
+
+static void note(struct entry *e, const struct seam_sample *sample)
+{
+	if (sample->time_ns > e->last_ns)
+		e->last_ns = sample->time_ns;
+	if (!e->ip && sample->user)
+		e->ip = sample->ip;
+	e->cpu = sample->cpu;
+}
+
+int seam_awaited_sample(struct seam_awaited *a,
+			const struct seam_sample *sample)
+{
+	struct entry *e =
+		seam_idmap_make(&a->tasks, sample->stack_tid, sizeof(*e));
+	struct entry *over;
+
+	if (!e)
+		return -ENOMEM;
+	if (e->cookie == sample->cookie) {
+		note(e, sample);
+		return 0;
+	}
+	over = seam_idmap_get(&a->over, sample->cookie);
+	if (over) {
+		note(over, sample);
+		return 0;
+	}
+	if (move_over(a, e))
+		return -ENOMEM;
+	*e = (struct entry){
+		.cookie = sample->cookie,
+		.pid = sample->pid,
+		.tid = sample->stack_tid,
+		.waits = true,
+	};
+	note(e, sample);
+	return 0;
+}
+
+int seam_awaited_stack(struct seam_awaited *a,
+		       const struct seam_user_stack *stack)
+{
+	struct entry *over = seam_idmap_remove(&a->over, stack->cookie), *e;
+
+	if (over) {
+		free(over);
+		return 0;
+	}
+	e = seam_idmap_get(&a->tasks, stack->tid);
+	/* Its samples came before it; another entry may have begun since. */
+	if (stack->by_library && (!e || e->cookie != stack->cookie))
+		return 0;
+	e = seam_idmap_make(&a->tasks, stack->tid, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	if (e->cookie != stack->cookie) {
+		if (move_over(a, e))
+			return -ENOMEM;
+		*e = (struct entry){.cookie = stack->cookie};
+	}
+	if (stack->time_ns > e->last_ns)
+		e->last_ns = stack->time_ns;
+	e->waits = false;
+	return 0;
+}
+
+static bool sweep_over(void *ctx, uint64_t cookie, void *value)
+{
+	const struct sweep *sw = ctx;
+	struct entry *e = value;
+
+	(void)cookie;
+	if (e->last_ns + LOST_NS >= sw->now_ns)
+		return false;
+	give_up(sw, e);
+	free(e);
+	return true;
+}
+
+static bool sweep_task(void *ctx, uint64_t tid, void *value)
+{
+	const struct sweep *sw = ctx;
+	struct entry *e = value;
+
+	if (e->last_ns + (e->waits ? LOST_NS : FORGET_NS) >= sw->now_ns)
+		return false;
+	if (e->waits && !seam_task_gone((uint32_t)tid))
+		return false;
+	if (e->waits)
+		give_up(sw, e);
+	free(e);
+	return true;
+}
+
+void seam_awaited_sweep(struct seam_awaited *a, uint64_t now_ns,
+			seam_awaited_fn *fn, void *ctx)
+{
+	struct sweep sw = {now_ns, fn, ctx};
+
+	if (now_ns - a->swept_ns < SWEEP_NS)
+		return;
+	a->swept_ns = now_ns;
+	seam_idmap_sweep(&a->over, sweep_over, &sw);
+	seam_idmap_sweep(&a->tasks, sweep_task, &sw);
+}
+
+static void end(void *ctx, uint64_t id, void *value)
+{
+	struct entry *e = value;
+
+	(void)id;
+	if (e->waits)
+		give_up(ctx, e);
+	e->waits = false;
+}
+
+void seam_awaited_end(struct seam_awaited *a, seam_awaited_fn *fn, void *ctx)
+{
+	struct sweep sw = {UINT64_MAX, fn, ctx};
+
+	seam_idmap_each(&a->over, end, &sw);
+	seam_idmap_each(&a->tasks, end, &sw);
+	seam_awaited_fini(a);
+}
+
+void seam_awaited_fini(struct seam_awaited *a)
+{
+	seam_idmap_fini(&a->over, free);
+	seam_idmap_fini(&a->tasks, free);
+	*a = (struct seam_awaited){0};
+}
