@@ -33,6 +33,8 @@ static const struct place {
 	      "requests for tables, buffer full"),
 	PLACE(counts.tables_gone, "tables",
 	      "tables, their file was gone or closed to us"),
+	PLACE(counts.files_stuck, "files",
+	      "files, a daemon or server did not give them in time"),
 	PLACE(counts.lost_payloads, "payloads", "tracepoints' payloads"),
 	PLACE(counts.lost_made, "made", "tidings of code made at run time"),
 	PLACE(counts.images_gone, "images",
@@ -356,6 +358,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(image_bytes_max),
 		COUNT(images_evicted),
 		COUNT(images_gone),
+		COUNT(files_stuck),
 #undef COUNT
 	};
 

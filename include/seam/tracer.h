@@ -252,6 +252,8 @@ struct seam_counts {
 	 * these, changed or gone when they were needed again. */
 	uint64_t images, image_bytes, image_bytes_max;
 	uint64_t images_evicted, images_gone;
+	/* Files that a daemon or a server did not give in time. */
+	uint64_t files_stuck;
 };
 
 /* All below return 0 or -errno; reterr may be NULL. */

@@ -25,6 +25,8 @@ static uint64_t wait_ns(enum seam_absence why, uint32_t failures)
 
 	if (why == SEAM_ABSENT_REFUSED)
 		return SEAM_ABSENT_REFUSED_NS;
+	if (why == SEAM_ABSENT_STUCK)
+		return SEAM_ABSENT_LAST_NS;
 	while (--failures && wait < SEAM_ABSENT_LAST_NS)
 		wait *= 2;
 	return wait < SEAM_ABSENT_LAST_NS ? wait : SEAM_ABSENT_LAST_NS;

@@ -12,7 +12,8 @@
  * still copied meanwhile, as the library may well open the file through the
  * process that the copy is of; then that is given up as well. Where the
  * process lived, and the file could not be had all the same, rights or a
- * mount are in the way: no copies, and again after a minute.
+ * mount are in the way: no copies, and again after a minute. Where a daemon or
+ * a server does not answer: again after 10 s.
  */
 #ifndef SEAM_LIB_CAPTURE_ABSENT_H
 #define SEAM_LIB_CAPTURE_ABSENT_H
@@ -38,6 +39,7 @@ enum seam_absence {
 	SEAM_ABSENT_NO_CFI, /* nothing to make a table of; or too large */
 	SEAM_ABSENT_GONE, /* its process had ended */
 	SEAM_ABSENT_REFUSED, /* its process lives */
+	SEAM_ABSENT_STUCK, /* whoever has it does not answer */
 };
 
 /* A key to be answered without a table. */

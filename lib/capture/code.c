@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "capture/code.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PAGE 4096
 
@@ -16,34 +14,17 @@ struct seam_code_page {
 	uint8_t bytes[PAGE];
 };
 
-/*
- * Other files than ELF's are no better than memory: JIT compilers keep code in
- * a memfd, and no time of it tells when that was written through a mapping.
- */
-static bool is_elf(int fd)
-{
-	char magic[SELFMAG];
-
-	return pread(fd, magic, SELFMAG, 0) == SELFMAG &&
-	       !memcmp(magic, ELFMAG, SELFMAG);
-}
-
 static bool from_file(struct seam_processes *ps, struct seam_process *p,
 		      uint64_t avma, uint8_t *to)
 {
 	struct seam_map *map = seam_process_map(ps, p, avma);
+	struct seam_process_bytes at = {.to = to, .size = PAGE};
 	ssize_t n;
-	int fd;
 
-	if (!map || !map->path || map->path[0] != '/')
+	if (!map || map->path[0] != '/')
 		return false;
-	fd = seam_process_open(p, map);
-	if (fd < 0)
-		return false;
-	n = is_elf(fd)
-		    ? pread(fd, to, PAGE, (off_t)(avma - map->start + map->off))
-		    : 0;
-	close(fd);
+	at.off = avma - map->start + map->off;
+	n = seam_process_read(ps, p, map, &at);
 	if (n <= 0)
 		return false;
 	memset(to + n, 0, PAGE - (size_t)n);

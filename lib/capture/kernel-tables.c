@@ -6,7 +6,12 @@
 
 #include "capture/kernel-priv.h"
 
-static int ask_key(struct seam_kernel *k, int fd, struct seam_key_args *args)
+int seam_kernel_key_prog(const struct seam_kernel *k)
+{
+	return bpf_program__fd(k->skel->progs.seam_key);
+}
+
+int seam_kernel_ask_key(int prog, int fd, struct seam_key_args *args)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args,
 		    .ctx_size_in = sizeof(*args));
@@ -16,8 +21,7 @@ static int ask_key(struct seam_kernel *k, int fd, struct seam_key_args *args)
 	if (at == MAP_FAILED)
 		return -errno;
 	args->addr = (uint64_t)(uintptr_t)at;
-	err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.seam_key),
-				     &run);
+	err = bpf_prog_test_run_opts(prog, &run);
 	munmap(at, 4096);
 	if (err)
 		return err;
@@ -28,7 +32,7 @@ int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
 			  struct seam_file_key *ret, uint64_t *ret_mtime_ns)
 {
 	struct seam_key_args args = {0};
-	int err = ask_key(k, fd, &args);
+	int err = seam_kernel_ask_key(seam_kernel_key_prog(k), fd, &args);
 
 	if (err)
 		return err;
@@ -42,7 +46,8 @@ bool seam_kernel_is_near(struct seam_kernel *k, int fd)
 {
 	struct seam_key_args args = {0};
 
-	return !ask_key(k, fd, &args) && args.is_near;
+	return !seam_kernel_ask_key(seam_kernel_key_prog(k), fd, &args) &&
+	       args.is_near;
 }
 
 uint8_t *seam_kernel_arena(struct seam_kernel *k,

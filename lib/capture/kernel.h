@@ -76,6 +76,9 @@ int seam_kernel_watch_at_exec(struct seam_kernel *k, uint32_t tgid);
  * too, unless NULL. */
 int seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
 			  struct seam_file_key *ret, uint64_t *ret_mtime_ns);
+/* The program that tells it, for who asks without a session's kernel side. */
+int seam_kernel_key_prog(const struct seam_kernel *k);
+int seam_kernel_ask_key(int prog, int fd, struct seam_key_args *args);
 
 /* Whether pages of the file can be brought in for a stack: what a daemon or a
  * server has may never come. */

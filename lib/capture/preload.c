@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/far.h"
 #include "capture/tables-priv.h"
 
 /* Where ld.so finds libraries that no cache or RUNPATH places elsewhere;
@@ -84,9 +85,14 @@ static void preload_interp(struct seam_tables *t, const struct seam_elf *file)
 void seam_tables_preload(struct seam_tables *t, const char *path)
 {
 	struct seam_elf *file;
+	struct seam_far far = {0};
+	uint32_t dev;
+	bool waits = seam_far_path(&far, 0, path, &dev);
 
-	/* Another owns the tables: they come when they are asked for. */
-	if (!t->is_owner)
+	seam_far_fini(&far);
+	/* Another owns the tables, or whoever has the file may never answer:
+	 * they come when they are asked for. */
+	if (waits || !t->is_owner)
 		return;
 	if (!seam_tables_load_path(t, path, &file)) {
 		preload_interp(t, file);

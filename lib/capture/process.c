@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "capture/target.h"
@@ -47,7 +45,7 @@ struct comm_record {
 	uint32_t pid, tid;
 };
 
-static void name_image(struct seam_map *map, struct seam_image *image)
+void seam_map_name(struct seam_map *map, struct seam_image *image)
 {
 	map->image = image;
 	image->refs++;
@@ -77,7 +75,7 @@ static void *map_copy(const void *value)
 		return NULL;
 	}
 	if (map->image)
-		name_image(map, map->image);
+		seam_map_name(map, map->image);
 	/* What a parent has no way to its child may have. */
 	map->failed = false;
 	return map;
@@ -303,147 +301,6 @@ void seam_processes_fini(struct seam_processes *ps)
 {
 	seam_idmap_fini(&ps->by_pid, process_free);
 	seam_peek_fini(&ps->jit.peek);
-}
-
-/* The kernel may stamp a file with its last tick: of at least 100 Hz. */
-#define TICK_NS 10000000
-
-/*
- * What is behind a process's mapping or its path may be another file by now.
- * Without a build-id the inode's number tells, and since that is used again
- * at once, that the file has not changed since it was mapped.
- */
-static bool right_file(const struct seam_map *map, int fd)
-{
-	struct stat st;
-
-	return map->build_id_len ||
-	       (!fstat(fd, &st) && st.st_ino == map->ino &&
-		seam_image_ctime_ns(&st) + TICK_NS < map->since_ns);
-}
-
-static bool right_image(const struct seam_map *map, const struct seam_image *im)
-{
-	return im &&
-	       (!map->build_id_len ||
-		(im->build_id_len == map->build_id_len &&
-		 !memcmp(im->build_id, map->build_id, map->build_id_len)));
-}
-
-/* Opens the file behind fd for the mapping, if it is the right one: the same
- * as before, if its image was taken out. */
-static int try_fd(struct seam_processes *ps, struct seam_map *map, int fd)
-{
-	struct seam_image *im;
-	int err;
-
-	if (fd < 0)
-		return fd;
-	err = right_file(map, fd) ? seam_image_of_fd(ps->images, fd, &im)
-				  : -ESTALE;
-	close(fd);
-	if (err)
-		return err;
-	if (map->image)
-		return im == map->image ? 0 : -ESTALE;
-	if (!right_image(map, im))
-		return -ESTALE;
-	name_image(map, im);
-	return 0;
-}
-
-static int try_vdso(struct seam_processes *ps, struct seam_map *map)
-{
-	struct seam_image *im;
-	int err = seam_image_vdso(ps->images, &im);
-
-	if (!err && !map->image)
-		name_image(map, im);
-	return err;
-}
-
-static bool is_open(const struct seam_map *map)
-{
-	return map->image && map->image->is_open;
-}
-
-static void open_image(struct seam_processes *ps, const struct seam_process *p,
-		       struct seam_map *map)
-{
-	int err;
-
-	if (!map->image) {
-		struct seam_image *im = seam_image_by_id(
-			ps->images, map->build_id, map->build_id_len);
-
-		if (im)
-			name_image(map, im);
-		if (is_open(map))
-			return;
-	}
-	if (!strcmp(map->path, "[vdso]"))
-		err = try_vdso(ps, map);
-	else
-		err = try_fd(ps, map,
-			     seam_open_mapped(p->pid, map->start, map->end));
-	if (err && err != -ENOMEM)
-		err = try_fd(ps, map, seam_open_path(p->pid, map->path));
-	map->failed = err;
-	ps->images->stats.gone += err && map->image;
-}
-
-struct seam_map *seam_process_map(struct seam_processes *ps,
-				  struct seam_process *p, uint64_t addr)
-{
-	const struct seam_range *range = seam_ranges_find(&p->maps, addr);
-	struct seam_map *map;
-
-	if (!range)
-		return NULL;
-	map = range->value;
-	/* A later mapping may have taken a part of it. */
-	map->off += range->start - map->start;
-	map->start = range->start;
-	map->end = range->end;
-	if (!is_open(map) && !map->failed)
-		open_image(ps, p, map);
-	if (is_open(map))
-		seam_image_used(ps->images, map->image);
-	return map;
-}
-
-void seam_process_know(struct seam_process *p, uint64_t start,
-		       struct seam_image *image)
-{
-	const struct seam_range *range = seam_ranges_find(&p->maps, start);
-	struct seam_map *map = range ? range->value : NULL;
-
-	if (!map || range->start != start || map->image ||
-	    !right_image(map, image))
-		return;
-	name_image(map, image);
-}
-
-static bool is_of_image(const struct seam_image *im, int fd)
-{
-	struct stat st;
-
-	return im && !fstat(fd, &st) && im->dev == st.st_dev &&
-	       im->ino == st.st_ino && im->size == (uint64_t)st.st_size &&
-	       im->ctime_ns == seam_image_ctime_ns(&st);
-}
-
-int seam_process_open(const struct seam_process *p, const struct seam_map *map)
-{
-	int fd = seam_open_mapped(p->pid, map->start, map->end);
-
-	if (fd >= 0 && is_of_image(map->image, fd))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	fd = seam_open_path(p->pid, map->path);
-	if (fd < 0 || is_of_image(map->image, fd))
-		return fd;
-	close(fd);
-	return -ESTALE;
+	seam_fetch_fini(&ps->fetch);
+	seam_far_fini(&ps->far);
 }

@@ -13,6 +13,8 @@
 
 #include "base/idmap.h"
 #include "base/ranges.h"
+#include "capture/far.h"
+#include "capture/fetch.h"
 #include "capture/jit.h"
 #include "core/wire.h"
 #include "unwind/image.h"
@@ -40,6 +42,8 @@ struct seam_processes {
 	struct seam_idmap by_pid;
 	struct seam_images *images; /* the caller's */
 	struct seam_jit_reader jit;
+	struct seam_fetch fetch; /* files that may never come */
+	struct seam_far far; /* and which those are */
 	/* Since when unmapping of made code is seen; 0: it is not. Another
 	 * thread sets it, and asks has_made whether it is to. */
 	uint64_t unmaps_ns;
@@ -68,9 +72,25 @@ void seam_processes_fini(struct seam_processes *ps);
 struct seam_map *seam_process_map(struct seam_processes *ps,
 				  struct seam_process *p, uint64_t addr);
 
-/* Its file, if it can be had and is the one that its image was made of. Return:
- * a descriptor, the caller's; or -errno. */
-int seam_process_open(const struct seam_process *p, const struct seam_map *map);
+/* Its image, which it has none of so far. */
+void seam_map_name(struct seam_map *map, struct seam_image *image);
+
+/* Bytes of its file, if it can be had, is ELF, and is the one that its image
+ * was made of. Return: how many; -errno. */
+struct seam_process_bytes {
+	uint64_t off;
+	void *to;
+	size_t size; /* at most SEAM_FETCH_PAGE */
+};
+ssize_t seam_process_read(struct seam_processes *ps,
+			  const struct seam_process *p,
+			  const struct seam_map *map,
+			  const struct seam_process_bytes *at);
+
+/* As seam_image_refuse, of a file that was fetched. */
+void seam_fetched_refuse(struct seam_images *images,
+			 const struct seam_fetched *file, uint64_t n_bad,
+			 const struct seam_errinfo *why);
 
 /* The file of the mapping that begins there is known, whatever is found by
  * its path. */

@@ -480,6 +480,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 		seam_direct_counts(s, ret);
 	}
 	seam_worker_stats(s->worker, &worker);
+	ret->files_stuck = worker.files_stuck;
 	ret->fp_frames += worker.dump.by_fp;
 	ret->guessed_frames = worker.dump.guessed;
 	ret->code_gone = worker.dump.code_gone;

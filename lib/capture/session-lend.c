@@ -9,11 +9,12 @@
 static int lend_fail(int err, const char *name, struct seam_errinfo *reterr)
 {
 	if (err == -EPROTO)
-		return seam_fail(reterr, err,
-				 "the object has seam-request.bpf.o of another "
-				 "build of seam linked in (%s differs): link it "
-				 "to the one that libseam came with",
-				 name);
+		return seam_fail(
+			reterr, err,
+			"the object has seam-request.bpf.o of another "
+			"build of seam linked in (%s differs): link it "
+			"to the one that libseam came with",
+			name);
 	return seam_fail(reterr, err, "map %s cannot be shared (%s)", name,
 			 strerror(-err));
 }

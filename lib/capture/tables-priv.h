@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* What tables.c and tables-made.c share. */
+/* What tables.c, tables-file.c and tables-made.c share. */
 #ifndef SEAM_LIB_CAPTURE_TABLES_PRIV_H
 #define SEAM_LIB_CAPTURE_TABLES_PRIV_H
 
@@ -64,6 +64,19 @@ int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
  * Return: 0, also where another owns them; -errno.
  */
 int seam_tables_own(struct seam_tables *t);
+/* Makes a table of a file; elf NULL: it is none. Pages that are not near are
+ * not brought in for a stack. */
+int seam_tables_load_elf(struct seam_tables *t, const struct seam_file_key *key,
+			 const struct seam_elf *elf, bool is_near);
+/* tables-file.c. Whether we are to load it. */
+bool seam_tables_is_wanted(struct seam_tables *t,
+			   const struct seam_file_key *key);
+/* Its owner must not touch it. */
+int seam_tables_leave_alone(struct seam_tables *t,
+			    const struct seam_file_key *key);
+/* Answers a request for a file's; held: as of seam_tables_answer. */
+int seam_tables_answer_file(struct seam_tables *t,
+			    const struct seam_wire_miss *miss, int held);
 /* Answers a request for code that was made at run time. */
 int seam_tables_answer_made(struct seam_tables *t,
 			    const struct seam_wire_miss *miss);

@@ -2,23 +2,18 @@
 #include "capture/tables.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "capture/far.h"
 #include "capture/mapped.h"
 #include "capture/tables-priv.h"
-#include "capture/target.h"
 #include "core/sframe-read.h"
 #include "table/lookup.h"
 #include "table/table.h"
-#include "unwind/refused.h"
 
 static void limit(struct seam_tables_part *part,
 		  const struct seam_arena_part *of, uint64_t budget)
@@ -50,6 +45,8 @@ int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
 	pthread_mutex_init(&t->working, NULL);
 	t->kernel = k;
 	t->processes = ps;
+	ps->fetch.has_key_prog = true;
+	ps->fetch.key_prog = seam_kernel_key_prog(k);
 	t->budget = opts->table_memory;
 	t->from = opts->tables_from;
 	place(t);
@@ -353,8 +350,8 @@ static int put_laid_out(struct seam_tables *t, const struct seam_file_key *key,
 
 /* elf NULL: the file is none. Pages that are not near are not brought in for a
  * stack: one that needs a section in them would be a copy, each time. */
-static int load_elf(struct seam_tables *t, const struct seam_file_key *key,
-		    const struct seam_elf *elf, bool is_near)
+int seam_tables_load_elf(struct seam_tables *t, const struct seam_file_key *key,
+			 const struct seam_elf *elf, bool is_near)
 {
 	const struct seam_elf *read = is_near ? elf : NULL;
 	int err = -ENOENT;
@@ -364,227 +361,17 @@ static int load_elf(struct seam_tables *t, const struct seam_file_key *key,
 	return err == -ENOENT ? put_laid_out(t, key, elf, read) : err;
 }
 
-/* BPF is asked: user space sees another inode on some file systems. */
-static bool is_file(struct seam_kernel *k, const struct seam_file_key *key,
-		    int fd)
-{
-	struct seam_file_key now;
-
-	return !seam_kernel_key_of_fd(k, fd, &now, NULL) &&
-	       !memcmp(key, &now, sizeof(now));
-}
-
-/* Or that it was but for its last name, which has been taken away since: a
- * change of the file like any other to its ctime, though not of what is in
- * it. Good for the process that has it mapped. */
-static bool was_file(struct seam_kernel *k, const struct seam_wire_miss *miss,
-		     int fd)
-{
-	struct seam_file_key now;
-	uint64_t mtime_ns;
-	struct stat st;
-
-	if (seam_kernel_key_of_fd(k, fd, &now, &mtime_ns))
-		return false;
-	if (!fstat(fd, &st) && !st.st_nlink && mtime_ns == miss->mtime_ns) {
-		now.ctime_sec = miss->key.ctime_sec;
-		now.ctime_nsec = miss->key.ctime_nsec;
-	}
-	return !memcmp(&miss->key, &now, sizeof(now));
-}
-
-/* We are to load it, and it is not there: with an owner that died, a request
- * may come twice. */
-static bool is_wanted(struct seam_tables *t, const struct seam_file_key *key)
-{
-	struct seam_table_ref ref;
-
-	return t->is_owner && (seam_kernel_table_get(t->kernel, key, &ref) ||
-			       (ref.state != SEAM_TABLE_LOADED &&
-				ref.state != SEAM_TABLE_MAPPED));
-}
-
-/* Says what the table of the file last looked at was not made of. */
-static void refuse_cfi(struct seam_tables *t, int fd,
-		       const struct seam_elf *elf)
-{
-	struct seam_refusals *refused = t->processes->images->refused;
-	struct seam_errinfo why;
-
-	if (refused && elf && t->has_bad_cfi)
-		seam_refuse_cfi(refused, fd, seam_cfi_bad(elf, &why), &why);
-	t->has_bad_cfi = false;
-}
-
-/*
- * Makes a table of the file behind fd, if that is what the key names once it
- * has been read. *ret: what was read, whether or not there is a table of it:
- * the caller's to close; NULL: no ELF file, or it could not be read.
- */
-static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
-		   int fd, struct seam_elf **ret)
-{
-	struct seam_errinfo why = {0};
-	int err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, ret, &why);
-
-	seam_image_refuse(t->processes->images, fd, NULL, err, &why);
-	if (err)
-		*ret = NULL;
-	if (err && err != -EINVAL && err != -EFBIG)
-		return err;
-	if (!is_file(t->kernel, key, fd))
-		return -ESTALE;
-	if (!is_wanted(t, key))
-		return 0;
-	err = load_elf(t, key, *ret, seam_kernel_is_near(t->kernel, fd));
-	refuse_cfi(t, fd, *ret);
-	return err;
-}
-
-int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
-{
-	int fd;
-
-	if (miss->key.kind != SEAM_KEY_FILE)
-		return -ENOENT;
-	fd = seam_open_mapped(miss->head.pid, miss->start, miss->end);
-	if (fd < 0 || was_file(k, miss, fd))
-		return fd;
-	close(fd);
-	return -ESTALE;
-}
-
-/* Keeps of the file what copies are unwound with: the stack that asked is in
- * one. Takes elf. */
-static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
-		      struct seam_image **ret)
-{
-	struct stat st;
-	int err = fstat(fd, &st) ? -errno : 0;
-
-	if (err)
-		seam_elf_close(elf);
-	err = err ? err
-		  : seam_image_of_elf(t->processes->images, &st, elf, ret);
-	if (!err)
-		seam_image_refuse(t->processes->images, fd, *ret, 0, NULL);
-	return err;
-}
-
-/*
- * The file was the right one when it was opened, so copies of the process's
- * stack are unwound with it, whatever became of it since. The table is for
- * all who have that key: there it must not have changed.
- */
-static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
-		     struct seam_process *p, int fd)
-{
-	struct seam_image *image;
-	struct seam_elf *elf;
-	int err = load_fd(t, &miss->key, fd, &elf);
-
-	if (elf && keep_image(t, fd, elf, &image))
-		return -ENOMEM;
-	if (elf && p)
-		seam_process_know(p, miss->start, image);
-	return err;
-}
-
-/* The same for a file that was only found now, and may be another. Closes
- * fd. */
-static int load_found(struct seam_tables *t, const struct seam_file_key *key,
-		      int fd)
-{
-	struct seam_image *image;
-	struct seam_elf *elf = NULL;
-	int err;
-
-	if (fd < 0)
-		return fd;
-	err = is_file(t->kernel, key, fd) ? load_fd(t, key, fd, &elf) : -ESTALE;
-	if (err)
-		seam_elf_close(elf);
-	else if (elf)
-		err = keep_image(t, fd, elf, &image);
-	close(fd);
-	return err;
-}
-
-/* Whether the library can unwind through the mapping, though not we. */
-static bool has_image(const struct seam_map *map)
-{
-	return map && map->image && map->image->is_open && map->image->cfi;
-}
-
-/* Not to be had through this process: not asked for at each sample, but let
- * another that maps it ask again some time. */
-static int give_up(struct seam_tables *t, const struct seam_wire_miss *miss,
-		   const struct seam_map *map, bool refused)
-{
-	t->stats.gone++;
-	return seam_tables_without(
-		t, &miss->key,
-		has_image(map) ? SEAM_TABLE_ASKED : SEAM_TABLE_NONE,
-		refused ? SEAM_ABSENT_REFUSED : SEAM_ABSENT_GONE);
-}
-
-/* Its owner must not touch it: asked for ever, its stacks come as copies, and
- * who recorded them reads the file. */
-static int leave_alone(struct seam_tables *t, const struct seam_file_key *key)
-{
-	return is_wanted(t, key) ? seam_tables_without(t, key, SEAM_TABLE_ASKED,
-						       SEAM_ABSENT_NO_CFI)
-				 : 0;
-}
-
-/* Tries the ways to the file of a mapping, best first. */
-static int answer_file(struct seam_tables *t, const struct seam_wire_miss *miss,
-		       int held)
-{
-	struct seam_process *p =
-		seam_process_find(t->processes, miss->head.pid);
-	struct seam_map *map = NULL;
-	bool refused = false;
-	int err;
-
-	/* Of another recording's task: it may never open, and ours wait. */
-	if (held < 0 && !p && seam_is_far(miss->fs_magic, miss->fs_flags)) {
-		seam_kernel_count_far(t->kernel);
-		return leave_alone(t, &miss->key);
-	}
-	if (held >= 0) {
-		err = load_held(t, miss, p, held);
-	} else {
-		int fd = seam_open_mapped(miss->head.pid, miss->start,
-					  miss->end);
-
-		refused = fd == -EPERM || fd == -EACCES ||
-			  fd == -EWOULDBLOCK; /* a lease is on it */
-		err = load_found(t, &miss->key, fd);
-	}
-	if (!err || err == -ENOMEM)
-		return err;
-	if (p)
-		map = seam_process_map(t->processes, p, miss->start);
-	if (map && held < 0)
-		err = load_found(t, &miss->key,
-				 seam_open_path(miss->head.pid, map->path));
-	if (!err || err == -ENOMEM || !is_wanted(t, &miss->key))
-		return err;
-	return give_up(t, miss, map, refused);
-}
-
 int seam_tables_load_vdso(struct seam_tables *t)
 {
 	const struct seam_file_key key = {.kind = SEAM_KEY_VDSO};
 	struct seam_elf *elf = NULL;
 	int err;
 
-	if (!is_wanted(t, &key))
+	if (!seam_tables_is_wanted(t, &key))
 		return 0;
 	err = seam_vdso_open(&elf);
 	if (!err || err == -ENOENT)
-		err = load_elf(t, &key, elf, false);
+		err = seam_tables_load_elf(t, &key, elf, false);
 	seam_elf_close(elf);
 	seam_kernel_tables_changed(t->kernel);
 	return err;
@@ -611,9 +398,9 @@ int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	else if (miss->key.kind == SEAM_KEY_MEMORY)
 		err = seam_tables_answer_made(t, miss);
 	else if (held == -EREMOTE)
-		err = leave_alone(t, &miss->key);
+		err = seam_tables_leave_alone(t, &miss->key);
 	else
-		err = answer_file(t, miss, held);
+		err = seam_tables_answer_file(t, miss, held);
 	seam_kernel_tables_changed(t->kernel);
 	publish(t);
 	pthread_mutex_unlock(&t->working);
@@ -631,34 +418,6 @@ void seam_tables_tend(struct seam_tables *t)
 		seam_kernel_tables_changed(t->kernel);
 	publish(t);
 	pthread_mutex_unlock(&t->working);
-}
-
-int seam_tables_load_path(struct seam_tables *t, const char *path,
-			  struct seam_elf **ret)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct seam_elf *elf = NULL;
-	struct seam_file_key key;
-	struct seam_table_ref ref;
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = seam_kernel_key_of_fd(t->kernel, fd, &key, NULL);
-	if (!err && !seam_kernel_table_get(t->kernel, &key, &ref))
-		err = -EEXIST;
-	if (!err)
-		err = load_fd(t, &key, fd, &elf);
-	close(fd);
-	if (!err && !elf)
-		err = -EINVAL;
-	if (err) {
-		seam_elf_close(elf);
-		return err;
-	}
-	t->stats.preloaded++;
-	*ret = elf;
-	return 0;
 }
 
 void seam_tables_stats(struct seam_tables *t, struct seam_tables_stats *ret)

@@ -286,6 +286,7 @@ static void *run(void *arg)
 		w->held -= held;
 		w->stats.images = w->processes->images->stats;
 		w->stats.made = w->processes->jit.stats;
+		w->stats.files_stuck = w->processes->fetch.timeouts;
 		w->stats.frames = w->copier.frames;
 		w->stats.unwind_ns = w->copier.unwind_ns;
 		w->stats.dump = w->copier.counts;

@@ -35,6 +35,7 @@ struct seam_worker_stats {
 	struct seam_dump_counts dump;
 	struct seam_images_stats images;
 	struct seam_jit_stats made;
+	uint64_t files_stuck; /* see fetch.h */
 };
 
 /* All stays the caller's and must outlive the worker. methods: enum

@@ -41,6 +41,14 @@ static struct seam_image *by_stat(const struct seam_images *images,
 	return NULL;
 }
 
+struct seam_image *seam_image_by_stat(const struct seam_images *images,
+				      const struct stat *st)
+{
+	struct seam_image *im = by_stat(images, st);
+
+	return im && im->is_open ? im : NULL;
+}
+
 /* --- the order of use --- */
 
 static void take_out_of_order(struct seam_images *images, struct seam_image *im)
@@ -236,15 +244,15 @@ int seam_image_of_fd(struct seam_images *images, int fd,
 {
 	struct seam_errinfo why = {0};
 	struct seam_elf *elf = NULL;
-	struct seam_image *im;
+	struct seam_image *known;
 	struct stat st;
 	int err;
 
 	if (fstat(fd, &st))
 		return -errno;
-	im = by_stat(images, &st);
-	if (im && im->is_open) {
-		*ret = im;
+	known = seam_image_by_stat(images, &st);
+	if (known) {
+		*ret = known;
 		return 0;
 	}
 	err = seam_elf_open_fd(

@@ -63,8 +63,8 @@ struct seam_images {
 };
 
 /*
- * All three give an open image, and take others out for it if need be. Return:
- * 0 or -errno; no ELF file is no error, its image has no elf.
+ * All of these give an open image, and take others out for it if need be.
+ * Return: 0 or -errno; no ELF file is no error, its image has no elf.
  */
 int seam_image_of_fd(struct seam_images *images, int fd,
 		     struct seam_image **ret);
@@ -85,6 +85,9 @@ int seam_image_derive(struct seam_images *images, struct seam_image *image,
  * again at once. */
 uint64_t seam_image_ctime_ns(const struct stat *st);
 
+/* If the image of that file, which has no build-id, is open. */
+struct seam_image *seam_image_by_stat(const struct seam_images *images,
+				      const struct stat *st);
 /* If it has been opened before; perhaps taken out since. */
 struct seam_image *seam_image_by_id(const struct seam_images *images,
 				    const uint8_t *build_id, size_t len);

@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: a stack pointer into a file whose pages a FUSE daemon never
 gives costs its own stack and nothing else, be the program another or the
-daemon itself: nobody is made to wait for it, and everybody can be ended.
+daemon itself: nobody is made to wait for it, and everybody can be ended. So it
+is where the daemon has the program's own file, and stops to answer; where it
+is slow the stacks are whole.
 """
 
+import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import faults
@@ -35,8 +40,7 @@ class Daemon:
     def __init__(self, bench, program):
         with open(os.path.join(livetest.HERE, "fused.c")) as f:
             daemon = bench.compile(f.read(), "fused", "-pthread")
-        self.folder = bench.path("mount")
-        os.mkdir(self.folder)
+        self.folder = tempfile.mkdtemp(dir=bench.folder)
         self.process = bench.start([daemon, self.folder, program],
                                    stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE,
@@ -57,55 +61,172 @@ class Daemon:
         return said
 
 
-def never_given(bench):
-    program = bench.compile(CLIENT, "client")
+def with_daemon(bench, what, source, function, *args):
+    program = bench.compile(source, "prog")
     daemon = Daemon(bench, program)
     if daemon.line != "mounted\n":
-        bench.skip("pages that never come", "no FUSE: " + daemon.end())
+        bench.skip(what, "no FUSE: " + daemon.end())
         return
     try:
-        profile(bench, daemon, program)
+        function(bench, what, daemon, program, *args)
     finally:
         daemon.end()
 
 
-def profile(bench, daemon, program):
+def never_given(bench):
+    with_daemon(bench, "pages that never come", CLIENT, profile, False)
+
+
+def never_given_to_all(bench):
+    with_daemon(bench, "all tasks, pages that never come", CLIENT, profile,
+                True)
+
+
+def profile(bench, what, daemon, program, everything):
     path = os.path.join(daemon.folder, "never")
     witness = bench.start([bench.compile(faults.WITNESS, "witness")])
     ends, stays = (bench.start([program, path, n], stdin=subprocess.PIPE)
                    for n in ("4", "100000"))
     everybody = [witness, ends, stays, daemon.process]
-    recorder = bench.recorder("-e", "cpu-clock", "-F", "999", "-p", ",".join(
-        str(p.pid) for p in everybody)).ready()
+    of = ["-a"] if everything else [
+        "-p", ",".join(str(p.pid) for p in everybody)]
+    recorder = bench.recorder("-e", "cpu-clock", "-F", "999", *of).ready()
     for process in ends, stays:
         process.stdin.write(b"\n")
         process.stdin.close()
     # Each of these waits for ever if somebody waits for a page.
-    bench.test("pages that never come: the daemon goes on",
+    bench.test(what + ": the daemon goes on",
                daemon.command("w") == "done\n")
-    bench.test("pages that never come: a program goes on", ends.wait() == 0,
+    bench.test(what + ": a program goes on", ends.wait() == 0,
                ends.returncode)
     while faults.cpu_s(stays.pid) < 0.3:
         time.sleep(0.05)
     recording = recorder.interrupt()
     stays.kill()
-    bench.test("pages that never come: a program can be killed",
+    bench.test(what + ": a program can be killed",
                stays.wait() == -9, stays.returncode)
     witness.kill()
-    bench.test("pages that never come: recorded", recording.status == 0,
+    bench.test(what + ": recorded", recording.status == 0,
                recording.log)
-    samples = recording.samples()
-    for what, process, leaf in (("a program", ends, "never"),
+    samples = recording.kept(recording.samples())
+    for who, process, leaf in (("a program", ends, "never"),
                                 ("another", stays, "never"),
                                 ("the daemon", daemon.process, "own")):
         found = faults.ends_by_leaf(samples, process.pid)
-        bench.test("pages that never come: %s is unreadable" % what,
+        bench.test(what + ": %s is unreadable" % who,
                    list(found) == [leaf] and
                    list(found[leaf]) == ["unreadable"] and
                    found[leaf]["unreadable"] > 50, found)
-    faults.witness_is_whole(bench, "pages that never come", samples,
+    faults.witness_is_whole(bench, what, samples,
                             witness.pid)
 
 
+# Large enough that it is not read in one go.
+SERVED = faults.HEAD + r"""
+__asm__(".pushsection .text\n.fill 1000000, 1, 0xcc\n.popsection");
+void served(long ms) { burn(ms); STAY(); }
+int main(int argc, char **argv)
+{
+	if (argc > 2)
+		getchar(); /* until it is recorded */
+	served(atol(argv[1]));
+	return 0;
+}
+"""
+# Another file of its own.
+OTHER = SERVED.replace("served", "other").replace("0xcc", "0xf4")
+
+
+def samples_of(bench, data, comm):
+    """Of one command alone: to name the others' addresses asks the daemon."""
+    done = subprocess.run([bench.seam, "script", "-i", data, "--comm", comm,
+                           "--format", "json", "--no-inline"],
+                          stdout=subprocess.PIPE, env=bench.env,
+                          stderr=subprocess.DEVNULL, encoding="utf-8")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def wholes(samples, function):
+    return [s for s in samples if s["end"] == "outermost" and
+            "main" in (path := livetest.user_path(s)) and
+            path[path.index("main"):][:3] == ["main", function, "burn"]]
+
+
+def stops(bench):
+    for engine in "deferred", "dump":
+        with_daemon(bench, "the daemon stops, " + engine, SERVED, stopped,
+                    engine)
+
+
+def stopped(bench, what, daemon, program, engine):
+    served = bench.start([os.path.join(daemon.folder, "prog"), "1000000000"])
+    other = bench.start([bench.compile(OTHER, "other"), "300", "wait"],
+                        stdin=subprocess.PIPE)
+    livetest.burn(0.1, served.pid)
+    daemon.command("s")
+    recorder = bench.recorder("-e", "cpu-clock", "-F", "999", "--engine",
+                              engine, "-p", "%d,%d" % (
+                                  served.pid, other.pid)).ready()
+    # Until seam has asked, and gets no answer.
+    while daemon.command("?") == "0\n":
+        time.sleep(0.05)
+    other.stdin.write(b"\n")
+    other.stdin.close()
+    bench.test(what + ": another program goes on", other.wait() == 0)
+    # For ever, if it has to wait for the daemon.
+    while len(wholes(samples_of(bench, recorder.data, "other"),
+                     "other")) < 100:
+        time.sleep(0.1)
+    bench.test(what + ": the other's stacks are delivered meanwhile", True)
+    recording = recorder.interrupt(signal.SIGINT)
+    bench.test(what + ": the recording ends", recording.status == 0,
+               recording.log)
+    bench.test(what + ": the summary says why",
+               recording.summary["lost"]["files"] > 0 and
+               "did not give them in time" in recording.log, recording.log)
+    served.kill()
+    bench.test(what + ": the program can be killed", served.wait() == -9)
+    others = samples_of(bench, recording.data, "other")
+    bad = [s for s in others if s["end"] not in ("outermost", "no-user") and
+           "burn" in livetest.user_path(s)]
+    bench.test(what + ": another program's stacks are whole", not bad,
+               "\n".join(map(livetest.show, bad[:3])))
+    daemon.command("g")
+    samples = [s for s in recording.samples() if s["pid"] == served.pid]
+    ends = {s["end"] for s in samples}
+    bench.test(what + ": its own stacks say why they are not",
+               samples and ends <= {"no-table", "unproven"}, ends)
+
+
+def is_slow(bench):
+    for engine in "deferred", "dump":
+        with_daemon(bench, "the daemon is slow, " + engine, SERVED, slow,
+                    engine)
+
+
+def slow(bench, what, daemon, program, engine):
+    served = bench.start([os.path.join(daemon.folder, "prog"), "3000", "wait"],
+                         stdin=subprocess.PIPE)
+    daemon.command("d")
+    recorder = bench.recorder("-e", "cpu-clock", "-F", "999", "--engine",
+                              engine, "-p", str(served.pid)).ready()
+    served.stdin.write(b"\n")
+    served.stdin.close()
+    served.wait()
+    recording = recorder.wait()
+    samples = [s for s in recording.kept(recording.samples())
+               if "burn" in livetest.user_path(s)]
+    whole = wholes(samples, "served")
+    bench.test(what + ": all stacks are whole",
+               len(whole) > 500 and len(whole) == len(samples),
+               "%d of %d\n%s\n%s" % (len(whole), len(samples), "\n".join(
+                   livetest.show(s) for s in samples if s["end"] !=
+                   "outermost"), recording.log))
+    bench.test(what + ": its file came",
+               recording.summary["files_stuck"] == 0 and
+               (engine != "deferred" or recording.summary["copies"] <
+                recording.summary["unwinds"] / 2), recording.log)
+
+
 if __name__ == "__main__":
-    sys.exit(livetest.main(never_given))
+    sys.exit(livetest.main(never_given, never_given_to_all, stops, is_slow))

@@ -4,7 +4,8 @@
  * PROGRAM's content as "prog", and "never", whose pages it never gives to
  * anybody. It prints a line when it is mounted and after each command, a
  * letter from standard input: w, run for a while with a stack pointer into its
- * own "never"; s, answer nothing any more; g, go on. It ends with its input.
+ * own "never"; s, answer nothing any more; g, go on; d, answer nothing at once
+ * from here on; ?, how many requests wait. It ends with its input.
  *
  * The protocol is the kernel's own (linux/fuse.h), on one thread.
  */
@@ -21,6 +22,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PROG 2
@@ -29,7 +31,9 @@
 #define MAX_HELD 256
 #define MAX_READ (256 << 10)
 
-static int fd, content, stuck;
+#define DELAY_NS 30000000L
+
+static int fd, content, stuck, slow;
 static struct stat st;
 static char *never;
 static struct held {
@@ -55,7 +59,10 @@ static void reply(uint64_t unique, int error, const void *data, size_t size)
 		.unique = unique,
 	};
 	struct iovec v[2] = {{&head, sizeof(head)}, {(void *)data, size}};
+	struct timespec delay = {.tv_nsec = DELAY_NS};
 
+	if (slow)
+		nanosleep(&delay, NULL);
 	/* ENOENT: who asked was interrupted. */
 	if (writev(fd, v, size ? 2 : 1) < 0 && errno != ENOENT)
 		perror("answer");
@@ -213,7 +220,12 @@ static int command(void)
 		stuck = 1;
 	if (c == 'g')
 		go_on();
-	puts("done");
+	if (c == 'd')
+		slow = 1;
+	if (c == '?')
+		printf("%d\n", n_held);
+	else
+		puts("done");
 	return 1;
 }
 
