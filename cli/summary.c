@@ -262,6 +262,12 @@ void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
 			"that takes more rights ('man seam-record' says "
 			"which)\n",
 			sum->no_payload);
+	if (c->payload_addresses)
+		fprintf(to,
+			"seam: %" PRIu64
+			" addresses of the kernel taken out of "
+			"payloads, for :u\n",
+			c->payload_addresses);
 	print_lost(to, sum);
 	print_refused(to, sum);
 	print_engine(to, sum);
@@ -359,6 +365,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(images_evicted),
 		COUNT(images_gone),
 		COUNT(files_stuck),
+		COUNT(payload_addresses),
 #undef COUNT
 	};
 

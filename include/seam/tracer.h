@@ -254,6 +254,8 @@ struct seam_counts {
 	uint64_t images_evicted, images_gone;
 	/* Files that a daemon or a server did not give in time. */
 	uint64_t files_stuck;
+	/* Of the kernel, taken out of payloads of events with :u. */
+	uint64_t payload_addresses;
 };
 
 /* All below return 0 or -errno; reterr may be NULL. */

@@ -163,6 +163,23 @@ static void set_halves(struct taken *t, struct seam_sample *sample)
 		sample->kernel_ips = t->kernel_ips;
 }
 
+#define MAX_PAYLOAD 65536 /* of a record */
+
+/* Return: false: there is no memory, and so no payload. */
+static bool hide(struct seam_direct *d, const struct seam_event *ev,
+		 struct seam_sample *sample)
+{
+	if (!d->payload)
+		d->payload = malloc(MAX_PAYLOAD);
+	if (!d->payload || sample->payload_size > MAX_PAYLOAD)
+		return false;
+	memcpy(d->payload, sample->payload, sample->payload_size);
+	d->payload_addresses += seam_payload_hide(
+		&ev->tracepoint.fields, d->payload, sample->payload_size);
+	sample->payload = d->payload;
+	return true;
+}
+
 static void give_sample(struct seam_session *s, struct taken *t)
 {
 	const struct seam_pd_rec *rec = &t->rec;
@@ -182,6 +199,12 @@ static void give_sample(struct seam_session *s, struct taken *t)
 	};
 	bool wants = t->has_user && t->event->max_frames;
 
+	if (sample.payload_size && t->event->asks & SEAM_ASK_NO_KERNEL &&
+	    !hide(&s->direct, t->event, &sample)) {
+		sample.payload = NULL;
+		sample.payload_size = 0;
+		s->direct.lost_payloads++;
+	}
 	set_halves(t, &sample);
 	s->direct.samples++;
 	if (s->direct.ask.defers) {

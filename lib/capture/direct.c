@@ -180,6 +180,8 @@ void seam_direct_counts(const struct seam_session *s, struct seam_counts *ret)
 	ret->image_bytes_max = w.images.bytes_max;
 	ret->images_evicted = w.images.evicted;
 	ret->images_gone = w.images.gone;
+	ret->lost_payloads = d->lost_payloads;
+	ret->payload_addresses = d->payload_addresses;
 }
 
 void seam_direct_fini(struct seam_direct *d)
@@ -188,5 +190,6 @@ void seam_direct_fini(struct seam_direct *d)
 	seam_scope_fini(&d->processes);
 	seam_native_fini(&d->native);
 	free(d->copy);
-	d->copy = NULL;
+	free(d->payload);
+	d->copy = d->payload = NULL;
 }

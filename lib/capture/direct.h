@@ -33,6 +33,9 @@ struct seam_direct {
 	uint64_t events, samples, wanted, excluded, malformed;
 	uint64_t copies, copy_bytes;
 	uint8_t *copy; /* room for one record for the worker */
+	uint8_t *payload; /* room for one, as it is without addresses */
+	uint64_t payload_addresses; /* that were taken out */
+	uint64_t lost_payloads;
 	struct seam_native native; /* of that engine; else zeros */
 };
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "capture/sideband.h"
+#include "core/wire.h"
 #include "perfdata/reader.h"
 
 /* A sample comes with the reading that has its payload, or with the next. */
@@ -57,6 +58,7 @@ struct seam_payloads {
 	size_t n_gaps, max_gaps;
 	uint64_t read_ns; /* when the last reading began */
 	uint64_t lost;
+	uint64_t hidden;
 };
 
 static struct cpu *cpu_of(struct seam_payloads *p, uint32_t number)
@@ -379,6 +381,10 @@ const void *seam_payloads_find(struct seam_payloads *p,
 		    is_in_gap(p, one->time_ns, time_ns))
 			break;
 		one->used = true;
+		if (ev->asks & SEAM_ASK_NO_KERNEL)
+			p->hidden += seam_payload_hide(&ev->tracepoint.fields,
+						       p->bytes + one->at,
+						       one->size);
 		*ret_size = one->size;
 		return p->bytes + one->at;
 	}
@@ -389,4 +395,9 @@ const void *seam_payloads_find(struct seam_payloads *p,
 uint64_t seam_payloads_lost(const struct seam_payloads *p)
 {
 	return p->lost;
+}
+
+uint64_t seam_payloads_hidden(const struct seam_payloads *p)
+{
+	return p->hidden;
 }

@@ -43,5 +43,7 @@ const void *seam_payloads_find(struct seam_payloads *p,
 			       uint32_t cpu, uint64_t time_ns,
 			       size_t *ret_size);
 uint64_t seam_payloads_lost(const struct seam_payloads *p);
+/* Addresses of the kernel that were taken out, for events with :u. */
+uint64_t seam_payloads_hidden(const struct seam_payloads *p);
 
 #endif

@@ -398,6 +398,8 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->lost_sideband = s->lost_sideband;
 	if (s->payloads)
 		ret->lost_payloads = seam_payloads_lost(s->payloads);
+	if (s->payloads)
+		ret->payload_addresses = seam_payloads_hidden(s->payloads);
 	ret->no_element = k->count[SEAM_COUNT_NO_ELEMENT];
 	ret->no_scratch = k->count[SEAM_COUNT_NO_SCRATCH];
 	ret->lost_requests = k->count[SEAM_COUNT_LOST_MISS] + s->lost_requests;

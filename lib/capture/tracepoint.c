@@ -147,7 +147,9 @@ static int read_format(const char *folder, struct seam_tracepoint *tp)
 	if (!tp->format)
 		return -errno;
 	tp->size = payload_size(tp->format);
-	return tp->size && find_tid(tp->format, &tp->tid_at) ? 0 : -EBADMSG;
+	if (!tp->size || !find_tid(tp->format, &tp->tid_at))
+		return -EBADMSG;
+	return seam_payload_fields(tp->format, &tp->fields);
 }
 
 int seam_tracepoint_read(const char *name, struct seam_tracepoint *ret)
@@ -181,5 +183,6 @@ int seam_tracepoint_read(const char *name, struct seam_tracepoint *ret)
 void seam_tracepoint_fini(struct seam_tracepoint *tp)
 {
 	free(tp->format);
+	seam_payload_fields_fini(&tp->fields);
 	memset(tp, 0, sizeof(*tp));
 }

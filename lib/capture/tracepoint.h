@@ -7,12 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/payload-hide.h"
+
 struct seam_tracepoint {
 	uint64_t id;
 	char *format; /* its fields, as tracefs prints them */
 	size_t size; /* bytes of payload, without strings and other arrays
 		      * whose length varies */
 	size_t tid_at; /* where in it its thread is, 4 bytes */
+	struct seam_payload_fields fields;
 };
 
 /* name: SUBSYSTEM:NAME. Return: 0; -ENOENT, -EACCES, ...: tracefs does not

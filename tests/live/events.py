@@ -133,7 +133,39 @@ def kernel_words(path):
     with open(path, "rb") as f:
         data = f.read()
     words = struct.unpack("<%dQ" % (len(data) // 8), data[:len(data) // 8 * 8])
-    return [w for w in words if KERNEL <= w < MARKERS and w not in VSYSCALL]
+    # A short number below 0 behind a 0 is none.
+    return [w for w in words if KERNEL <= w < MARKERS and w not in VSYSCALL and
+            w & 0xffffffff]
+
+
+def kernel_ranges():
+    """Where the kernel has its code; and its memory, but for the top, where
+    numbers below 0 look like addresses from some byte on."""
+    ranges = [range(KERNEL, 0xffffff0000000000)]
+    with open("/proc/kallsyms") as f:
+        named = {name: int(at, 16) for at, _, name, *_ in
+                 map(str.split, f) if name in ("_text", "_end")}
+    if all(named.get(name) for name in ("_text", "_end")):
+        ranges.append(range(named["_text"], named["_end"]))
+    return ranges
+
+
+def kernel_bytes(path):
+    """Such addresses at any byte of it."""
+    with open(path, "rb") as f:
+        data = f.read()
+    ranges = kernel_ranges()
+    found = []
+    # They end with these two, which hardly anything else does.
+    at = data.find(b"\xff\xff", 6)
+    while at >= 0:
+        word = struct.unpack_from("<Q", data, at - 6)[0]
+        # More of these behind it: a number below 0 of 4 bytes.
+        if word & 0xffffffff and data[at + 2:at + 3] != b"\xff" and any(
+                word in r for r in ranges):
+            found.append(word)
+        at = data.find(b"\xff\xff", at + 1)
+    return found
 
 
 def user(bench):
@@ -141,18 +173,29 @@ def user(bench):
     both = bench.record("-e", "cpu-clock", "-F", "4999", "-z", "0", "--", exe)
     bench.test("without :u the search finds addresses of the kernel",
                kernel_words(both.data))
+    both = bench.record("-e", "kmem:kmalloc", "-z", "0", "--", exe)
+    payloads = not both.summary["no_payload"]
+    bench.test("without :u payloads have some, at any byte",
+               not payloads or kernel_bytes(both.data) and
+               not both.summary["payload_addresses"])
     recording = bench.record("-e", "cpu-clock:u,raw_syscalls:sys_enter/period="
-                             "1000/u,page-faults/period=1/u", "-F", "4999", "-z", "0",
-                             "--", exe)
+                             "1000/u,page-faults/period=1/u,kmem:kmalloc:u",
+                             "-F", "4999", "-z", "0", "--", exe)
     samples = recording.samples()
     adds_up(bench, ":u", recording, samples)
     found = kernel_words(recording.data)
     bench.test(":u: no address of the kernel is in the file", not found,
                "\n".join(map(hex, found[:20])))
+    found = kernel_bytes(recording.data)
+    bench.test(":u: nor at any byte of it", not found,
+               "\n".join(map(hex, found[:20])))
+    bench.test(":u: what went is counted", not payloads or
+               recording.summary["payload_addresses"] > 10,
+               recording.summary["payload_addresses"])
     bench.test(":u: nor in any sample",
                not any(livetest.kernel_frames(s) for s in samples))
     events = by_event(samples)
-    bench.test("each event has samples", len(events) == 3, list(events))
+    bench.test("each event has samples", len(events) == 4, list(events))
     clock = events["cpu-clock:u"]
     # All that is neither in user code's own loop is the kernel's time.
     inside = [s for s in clock if s["frames"][0].get("sym") == "syscall"]
