@@ -259,6 +259,31 @@ void input_warn_joins(const struct input *in,
 /* The most that the kernel copies for perf. */
 #define COPY_MAX 65528
 
+/* Stacks of precise events that end since an instruction cannot be taken back:
+ * which ones. */
+static void warn_of_skid(const struct input *in,
+			 const struct seam_skid_counts *skid)
+{
+	const char *comma = "";
+
+	if (!skid->n[SEAM_SKID_IRREVERSIBLE])
+		return;
+	fprintf(stderr,
+		"seam: %s: %llu precise samples' instructions cannot be taken "
+		"back: ",
+		in->path, (unsigned long long)skid->n[SEAM_SKID_IRREVERSIBLE]);
+	for (int i = 0; i < SEAM_SKID_KINDS; i++) {
+		uint64_t n = skid->by[SEAM_SKID_IRREVERSIBLE][i];
+
+		if (!n)
+			continue;
+		fprintf(stderr, "%s%llu %s", comma, (unsigned long long)n,
+			seam_skid_kind_name(i));
+		comma = ", ";
+	}
+	fprintf(stderr, "\n");
+}
+
 void input_warn_copies(const struct input *in,
 		       const struct seam_stitch_stats *st)
 {
@@ -269,6 +294,7 @@ void input_warn_copies(const struct input *in,
 			"seam: %s: %llu stack copies are of another machine "
 			"than x86-64 and were not unwound\n",
 			in->path, (unsigned long long)st->copies_foreign);
+	warn_of_skid(in, &st->skid);
 	if (!st->copies_cut)
 		return;
 	fprintf(stderr, "seam: %s: %llu of %llu stack copies were too small: ",

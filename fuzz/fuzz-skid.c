@@ -113,8 +113,8 @@ static void unwind(struct seam_decoder *decoder, const struct input *in,
 {
 	uint64_t ips[MAX_IPS];
 	uint8_t methods[MAX_IPS];
-	struct seam_skid_counts counts = {0};
-	const struct seam_skid skid = {decoder, ip, in->flags & 8, &counts};
+	struct seam_skid_outcome outcome = {0};
+	const struct seam_skid skid = {decoder, ip, in->flags & 8, &outcome};
 	size_t max = 1 + in->flags / 16, n;
 	int end = 0;
 
@@ -123,9 +123,8 @@ static void unwind(struct seam_decoder *decoder, const struct input *in,
 	check(n >= 1 && n <= max);
 	check(ips[0] == ip);
 	check(end > 0 && end <= SEAM_END_LAST);
-	check(counts.same + counts.undone + counts.behind +
-		      counts.irreversible + counts.below_sp + counts.moment ==
-	      1);
+	check(outcome.fate > SEAM_SKID_NONE && outcome.fate < SEAM_SKID_FATES);
+	check(outcome.kind < SEAM_SKID_KINDS);
 	for (size_t i = 0; i < n; i++)
 		check(methods[i] <= SEAM_METHOD_GUESS);
 }

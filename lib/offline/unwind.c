@@ -95,12 +95,15 @@ static size_t unwind_precise(struct full *full, struct seam_dump *dump,
 	struct seam_skid skid = {
 		.ip = full->copy->ip,
 		.is_ip_lost = full->copy->ip == dump->regs.r[REG_IP],
+		.outcome = &ret->skid,
 	};
 
 	if (!full->o->decoder && seam_decoder_new(&full->o->decoder)) {
 		ret->ips[0] = skid.ip;
 		ret->methods[0] = SEAM_METHOD_NONE;
 		ret->end = SEAM_IRREVERSIBLE;
+		ret->skid = (struct seam_skid_outcome){SEAM_SKID_IRREVERSIBLE,
+						       SEAM_SKID_KIND_UNKNOWN};
 		return 1;
 	}
 	skid.decoder = full->o->decoder;
@@ -217,6 +220,7 @@ void seam_offline_unwind(struct seam_offline *o,
 	ret->n = 0;
 	ret->sp = 0;
 	ret->is_cut = ret->by_cfi = false;
+	ret->skid = (struct seam_skid_outcome){0};
 	ret->reach = (struct seam_dump_reach){0};
 	if (err) {
 		ret->end = err == -ENODATA ? SEAM_NO_USER : SEAM_NO_RULE;

@@ -12,6 +12,7 @@
 #include "cfi/decoder.h"
 #include "offline/file.h"
 #include "unwind/perf-regs.h"
+#include "unwind/skid-kind.h"
 
 #define SEAM_OFFLINE_FRAMES 1024
 /* What lies further from SP is not believed to be of the same stack. */
@@ -35,6 +36,7 @@ struct seam_offline_stack {
 	size_t n;
 	uint64_t sp;
 	struct seam_dump_reach reach;
+	struct seam_skid_outcome skid;
 	uint64_t ips[SEAM_OFFLINE_FRAMES];
 	uint8_t methods[SEAM_OFFLINE_FRAMES]; /* enum seam_method */
 };

@@ -12,6 +12,38 @@ static const char *const half_names[] = {
 	[SEAM_HALF_MISSING] = "missing",
 };
 
+/* Of the stacks with an end, by which instruction's they are. */
+static void skid_kinds(struct seam_strbuf *b, const struct seam_skid_counts *c,
+		       enum seam_skid_fate fate)
+{
+	const char *comma = "";
+
+	seam_strbuf_printf(b, ",\"%s\":{", seam_skid_fate_name(fate));
+	for (int kind = 0; kind < SEAM_SKID_KINDS; kind++) {
+		if (!c->by[fate][kind])
+			continue;
+		seam_strbuf_printf(b, "%s\"%s\":%llu", comma,
+				   seam_skid_kind_name(kind),
+				   (ull)c->by[fate][kind]);
+		comma = ",";
+	}
+	seam_strbuf_puts(b, "}");
+}
+
+static void skid(struct seam_strbuf *b, const struct seam_skid_counts *c)
+{
+	seam_strbuf_printf(b,
+			   ",\"precise\":{\"same\":%llu,\"undone\":%llu,"
+			   "\"behind\":%llu",
+			   (ull)c->n[SEAM_SKID_SAME],
+			   (ull)c->n[SEAM_SKID_UNDONE],
+			   (ull)c->n[SEAM_SKID_BEHIND]);
+	skid_kinds(b, c, SEAM_SKID_IRREVERSIBLE);
+	skid_kinds(b, c, SEAM_SKID_BELOW_SP);
+	skid_kinds(b, c, SEAM_SKID_MOMENT_END);
+	seam_strbuf_puts(b, "}");
+}
+
 void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 {
 	seam_strbuf_printf(b,
@@ -56,6 +88,7 @@ void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 			   (ull)st->copies_by_cfi, (ull)st->copies_foreign,
 			   (ull)st->copies_cut, (ull)st->copy_size,
 			   st->copy_size_is_least ? "true" : "false");
+	skid(b, &st->skid);
 }
 
 static void row_names(struct seam_strbuf *b, const struct seam_symbol_row *row)

@@ -339,6 +339,7 @@ int seam_copies_count(struct copies *c, uint32_t tid,
 	stats->copies++;
 	stats->copies_by_cfi += s->by_cfi;
 	stats->copies_foreign += c->is_foreign;
+	seam_skid_count(&stats->skid, &s->skid);
 	if (s->end != SEAM_OUTERMOST && !s->is_cut)
 		return 0;
 	need = seam_idmap_make(&c->needs, tid, sizeof(*need));

@@ -37,6 +37,7 @@
 
 #include "core/err.h"
 #include "perfdata/reader.h"
+#include "unwind/skid-kind.h"
 
 struct seam_stitch;
 
@@ -129,6 +130,7 @@ struct seam_stitch_stats {
 	uint64_t copies, copies_by_cfi, copies_foreign, copies_cut;
 	uint64_t copy_size;
 	bool copy_size_is_least;
+	struct seam_skid_counts skid; /* of those that are precise */
 	uint64_t first_ns, last_ns; /* of samples */
 };
 

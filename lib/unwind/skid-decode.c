@@ -256,6 +256,7 @@ static bool decode_rex2(const uint8_t *b, size_t size,
 		return false;
 	reg = (b[2] & 7u) | (b[1] & 1u) << 3 | (b[1] & 0x10u);
 	ret->flow = SEAM_SKID_NEXT;
+	ret->kind = b[2] >= 0x58 ? SEAM_SKID_KIND_POP : SEAM_SKID_KIND_PUSH;
 	ret->len = 3;
 	if (b[2] >= 0x58) {
 		pops(dwarf_of(reg), 8, ret);
@@ -289,6 +290,7 @@ static bool decode_evex(const uint8_t *b, size_t size,
 	second = (~(unsigned)b[2] >> 3 & 15) | (b[3] & 8 ? 0 : 16u);
 	ret->flow = SEAM_SKID_NEXT;
 	ret->len = 6;
+	ret->kind = is_push ? SEAM_SKID_KIND_PUSH : SEAM_SKID_KIND_POP;
 	ret->by = is_push ? -16 : 16;
 	if (is_push)
 		return true;
@@ -329,6 +331,73 @@ static bool decode_vector(const uint8_t *b, size_t size,
 	return true;
 }
 
+/* How rsp was written, that is not by a number. */
+static enum seam_skid_kind kind_of_sp(const cs_insn *in)
+{
+	switch (in->id) {
+	case X86_INS_ADD:
+	case X86_INS_SUB:
+		return SEAM_SKID_KIND_SUB_SP;
+	case X86_INS_AND:
+		return SEAM_SKID_KIND_AND_SP;
+	case X86_INS_MOV:
+	case X86_INS_LEA:
+		return SEAM_SKID_KIND_MOV_SP;
+	case X86_INS_XCHG:
+		return SEAM_SKID_KIND_XCHG_SP;
+	default:
+		return SEAM_SKID_KIND_SET_SP;
+	}
+}
+
+/* Of one that is no flow, and no push, pop, enter or leave. */
+static enum seam_skid_kind kind_of_rest(const cs_insn *in,
+					const struct seam_skid_insn *insn)
+{
+	if (insn->is_syscall)
+		return SEAM_SKID_KIND_SYSCALL;
+	if (insn->lost & SP_BIT)
+		return kind_of_sp(in);
+	if (insn->by)
+		return SEAM_SKID_KIND_ADD_SP;
+	if (insn->op == SEAM_SKID_FP_SET)
+		return SEAM_SKID_KIND_SET_FP;
+	return insn->store_size ? SEAM_SKID_KIND_STORE : SEAM_SKID_KIND_OTHER;
+}
+
+static enum seam_skid_kind kind_of(const cs_insn *in,
+				   const struct seam_skid_insn *insn)
+{
+	switch (in->id) {
+	case X86_INS_PUSH:
+	case X86_INS_PUSHF:
+	case X86_INS_PUSHFQ:
+		return SEAM_SKID_KIND_PUSH;
+	case X86_INS_POP:
+	case X86_INS_POPF:
+	case X86_INS_POPFQ:
+		return SEAM_SKID_KIND_POP;
+	case X86_INS_ENTER:
+		return SEAM_SKID_KIND_ENTER;
+	case X86_INS_LEAVE:
+		return SEAM_SKID_KIND_LEAVE;
+	}
+	switch ((enum seam_skid_flow)insn->flow) {
+	case SEAM_SKID_BAD:
+		return SEAM_SKID_KIND_UNKNOWN;
+	case SEAM_SKID_CALL:
+		return SEAM_SKID_KIND_CALL;
+	case SEAM_SKID_RET:
+		return SEAM_SKID_KIND_RET;
+	case SEAM_SKID_JUMP:
+	case SEAM_SKID_BRANCH:
+		return SEAM_SKID_KIND_JUMP;
+	case SEAM_SKID_NEXT:
+		break;
+	}
+	return kind_of_rest(in, insn);
+}
+
 bool seam_skid_decode(struct seam_decoder *d, const uint8_t *bytes, size_t size,
 		      uint64_t ip, struct seam_skid_insn *ret)
 {
@@ -343,5 +412,6 @@ bool seam_skid_decode(struct seam_decoder *d, const uint8_t *bytes, size_t size,
 		return decode_vector(bytes, size, ret);
 	ret->len = (uint8_t)in->size;
 	classify(d, in, ret);
+	ret->kind = (uint8_t)kind_of(in, ret);
 	return ret->flow != SEAM_SKID_BAD;
 }

@@ -34,6 +34,7 @@ struct seam_skid_insn {
 	uint8_t len; /* 0: not known */
 	uint8_t flow; /* enum seam_skid_flow */
 	uint8_t op; /* enum seam_skid_op */
+	uint8_t kind; /* enum seam_skid_kind */
 	uint8_t reg; /* pushed or popped, by DWARF; or SEAM_SKID_NO_REG */
 	bool has_value, is_direct, is_syscall;
 	/* rsp came from elsewhere: what runs next may stand on another stack */

@@ -11,7 +11,7 @@
 struct job {
 	const struct seam_skid *skid;
 	const struct seam_dump *dump; /* behind the instruction */
-	struct seam_skid_counts *counts;
+	struct seam_skid_outcome outcome;
 	uint64_t *ips;
 	size_t max;
 	/* The last unwind wanted what lies below the copy; what is gone. */
@@ -28,10 +28,8 @@ static void put(struct job *j, uint64_t ip)
 static size_t give_up(struct job *j, int end, int *ret_end)
 {
 	put(j, j->skid->ip);
-	if (end == SEAM_SKID_MOMENT)
-		j->counts->moment++;
-	else
-		j->counts->irreversible++;
+	j->outcome.fate = end == SEAM_SKID_MOMENT ? SEAM_SKID_MOMENT_END
+						  : SEAM_SKID_IRREVERSIBLE;
 	*ret_end = end;
 	return 1;
 }
@@ -80,18 +78,19 @@ static size_t unwind(struct job *j, struct seam_dump *dump, size_t from,
 }
 
 /* Why a stack ended that was unwound with less than all there was. */
-static int name_end(struct job *j, int end, uint32_t lost, uint64_t *otherwise)
+static int name_end(struct job *j, int end, uint32_t lost,
+		    enum seam_skid_fate otherwise)
 {
 	if (j->is_below && (end == SEAM_UNREADABLE || end == SEAM_NO_RULE)) {
-		j->counts->below_sp++;
+		j->outcome.fate = SEAM_SKID_BELOW_SP;
 		return SEAM_BELOW_SP;
 	}
 	if ((lost && end == SEAM_NO_RULE) ||
 	    (j->is_over && (end == SEAM_UNREADABLE || end == SEAM_NO_RULE))) {
-		j->counts->irreversible++;
+		j->outcome.fate = SEAM_SKID_IRREVERSIBLE;
 		return SEAM_IRREVERSIBLE;
 	}
-	++*otherwise;
+	j->outcome.fate = otherwise;
 	return end;
 }
 
@@ -112,7 +111,7 @@ static size_t behind(struct job *j, const struct seam_dump *before,
 	if (has_returned && n > 1 && j->dump->methods)
 		j->dump->methods[1] = SEAM_METHOD_CFI;
 	put(j, j->skid->ip);
-	*ret_end = name_end(j, end, 0, &j->counts->behind);
+	*ret_end = name_end(j, end, 0, SEAM_SKID_BEHIND);
 	return n;
 }
 
@@ -131,18 +130,14 @@ static size_t undone(struct job *j, const struct seam_skid_insn *insn,
 	if (!is_good(end) && !j->skid->is_ip_lost &&
 	    insn->flow == SEAM_SKID_NEXT && !insn->switches)
 		return behind(j, before, false, ret_end);
-	*ret_end = name_end(j, end, lost, &j->counts->undone);
+	*ret_end = name_end(j, end, lost, SEAM_SKID_UNDONE);
 	return n;
 }
 
-size_t seam_skid_unwind(const struct seam_skid *skid,
-			const struct seam_dump *dump, uint64_t *ret_ips,
-			size_t max_ips, int *ret_end)
+static size_t unwind_pair(struct job *j, int *ret_end)
 {
-	struct seam_skid_counts none = {0};
-	struct job j = {skid,	 dump,	  skid->counts ? skid->counts : &none,
-			ret_ips, max_ips, false,
-			false};
+	const struct seam_skid *skid = j->skid;
+	const struct seam_dump *dump = j->dump;
 	bool is_known = !skid->is_ip_lost;
 	struct seam_dump before = *dump;
 	struct seam_skid_insn insn;
@@ -151,19 +146,34 @@ size_t seam_skid_unwind(const struct seam_skid *skid,
 	int end;
 
 	if (is_known && dump->regs.r[SEAM_AMD64_REG_IP] == skid->ip) {
-		j.counts->same++;
-		return seam_dump_unwind(dump, ret_ips, max_ips, ret_end);
+		j->outcome.fate = SEAM_SKID_SAME;
+		return seam_dump_unwind(dump, j->ips, j->max, ret_end);
 	}
+	j->outcome.kind = SEAM_SKID_KIND_UNKNOWN;
 	n = dump->code && !dump->is_32
 		    ? dump->code(dump->ctx, skid->ip, SEAM_DUMP_THEN, code,
 				 sizeof(code))
 		    : 0;
 	if (!n || !seam_skid_decode(skid->decoder, code, n, skid->ip, &insn))
-		return give_up(&j, SEAM_IRREVERSIBLE, ret_end);
+		return give_up(j, SEAM_IRREVERSIBLE, ret_end);
+	j->outcome.kind = insn.kind;
 	end = seam_skid_undo(&insn, skid->ip, is_known, &before);
 	if (end)
-		return give_up(&j, end, ret_end);
+		return give_up(j, end, ret_end);
 	if (is_known && insn.flow == SEAM_SKID_RET)
-		return behind(&j, &before, true, ret_end);
-	return undone(&j, &insn, &before, ret_end);
+		return behind(j, &before, true, ret_end);
+	return undone(j, &insn, &before, ret_end);
+}
+
+size_t seam_skid_unwind(const struct seam_skid *skid,
+			const struct seam_dump *dump, uint64_t *ret_ips,
+			size_t max_ips, int *ret_end)
+{
+	struct job j = {
+		.skid = skid, .dump = dump, .ips = ret_ips, .max = max_ips};
+	size_t n = unwind_pair(&j, ret_end);
+
+	if (skid->outcome)
+		*skid->outcome = j.outcome;
+	return n;
 }

@@ -19,13 +19,7 @@
 
 #include "cfi/decoder.h"
 #include "unwind/dump.h"
-
-struct seam_skid_counts {
-	uint64_t same; /* the registers are of the sample's ip already */
-	uint64_t undone;
-	uint64_t behind; /* callers are those of the state behind */
-	uint64_t irreversible, below_sp, moment; /* stacks with that end */
-};
+#include "unwind/skid-kind.h"
 
 struct seam_skid {
 	struct seam_decoder *decoder;
@@ -33,7 +27,7 @@ struct seam_skid {
 	/* The registers' own ip has been lost: perf puts the sample's there.
 	 * They are taken for those behind the instruction. */
 	bool is_ip_lost;
-	struct seam_skid_counts *counts; /* may be NULL */
+	struct seam_skid_outcome *outcome; /* may be NULL */
 };
 
 /*

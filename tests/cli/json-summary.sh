@@ -29,6 +29,14 @@ assert whole["samples"] > 10 and whole["user_half"]["joined"] > 5
 '"$1" "$dir"
 }
 
+# Of an event that is not precise there is nothing to take back.
+precise() {
+	compare '
+none = {"same": 0, "undone": 0, "behind": 0, "irreversible": {},
+        "below-sp": {}, "skid-moment": {}}
+assert whole["precise"] == none, whole["precise"]'
+}
+
 same() {
 	"$seam" report --json -i "$data" >"$dir/whole" 2>"$dir/err" &&
 		told script.json script -i "$data" &&
@@ -91,6 +99,7 @@ assert d["piped.json"] == whole'
 }
 
 check 'script and report count what report --json does' same
+check 'precise samples are told apart' precise
 check 'export counts what it exported, too' exported
 check 'inject counts what it merged, copied or took apart' injected
 check 'a summary that cannot be written is said' refused

@@ -16,6 +16,7 @@ struct pair {
 	enum seam_pair_mode mode;
 	size_t n; /* ips unwound */
 	int end;
+	struct seam_skid_outcome skid;
 };
 
 int seam_pairs_init(struct seam_pairs *p, struct seam_check *c)
@@ -138,7 +139,7 @@ static void unwind(struct seam_pairs *p, uint64_t ip, enum seam_pair_mode mode)
 	const struct seam_skid skid = {.decoder = c->decoder,
 				       .ip = ip,
 				       .is_ip_lost = mode == SEAM_PAIR_LOST,
-				       .counts = &p->counts[mode].skid};
+				       .outcome = &pair.skid};
 	struct seam_dump dump;
 
 	seam_check_copy(c, &dump);
@@ -147,6 +148,7 @@ static void unwind(struct seam_pairs *p, uint64_t ip, enum seam_pair_mode mode)
 		dump.regs.r[SEAM_AMD64_REG_IP] = ip;
 	pair.n = seam_skid_unwind(&skid, &dump, c->ips, SEAM_CHECK_MAX_FRAMES,
 				  &pair.end);
+	seam_skid_count(&p->counts[mode].skid, &pair.skid);
 	judge(p, &pair);
 }
 
@@ -178,7 +180,8 @@ static void print_counts(const struct seam_pair_counts *n, const char *mode)
 	       n->cut, n->wrong);
 	printf("#   the same %" PRIu64 ", undone %" PRIu64 ", behind %" PRIu64
 	       "\n",
-	       n->skid.same, n->skid.undone, n->skid.behind);
+	       n->skid.n[SEAM_SKID_SAME], n->skid.n[SEAM_SKID_UNDONE],
+	       n->skid.n[SEAM_SKID_BEHIND]);
 }
 
 static int result(int number, bool good, const char *name, const char *says)

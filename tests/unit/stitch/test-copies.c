@@ -371,6 +371,7 @@ static void foreign(void **state)
 static void precise(void **state)
 {
 	struct moment *m2 = malloc(sizeof(*m2));
+	const struct seam_skid_counts *skid;
 	struct image m;
 	struct read in;
 
@@ -394,6 +395,9 @@ static void precise(void **state)
 		assert_int_equal(in.out.frames[0].ip, m2->regs[IP] - 1);
 		check_frames(&in.out, 1);
 	}
+	skid = &seam_stitch_stats(in.s)->skid;
+	assert_int_equal(skid->n[SEAM_SKID_UNDONE], 2);
+	assert_int_equal(skid->by[SEAM_SKID_UNDONE][SEAM_SKID_KIND_PUSH], 2);
 	close_all(&in);
 	free(m2);
 }

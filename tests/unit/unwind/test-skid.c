@@ -18,7 +18,7 @@
 #include "core/err.h"
 #include "seam/tracer.h"
 #include "sframe/encode.h"
-#include "unwind/skid.h"
+#include "unwind/skid-private.h"
 
 #define OUTER 0x1000u /* code of 256 bytes, the outermost frame */
 #define MIDDLE 0x2000u /* rbp's frame: CFA = rbp + 16, rbp saved */
@@ -149,7 +149,8 @@ static size_t unwind(const struct behind *b, int want_end)
 		.code = read_code,
 		.methods = methods,
 	};
-	struct seam_skid skid = {decoder, b->ip, !b->next, &counts};
+	struct seam_skid_outcome outcome = {0};
+	struct seam_skid skid = {decoder, b->ip, !b->next, &outcome};
 	int end = -1;
 	size_t n;
 
@@ -158,6 +159,8 @@ static size_t unwind(const struct behind *b, int want_end)
 	dump.regs.r[7] = AT(b->sp);
 	dump.regs.r[16] = b->next ? b->next : b->ip;
 	n = seam_skid_unwind(&skid, &dump, ips, 8, &end);
+	assert_int_not_equal(outcome.fate, SEAM_SKID_NONE);
+	seam_skid_count(&counts, &outcome);
 	assert_int_equal(end, want_end);
 	assert_true(n >= 1);
 	assert_int_equal(ips[0], b->ip);
@@ -180,7 +183,7 @@ static void same(void **state)
 	fill();
 	UNWIND(&b, SEAM_OUTERMOST, 0x90);
 	assert_int_equal(n, 3);
-	assert_int_equal(counts.same, 1);
+	assert_int_equal(counts.n[SEAM_SKID_SAME], 1);
 }
 
 /* push %rbp, known or not; then call from there, and the return from it. */
@@ -203,7 +206,7 @@ static void undone(void **state)
 	UNWIND(&pop, SEAM_OUTERMOST, 0x5d);
 	UNWIND(&pop_lost, SEAM_OUTERMOST, 0x5d);
 	assert_int_equal(n, 3);
-	assert_int_equal(counts.undone, 5);
+	assert_int_equal(counts.n[SEAM_SKID_UNDONE], 5);
 }
 
 /* leave overwrites rsp, and the frame is rbp's. */
@@ -217,13 +220,15 @@ static void left(void **state)
 	(void)state;
 	fill();
 	UNWIND(&leave, SEAM_OUTERMOST, 0xc9);
-	assert_int_equal(counts.undone, 1);
+	assert_int_equal(counts.n[SEAM_SKID_UNDONE], 1);
 	UNWIND(&by_sp, SEAM_IRREVERSIBLE, 0xc9);
 	assert_int_equal(n, 1);
-	assert_int_equal(counts.irreversible, 1);
+	assert_int_equal(counts.n[SEAM_SKID_IRREVERSIBLE], 1);
+	assert_int_equal(
+		counts.by[SEAM_SKID_IRREVERSIBLE][SEAM_SKID_KIND_LEAVE], 1);
 	/* It goes on in the same function, whose caller is the same. */
 	UNWIND(&known, SEAM_OUTERMOST, 0xc9);
-	assert_int_equal(counts.behind, 1);
+	assert_int_equal(counts.n[SEAM_SKID_BEHIND], 1);
 }
 
 static void returned(void **state)
@@ -236,10 +241,10 @@ static void returned(void **state)
 	fill();
 	stack[8] = 0; /* written over since, by a signal's frame */
 	UNWIND(&known, SEAM_OUTERMOST, 0xc3);
-	assert_int_equal(counts.behind, 1);
+	assert_int_equal(counts.n[SEAM_SKID_BEHIND], 1);
 	UNWIND(&lost, SEAM_BELOW_SP, 0xc3);
 	assert_int_equal(n, 1);
-	assert_int_equal(counts.below_sp, 1);
+	assert_int_equal(counts.n[SEAM_SKID_BELOW_SP], 1);
 }
 
 /* Another stack: what is behind says nothing of the callers. */
@@ -272,7 +277,7 @@ static void written_over(void **state)
 	UNWIND(&b, SEAM_IRREVERSIBLE, 0x48, 0x89, 0x04, 0x24);
 	assert_int_equal(n, 1);
 	UNWIND(&lost, SEAM_IRREVERSIBLE, 0x48, 0x83, 0x03, 0x02);
-	assert_int_equal(counts.irreversible, 2);
+	assert_int_equal(counts.n[SEAM_SKID_IRREVERSIBLE], 2);
 	UNWIND(&next, SEAM_OUTERMOST, 0x48, 0x89, 0x44, 0x24, 0x08);
 }
 
@@ -285,21 +290,73 @@ static void two_moments(void **state)
 	fill();
 	UNWIND(&b, SEAM_SKID_MOMENT, 0x90);
 	assert_int_equal(n, 1);
-	assert_int_equal(counts.moment, 1);
+	assert_int_equal(counts.n[SEAM_SKID_MOMENT_END], 1);
 	/* Nothing to read: it is not known what it was. */
 	code_size = 0;
 	assert_int_equal(unwind(&b, SEAM_IRREVERSIBLE), 1);
 	UNWIND(&b, SEAM_IRREVERSIBLE, 0x06);
-	assert_int_equal(counts.irreversible, 2);
+	assert_int_equal(counts.n[SEAM_SKID_IRREVERSIBLE], 2);
+}
+
+/* Each is counted as what it is. */
+static void kinds(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t size, code[8];
+	} v[] = {
+		{"call", 5, {0xe8, 1, 2, 3, 0}},
+		{"call", 2, {0xff, 0xd0}},
+		{"push", 1, {0x55}},
+		{"push", 2, {0x6a, 1}},
+		{"push", 1, {0x9c}}, /* pushf */
+		{"push", 3, {0xd5, 0x10, 0x50}}, /* r16 */
+		{"pop", 2, {0x41, 0x5c}},
+		{"pop", 3, {0xd5, 0x10, 0x58}},
+		{"pop", 1, {0x5c}}, /* rsp */
+		{"ret", 1, {0xc3}},
+		{"ret", 3, {0xc2, 8, 0}},
+		{"leave", 1, {0xc9}},
+		{"enter", 4, {0xc8, 16, 0, 0}},
+		{"add-sp", 4, {0x48, 0x83, 0xc4, 8}},
+		{"add-sp", 4, {0x48, 0x83, 0xec, 8}},
+		{"add-sp", 5, {0x48, 0x8d, 0x64, 0x24, 8}}, /* lea 8(%rsp) */
+		{"sub-sp", 3, {0x48, 0x29, 0xc4}},
+		{"and-sp", 4, {0x48, 0x83, 0xe4, 0xe0}},
+		{"mov-sp", 3, {0x48, 0x89, 0xec}}, /* from rbp */
+		{"mov-sp", 3, {0x48, 0x8b, 0x20}}, /* from memory */
+		{"mov-sp", 4, {0x48, 0x8d, 0x65, 0xd8}}, /* lea -40(%rbp) */
+		{"xchg-sp", 3, {0x48, 0x87, 0xe0}},
+		{"set-sp", 3, {0x48, 0xff, 0xc4}}, /* inc */
+		{"set-fp", 3, {0x48, 0x89, 0xe5}},
+		{"store", 4, {0x48, 0x89, 0x04, 0x24}},
+		{"jump", 2, {0xeb, 2}},
+		{"jump", 2, {0x75, 2}},
+		{"syscall", 2, {0x0f, 0x05}},
+		{"other", 1, {0x90}},
+		{"other", 3, {0x48, 0x89, 0xc3}},
+	};
+	struct seam_skid_insn insn;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		assert_true(seam_skid_decode(decoder, v[i].code, v[i].size,
+					     0x1000, &insn));
+		assert_string_equal(seam_skid_kind_name(insn.kind), v[i].name);
+	}
+	for (int i = 0; i < SEAM_SKID_KINDS; i++)
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(seam_skid_kind_name(i),
+						seam_skid_kind_name(k));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same),		cmocka_unit_test(undone),
-		cmocka_unit_test(left),		cmocka_unit_test(returned),
-		cmocka_unit_test(switched),	cmocka_unit_test(two_moments),
-		cmocka_unit_test(written_over),
+		cmocka_unit_test(kinds),       cmocka_unit_test(same),
+		cmocka_unit_test(undone),      cmocka_unit_test(left),
+		cmocka_unit_test(returned),    cmocka_unit_test(switched),
+		cmocka_unit_test(two_moments), cmocka_unit_test(written_over),
 	};
 
 	return cmocka_run_group_tests(tests, begin, finish);
