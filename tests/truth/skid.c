@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "truth/private.h"
 
@@ -17,6 +18,7 @@ struct pair {
 	size_t n; /* ips unwound */
 	int end;
 	struct seam_skid_outcome skid;
+	bool is_there; /* what is needed, in the copy */
 };
 
 int seam_pairs_init(struct seam_pairs *p, struct seam_check *c)
@@ -38,7 +40,10 @@ static void note_truth(struct seam_pairs *p)
 	struct seam_shadow_iter it = seam_shadow_begin(&p->check->shadow);
 	const struct seam_shadow_frame *f;
 
+	p->slot = 0;
 	for (p->n_is = 0; (f = seam_shadow_next(&it)); p->n_is++) {
+		if (!p->n_is)
+			p->slot = f->slot;
 		if (p->n_is == SEAM_CHECK_MAX_FRAMES)
 			break;
 		p->is[p->n_is] = f->ip;
@@ -105,9 +110,15 @@ static void judge(struct seam_pairs *p, const struct pair *pair)
 	struct seam_pair_counts *n = &p->counts[pair->mode];
 	size_t n_true = count_true(p, pair);
 	bool is_prefix = n_true == pair->n;
+	bool is_right = is_prefix && pair->end == SEAM_OUTERMOST &&
+			n_true == p->n_is + 1;
 
 	n->pairs++;
-	if (is_prefix && pair->end == SEAM_OUTERMOST && n_true == p->n_is + 1)
+	n->pairs_by[p->kind]++;
+	n->right_by[p->kind] += is_right;
+	n->there += pair->is_there;
+	n->there_right += pair->is_there && is_right;
+	if (is_right)
 		n->right++;
 	else if (is_prefix && pair->end == SEAM_COPY_SHORT &&
 		 p->check->shadow.current->below)
@@ -146,8 +157,14 @@ static void unwind(struct seam_pairs *p, uint64_t ip, enum seam_pair_mode mode)
 	dump.code = read_code;
 	if (skid.is_ip_lost)
 		dump.regs.r[SEAM_AMD64_REG_IP] = ip;
+	pair.is_there =
+		!p->slot || (p->slot >= dump.stack_avma &&
+			     p->slot - dump.stack_avma < dump.stack_size);
 	pair.n = seam_skid_unwind(&skid, &dump, c->ips, SEAM_CHECK_MAX_FRAMES,
 				  &pair.end);
+	/* Of registers that are the ip's already it is not read. */
+	if (skid.is_ip_lost)
+		p->kind = pair.skid.kind;
 	seam_skid_count(&p->counts[mode].skid, &pair.skid);
 	judge(p, &pair);
 }
@@ -164,8 +181,8 @@ int seam_pairs_step(struct seam_pairs *p)
 	if (event != SEAM_STEP_INSN || !settled)
 		return event;
 	c->insns++;
-	unwind(p, ip, SEAM_PAIR_KNOWN);
 	unwind(p, ip, SEAM_PAIR_LOST);
+	unwind(p, ip, SEAM_PAIR_KNOWN);
 	return event;
 }
 
@@ -182,6 +199,19 @@ static void print_counts(const struct seam_pair_counts *n, const char *mode)
 	       "\n",
 	       n->skid.n[SEAM_SKID_SAME], n->skid.n[SEAM_SKID_UNDONE],
 	       n->skid.n[SEAM_SKID_BEHIND]);
+	printf("#   what is needed is there in %" PRIu64 ", right %" PRIu64
+	       "\n",
+	       n->there, n->there_right);
+	for (int i = 0; i < SEAM_SKID_KINDS; i++)
+		if (n->pairs_by[i])
+			printf("#   %s: %" PRIu64 ", right %" PRIu64
+			       ", irreversible %" PRIu64 ", below-sp %" PRIu64
+			       ", skid-moment %" PRIu64 "\n",
+			       seam_skid_kind_name(i), n->pairs_by[i],
+			       n->right_by[i],
+			       n->skid.by[SEAM_SKID_IRREVERSIBLE][i],
+			       n->skid.by[SEAM_SKID_BELOW_SP][i],
+			       n->skid.by[SEAM_SKID_MOMENT_END][i]);
 }
 
 static int result(int number, bool good, const char *name, const char *says)
@@ -190,8 +220,30 @@ static int result(int number, bool good, const char *name, const char *says)
 	return !good;
 }
 
+/* Whether the instructions that were run had all kinds that are named. */
+static bool has_kinds(const struct seam_pair_counts *n, const char *names)
+{
+	size_t len;
+	bool all = true;
+
+	for (; names && *names; names += len + (names[len] == ',')) {
+		int i = 0;
+
+		len = strcspn(names, ",");
+		while (i < SEAM_SKID_KINDS &&
+		       (strlen(seam_skid_kind_name(i)) != len ||
+			strncmp(seam_skid_kind_name(i), names, len)))
+			i++;
+		if (i < SEAM_SKID_KINDS && n->pairs_by[i])
+			continue;
+		printf("# there was no %.*s\n", (int)len, names);
+		all = false;
+	}
+	return all;
+}
+
 int seam_pairs_report(const struct seam_pairs *p, const char *name,
-		      uint64_t least, uint64_t whole, int err)
+		      const struct seam_pairs_want *want, int err)
 {
 	const struct seam_pair_counts *n = p->counts;
 	int failed;
@@ -200,11 +252,17 @@ int seam_pairs_report(const struct seam_pairs *p, const char *name,
 	print_counts(&n[SEAM_PAIR_LOST], "without it");
 	failed = result(1, !n[0].wrong && !n[1].wrong, name,
 			"no stack is wrong without a name");
-	failed |=
-		result(2, (n[0].right + n[0].cut) * 1000 >= n[0].pairs * whole,
-		       name, "as many are whole and true as should be");
-	failed |= result(3, !err && n[0].pairs >= least, name,
+	failed |= result(
+		2, (n[0].right + n[0].cut) * 1000 >= n[0].pairs * want->whole,
+		name, "as many are whole and true as should be");
+	failed |= result(3, n[1].there_right * 1000 >= n[1].there * want->there,
+			 name,
+			 "so are as many of those without the registers' ip "
+			 "that need nothing below rsp");
+	failed |= result(4, has_kinds(&n[1], want->kinds), name,
+			 "it ran each kind of instruction that it should");
+	failed |= result(5, !err && n[0].pairs >= want->least, name,
 			 "it ran as far as it should");
-	printf("1..3\n");
+	printf("1..5\n");
 	return failed;
 }

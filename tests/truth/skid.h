@@ -24,6 +24,20 @@ struct seam_pair_counts {
 	uint64_t known; /* known-bad.def says why not */
 	uint64_t wrong; /* nothing excuses it */
 	struct seam_skid_counts skid;
+	/* Of the pairs those whose leaf's return address lies in the copy:
+	 * what is needed is there. */
+	uint64_t there, there_right;
+	/* By what the instruction does. */
+	uint64_t pairs_by[SEAM_SKID_KINDS], right_by[SEAM_SKID_KINDS];
+};
+
+/* What is asked of them, of 1,000 pairs; and which kinds of instruction. */
+struct seam_pairs_want {
+	uint64_t least; /* pairs */
+	uint64_t whole; /* whole and true, where the registers' ip is known */
+	/* The same where it is lost, of those that need nothing below rsp. */
+	uint64_t there;
+	const char *kinds; /* names, by commas; NULL: none */
 };
 
 struct seam_pairs {
@@ -32,6 +46,9 @@ struct seam_pairs {
 	uint64_t *is; /* the callers' ips at the instruction */
 	bool *is_signal; /* the caller was interrupted */
 	size_t n_is;
+	uint64_t
+		slot; /* where the leaf's return address lies; 0: it has none */
+	enum seam_skid_kind kind; /* of the instruction */
 };
 
 /* Return: 0 or -ENOMEM. */
@@ -39,10 +56,8 @@ int seam_pairs_init(struct seam_pairs *p, struct seam_check *c);
 void seam_pairs_fini(struct seam_pairs *p);
 /* One instruction more. Return: an event, or -errno. */
 int seam_pairs_step(struct seam_pairs *p);
-/* Prints it as TAP. Of 1,000 pairs so many must be whole where the registers'
- * ip is known, and there must be least of them. Return: 0, or 1: something
- * failed. */
+/* Prints it as TAP. Return: 0, or 1: something failed. */
 int seam_pairs_report(const struct seam_pairs *p, const char *name,
-		      uint64_t least, uint64_t whole, int err);
+		      const struct seam_pairs_want *want, int err);
 
 #endif

@@ -5,12 +5,15 @@
  * made. Where that differs, lib/sframe/known-bad.def has to know the
  * instruction, and elfutils to go wrong at it as well.
  *
- *	truth [-e] [-p [-w WHOLE]] [-n MOST] [-l LEAST] PROGRAM [ARGUMENT]...
+ *	truth [-e] [-n MOST] [-l LEAST] PROGRAM [ARGUMENT]...
+ *	truth -p [-w WHOLE] [-W THERE] [-k KINDS] ... PROGRAM [ARGUMENT]...
  *
  * -p: compares what precise events would give instead: skid.h; of 1,000 pairs
- * at least WHOLE must give a whole stack. -e: begins at
- *the program's entry point, not at the dynamic linker's; it stops after MOST
- *instructions; if the program has ended before LEAST, that is a failure.
+ * at least WHOLE must give a whole stack, and THERE of those of which perf has
+ * lost the registers' ip, if what they need is in the copy; instructions of all
+ * KINDS must occur. -e: begins at the program's entry point, not at the dynamic
+ * linker's; it stops after MOST instructions; if the program has ended before
+ * LEAST, that is a failure.
  */
 #include <elf.h>
 #include <errno.h>
@@ -157,7 +160,7 @@ static int start(struct seam_stepper *stepper, char **argv, bool from_entry)
 
 /* As run and report, of pairs. */
 static int run_pairs(struct seam_check *c, const char *name, uint64_t most,
-		     uint64_t least, uint64_t whole)
+		     const struct seam_pairs_want *want)
 {
 	struct seam_pairs p;
 	int r = seam_pairs_init(&p, c);
@@ -165,30 +168,35 @@ static int run_pairs(struct seam_check *c, const char *name, uint64_t most,
 	name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 	while (r >= 0 && r != SEAM_STEP_END && c->insns < most)
 		r = seam_pairs_step(&p);
-	r = seam_pairs_report(&p, name, least, whole, r < 0 ? r : 0);
+	r = seam_pairs_report(&p, name, want, r < 0 ? r : 0);
 	seam_pairs_fini(&p);
 	return r;
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t most = UINT64_MAX, least = 0, whole = 0;
+	uint64_t most = UINT64_MAX;
+	struct seam_pairs_want want = {0};
 	struct seam_stepper stepper;
 	bool from_entry = false, pairs = false;
 	struct seam_check c;
 	int opt, r;
 
-	while ((opt = getopt(argc, argv, "+epn:l:w:")) != -1) {
+	while ((opt = getopt(argc, argv, "+epn:l:w:W:k:")) != -1) {
 		if (opt == 'e')
 			from_entry = true;
 		else if (opt == 'p')
 			pairs = true;
 		else if (opt == 'w')
-			whole = strtoull(optarg, NULL, 0);
+			want.whole = strtoull(optarg, NULL, 0);
+		else if (opt == 'W')
+			want.there = strtoull(optarg, NULL, 0);
+		else if (opt == 'k')
+			want.kinds = optarg;
 		else if (opt == 'n')
 			most = strtoull(optarg, NULL, 0);
 		else if (opt == 'l')
-			least = strtoull(optarg, NULL, 0);
+			want.least = strtoull(optarg, NULL, 0);
 		else
 			return 2;
 	}
@@ -202,10 +210,10 @@ int main(int argc, char **argv)
 	}
 	r = seam_check_init(&c, &stepper);
 	if (!r && pairs) {
-		r = run_pairs(&c, argv[optind], most, least, whole);
+		r = run_pairs(&c, argv[optind], most, &want);
 	} else {
 		r = r ? r : run(&c, most);
-		r = report(&c, argv[optind], least, r);
+		r = report(&c, argv[optind], want.least, r);
 	}
 	seam_stepper_end(&stepper);
 	seam_check_fini(&c);
