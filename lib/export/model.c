@@ -56,7 +56,7 @@ void seam_model_fini(struct seam_model *m)
 	seam_strbuf_fini(&m->text);
 	free(m->module_start);
 	free(m->of_track);
-	free(m->samples);
+	seam_spill_fini(&m->sample_room);
 	free(m->seen_spot);
 }
 
@@ -119,9 +119,9 @@ static int append(struct seam_model *m, const struct seam_model_sample *s)
 
 	if (m->n_samples >= UINT32_MAX - 1)
 		return -EOVERFLOW;
-	if (seam_grow(&m->samples, m->n_samples + 1, &m->cap_samples,
-		      sizeof(*s)))
+	if (seam_spill_grow(&m->sample_room, m->n_samples + 1, sizeof(*s)))
 		return -ENOMEM;
+	m->samples = m->sample_room.p;
 	rc = m->add_up ? seam_index_add(&m->sums, hash_sum(s), m->n_samples)
 		       : 0;
 	if (rc)

@@ -7,6 +7,7 @@
 #ifndef SEAM_LIB_EXPORT_MODEL_H
 #define SEAM_LIB_EXPORT_MODEL_H
 
+#include "base/spill.h"
 #include "export/export.h"
 #include "export/intern.h"
 
@@ -84,8 +85,9 @@ struct seam_model {
 	size_t cap_start;
 	struct seam_model_of_track *of_track;
 	size_t cap_of_track;
-	struct seam_model_sample *samples;
-	size_t n_samples, cap_samples;
+	struct seam_model_sample *samples; /* in sample_room */
+	size_t n_samples;
+	struct seam_spill sample_room;
 	struct seam_index sums; /* of samples, if add_up */
 	struct seam_intern seen; /* frames as they came, to know them by */
 	uint32_t *seen_spot;
