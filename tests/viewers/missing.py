@@ -38,12 +38,17 @@ def program(name, *elsewhere, there=False):
     return found
 
 
-def peers():
-    """The folder that tools/peers.sh unpacked perf into, or None."""
-    perf = os.environ.get("SEAM_PERF") or subprocess.run(
+def newer_perf():
+    """perf that tools/peers.sh fetched, or an empty string."""
+    return os.environ.get("SEAM_PERF") or subprocess.run(
         [os.path.join(HERE, "..", "..", "tools", "peers.sh"), "--where"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         encoding="utf-8").stdout.strip()
+
+
+def peers():
+    """The folder that it was unpacked into, or None."""
+    perf = newer_perf()
     folder = os.path.join(os.path.dirname(os.path.dirname(perf)), "perf")
     return folder if perf and os.path.isdir(folder) else None
 

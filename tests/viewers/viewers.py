@@ -25,6 +25,7 @@ import traceback
 
 import files
 import firefox
+import samply
 import speedscope
 from missing import Missing
 
@@ -38,6 +39,7 @@ VIEWERS = {
     "the Firefox Profiler's reader": ("firefox", firefox.stacks),
     "Google's pprof": ("pprof", files.pprof),
     "hotspot's reader": (None, files.hotspot),
+    "samply import": (None, samply.stacks),
     "perf script stackcollapse": (None, files.stackcollapse),
     "perf script flamegraph": (None, files.flamegraph),
     "perf script gecko": (None, files.gecko),
