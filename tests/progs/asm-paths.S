@@ -224,6 +224,26 @@ FUNC(asm_rbp_in_r12)
 	ret
 END(asm_rbp_in_r12)
 
+/*
+ * A leaf whose CFA is found by words in the red zone, on the page before that
+ * of rsp. CFA = *(rsp - 16) + *(rsp - 24): no table holds that, so the stack is
+ * copied, and what lies below rsp has to be in the copy. breg7 -16, deref,
+ * breg7 -24, deref, plus.
+ */
+FUNC(asm_red_zone)
+	movq %rsp, %rax
+	.cfi_def_cfa_register %rax
+	subq $8192, %rsp
+	andq $-4096, %rsp
+	movq %rax, -16(%rsp)
+	movq $8, -24(%rsp)
+	.cfi_escape 0x0f, 0x07, 0x77, 0x70, 0x06, 0x77, 0x68, 0x06, 0x22
+	SPIN
+	movq -16(%rsp), %rsp
+	.cfi_def_cfa %rsp, 8
+	ret
+END(asm_red_zone)
+
 /* one symbol, rows far apart: an advance of more than 16 bits */
 FUNC(asm_far)
 	pushq %rbp

@@ -15,6 +15,7 @@ void asm_expression2(unsigned long n);
 void asm_ra_in_rdx(unsigned long n);
 void asm_call_pop(unsigned long n);
 void asm_rbp_in_r12(unsigned long n);
+void asm_red_zone(unsigned long n);
 void asm_far(unsigned long n);
 
 KEEP void all(unsigned long n)
@@ -33,6 +34,7 @@ KEEP void all(unsigned long n)
 	asm_ra_in_rdx(n);
 	asm_call_pop(n);
 	asm_rbp_in_r12(n);
+	asm_red_zone(n);
 	asm_far(n);
 	STAY();
 }
