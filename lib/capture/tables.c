@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "capture/mapped.h"
 #include "capture/tables-priv.h"
+#include "capture/victims.h"
 #include "core/sframe-read.h"
 #include "table/lookup.h"
 #include "table/table.h"
@@ -111,16 +112,16 @@ static void drop(void *ctx, const struct seam_file_key *key)
 	seam_kernel_table_drop(t->kernel, key);
 }
 
-struct use {
-	uint64_t used_ns;
-	size_t at; /* in loaded */
+struct part_of {
+	struct seam_tables *tables;
+	const struct seam_tables_part *part;
 };
 
-static int by_use(const void *va, const void *vb)
+static uint64_t loaded_used_ns(void *ctx, size_t i)
 {
-	const struct use *a = va, *b = vb;
+	struct part_of *of = ctx;
 
-	return a->used_ns < b->used_ns ? -1 : a->used_ns > b->used_ns;
+	return used_ns(of->tables, &of->part->loaded[i].key);
 }
 
 static void take_out(struct seam_tables *t, struct seam_loaded *loaded)
@@ -146,16 +147,16 @@ static void close_up(struct seam_tables_part *p)
 static int evict(struct seam_tables *t, struct seam_tables_part *p,
 		 size_t count)
 {
-	struct use *uses = p->n ? calloc(p->n, sizeof(*uses)) : NULL;
+	struct part_of of = {t, p};
+	size_t *at = calloc(count, sizeof(*at));
+	int n = at ? seam_victims(p->n, loaded_used_ns, &of, count, at)
+		   : -ENOMEM;
 
-	if (!uses)
-		return p->n ? -ENOMEM : -ENOSPC;
-	for (size_t i = 0; i < p->n; i++)
-		uses[i] = (struct use){used_ns(t, &p->loaded[i].key), i};
-	qsort(uses, p->n, sizeof(*uses), by_use);
-	for (size_t i = 0; i < count; i++)
-		take_out(t, &p->loaded[uses[i].at]);
-	free(uses);
+	for (int i = 0; i < n; i++)
+		take_out(t, &p->loaded[at[i]]);
+	free(at);
+	if (n <= 0)
+		return n ? n : -ENOSPC;
 	/* Unwinds under way see the generation move, and begin again. */
 	seam_kernel_tables_changed(t->kernel);
 	close_up(p);
