@@ -216,6 +216,8 @@ static void print_events(FILE *to, const struct seam_summary *sum)
 			fputs(i + 1 < sum->n_events ? ", " : " and ", to);
 		fputs(sum->events[i], to);
 	}
+	if (sum->why_clock)
+		fprintf(to, " (%s)", sum->why_clock);
 }
 
 void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
@@ -427,6 +429,8 @@ static json_t *json_summary(const struct seam_summary *sum)
 	/* Names may be of any bytes: an empty string where JSON cannot. */
 	json_object_set_new(root, "event", json_name(sum->events[0]));
 	json_object_set_new(root, "event_names", json_events(sum));
+	json_object_set_new(root, "event_why",
+			    json_name(sum->why_clock ? sum->why_clock : ""));
 	set_count(root, "no_payload", sum->no_payload);
 	set_count(root, "idle", sum->idle);
 	set_count(root, "events", c->events);

@@ -77,7 +77,8 @@ int seam_online_cpus(int **ret)
 	return n;
 }
 
-static bool has_pmu(void)
+/* Return: 0, or why no counter of the hardware is to be had: -errno. */
+static int try_pmu(void)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_HARDWARE,
@@ -88,9 +89,22 @@ static bool has_pmu(void)
 	int fd = seam_perf_event_open(&attr, 0, -1);
 
 	if (fd < 0)
-		return false;
+		return fd;
 	close(fd);
-	return true;
+	return 0;
+}
+
+/* What nobody asked for by name. */
+static const char *usual_event(struct seam_event *ev)
+{
+	int err = try_pmu();
+
+	if (!err)
+		return "cycles";
+	ev->why_clock = err == -EACCES || err == -EPERM
+				? "hardware counters are refused"
+				: "no hardware counter here";
+	return "cpu-clock";
 }
 
 /* The text without its terms, as perf has it, or what name= says. */
@@ -252,7 +266,7 @@ static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
 	int err;
 
 	if (!text)
-		text = has_pmu() ? "cycles" : "cpu-clock";
+		text = usual_event(ev);
 	err = seam_event_name_parse(text, name, reterr);
 	if (err)
 		return err;

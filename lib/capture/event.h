@@ -41,6 +41,7 @@ struct seam_event_spec { /* what the user asked for */
 struct seam_event {
 	char *name; /* as output and the file have it */
 	char *base; /* without terms and modifiers */
+	const char *why_clock; /* NULL: it was asked for, or is no clock */
 	struct perf_event_attr attr; /* as the file has it */
 	struct perf_event_attr opened; /* as the kernel has it */
 	uint32_t max_frames; /* of a user stack; 0: none is wanted */

@@ -176,6 +176,7 @@ static int open_writer(struct seam_recorder *r,
 			 sizeof(r->sum.events[0]), "%s", events[i]->name);
 		r->sum.no_payload += events[i]->payload_refused;
 	}
+	r->sum.why_clock = events[0]->why_clock;
 	/* Readers of payloads want these. */
 	for (size_t i = 0; i < n; i++) {
 		if (!seam_event_has_payload(events[i]))

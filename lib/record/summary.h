@@ -27,6 +27,7 @@ struct seam_summary {
 	uint32_t n_events;
 	uint32_t no_payload; /* tracepoints whose payload may not be had */
 	char events[SEAM_SUMMARY_EVENTS][256]; /* names, cut if longer */
+	const char *why_clock; /* nobody asked for that event; or NULL */
 	const char *engine; /* its name */
 	char alone[160]; /* why it shares with no other recording; or empty */
 	char why[96]; /* auto took no better one; or empty */
