@@ -49,11 +49,6 @@ static uint64_t place_count(const struct seam_summary *sum, size_t i)
 						 places[i].offset);
 }
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 100.0;
-}
-
 static double ratio(uint64_t a, uint64_t b)
 {
 	return b ? (double)a / (double)b : 0;
@@ -66,11 +61,13 @@ static uint64_t served(const struct seam_summary *sum)
 
 static void print_ends(FILE *to, const struct seam_summary *sum)
 {
-	fprintf(to,
-		"seam: user stacks: %" PRIu64 " wanted, %" PRIu64
-		" complete (%.2f%%)",
-		sum->wanted, sum->end[SEAM_OUTERMOST],
-		percent(sum->end[SEAM_OUTERMOST], sum->wanted));
+	fprintf(to, "seam: user stacks: %" PRIu64 " wanted", sum->wanted);
+	/* A share of nothing would be no praise. */
+	if (sum->wanted)
+		fprintf(to, ", %" PRIu64 " complete (%.2f%%)",
+			sum->end[SEAM_OUTERMOST],
+			100.0 * (double)sum->end[SEAM_OUTERMOST] /
+				(double)sum->wanted);
 	for (int i = SEAM_OUTERMOST + 1; i < SEAM_END_MAX; i++)
 		if (sum->end[i] && i != SEAM_NO_USER)
 			fprintf(to, ", %" PRIu64 " %s", sum->end[i],

@@ -9,6 +9,7 @@ half), and stacks cut short by --max-stack.
 
 import collections
 import os
+import re
 import sys
 
 import livetest
@@ -67,8 +68,109 @@ def hold(bench, name, recording, *wanted_codes, told=True, gap=0.01):
                "expected %s" % (
                    summary["expected"] if told else "unknown") +
                (", of which the kernel withheld %(withheld)d\n" % summary
-                if summary["withheld"] else "\n") in printed,
-               printed)
+                if summary["withheld"] else "\n") in printed and
+               not summary["event_why"], printed)
+    printed_as_json(bench, name, recording)
+
+
+# The printed summary's lines, in their order; None: may be missing, or repeated.
+LINES = [
+    (r"(?P<samples>\d+) samples of \S.*; the event fired (?P<events>\d+) times, "
+     r"expected (?P<expected>\d+|unknown)(, of which the kernel withheld "
+     r"(?P<withheld>\d+))?(; \d+ in the mode that it excludes)?", True),
+    (r"user stacks: (?P<wanted>\d+) wanted(, (?P<whole>\d+) complete "
+     r"\((?P<share>[0-9.]+)%\)(?P<ends>(, \d+ [a-z-]+)*))?"
+     r"(; (?P<no_user>\d+) samples want none)?", True),
+    (r"(?P<unwinds>\d+) unwinds, (?P<stacks>\d+) served samples: "
+     r"(?P<each>[0-9.]+) each, (?P<most>\d+) at most; (?P<copies>\d+) by the "
+     r"library from [0-9.]+ MiB of copies", True),
+    (r"(?P<again>\d+) of the unwinds again, .*", None),
+    (r"shared with (no )?other recording.*", None),
+    (r"\d+ sections of code made at run time.*", None),
+    (r"lost:(?P<lost>.*)", True),
+    (r"refused: .*", None),
+    (r"engine (?P<engine>[a-z]+)( \(.*\))?(, (?P<ns>\d+) ns a frame)?, [0-9.]+ "
+     r"frames a stack; \d+ tables, [0-9.]+ MiB(, \d+ taken out for the "
+     r"budget)?", True),
+    (r"wrote [0-9.]+ MiB to \S+", True),
+]
+
+
+def in_order(log):
+    """What each line says, by name, or a line that is not where it belongs."""
+    found, at = {}, 0
+    for line in log.splitlines():
+        text = line.removeprefix("seam: ")
+        while at < len(LINES):
+            match = re.fullmatch(LINES[at][0], text)
+            if match or LINES[at][1]:
+                break
+            at += 1
+        if at == len(LINES) or not match or text == line:
+            return None, line
+        found.update(match.groupdict())
+        at += bool(LINES[at][1])
+    return (found, None) if at == len(LINES) else (None, "it ends early")
+
+
+def printed_as_json(bench, name, recording):
+    """Samples; stacks wanted, whole and with each other end; unwinds, and what
+    they served; the lost, by place; the engine and its time for a frame."""
+    summary = recording.summary
+    found, wrong = in_order(recording.log)
+    if not bench.test(name + ": the summary's lines are in order", found,
+                      "%s\n%s" % (wrong, recording.log)):
+        return
+    numbers = {key: int(found[key] or 0) for key in (
+        "samples", "events", "withheld", "wanted", "unwinds", "stacks", "most",
+        "copies")}
+    bench.test(name + ": their numbers are the JSON's", numbers == {
+        key: summary[{"most": "served_most"}.get(key, key)]
+        for key in numbers}, "%s\n%s" % (numbers, recording.log))
+    ends = {code: n for code, n in summary["end"].items()
+            if n and code not in ("outermost", "no-user")}
+    told = {code: int(n) for n, code in re.findall(
+        r", (\d+) ([a-z-]+)", found["ends"] or "")}
+    whole, wanted = summary["end"]["outermost"], summary["wanted"]
+    bench.test(name + ": whole stacks, their share, and each other end",
+               told == ends and int(found["no_user"] or 0) ==
+               summary["end"]["no-user"] and (
+                   found["whole"] is None if not wanted else
+                   int(found["whole"]) == whole and
+                   abs(float(found["share"]) - 100 * whole / wanted) < 0.01),
+               recording.log)
+    lost = sorted(n for n in summary["lost"].values() if n)
+    bench.test(name + ": what was lost, by place", sorted(
+        map(int, re.findall(r"(?:^|, )(\d+) ", found["lost"].strip()))) ==
+               lost and bool(lost) == (found["lost"] != " nothing"),
+               recording.log)
+    ns = summary["ns_per_frame"]
+    bench.test(name + ": samples of an unwind, and ns a frame",
+               abs(float(found["each"]) - summary["served_per_unwind"]) <=
+               0.006 and found["engine"] == summary["engine"] and
+               (found["ns"] is None if not ns else
+                abs(int(found["ns"]) - ns) <= 0.51), recording.log)
+
+
+def nothing(bench):
+    """A share of nothing is no praise."""
+    recording = bench.record("-e", "page-faults", "-c", "1000000", "--", "true")
+    bench.test("of nothing nothing is whole",
+               "seam: user stacks: 0 wanted\n" in recording.log and
+               recording.summary["wanted"] == 0, recording.log)
+    printed_as_json(bench, "nothing", recording)
+
+
+def usual(bench):
+    """Without -e, what was chosen and why."""
+    recording = bench.record("-F", "999", "--", "bash", "-c", SHELL)
+    why = recording.summary["event_why"]
+    bench.test("no event was asked for: which it is, and why", (
+        recording.summary["event"] == "cpu-clock" and why and
+        " samples of cpu-clock (%s); " % why in recording.log) or (
+            recording.summary["event"] == "cycles" and not why and
+            " samples of cycles;" in recording.log), recording.log)
+    printed_as_json(bench, "no event was asked for", recording)
 
 
 def shell(bench):
@@ -144,4 +246,5 @@ def short(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(shell, two_events, machine, short))
+    sys.exit(livetest.main(shell, nothing, usual, two_events, machine,
+                           short))
