@@ -28,10 +28,47 @@ for document in $(tree_files '*.md' ':!tests/*'); do
 	fi
 done
 
+# run PATH: the test is there, and something runs it.
+run() {
+	name=$(basename "$1")
+	[ -e "$1" ] && case $1 in
+	*/*.h | tests/progs/ | tests/loads/) ;; # what several tests share
+	tests/progs/*) [ -e "${1%.*}.expect" ] &&
+		grep -q "'${name%.*}'" tests/progs/meson.build ;;
+	tests/loads/*) grep -q "'${name%.*}'" tests/live/meson.build ;;
+	*.py | *.sh) grep -q "'${name%.*}'\|'$name'" \
+		"$(dirname "$1")/meson.build" ;;
+	*.c) grep -q "'$name'" "$(dirname "$1")/meson.build" ;;
+	*) [ -e "$1/meson.build" ] ;;
+	esac
+}
+
+all_run() {
+	for path in $(grep -oE '`(tests|examples)/[a-zA-Z0-9_./+-]*`' \
+			docs/origins.md | tr -d '`' | sort -u); do
+		case $path in
+		examples/*) [ -e "$path" ] ;;
+		*) run "$path" ;;
+		esac || {
+			echo "$path is not there, or nothing runs it"
+			return 1
+		}
+	done
+	# A test of a file is named before it.
+	grep -oE '`[a-z_]+` in `tests/live/[a-z-]+\.py`' docs/origins.md |
+		tr -d '`' | while read -r function in path; do
+		grep -q "^def $function(" "$path" || {
+			echo "there is no $function $in $path"
+			exit 1
+		}
+	done
+}
+
 numbers=$(sed -n 's/^| \([0-9]*\) |.*/\1/p' docs/origins.md | tr '\n' ' ')
 check 'origins has a row for each demand' \
 	test "$numbers" = "$(seq 23 | tr '\n' ' ')"
 check 'each demand has a test or an issue' \
 	sh -c '! grep -E "^\| [0-9]+ \|" docs/origins.md |
 		grep -vE "(issue [2-9]|\`tests/)[^|]*\|\$"'
+check 'each test that origins names is there, and runs' all_run
 tap_done
