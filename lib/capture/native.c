@@ -199,10 +199,11 @@ static bool is_behind_exec(const struct task *t, uint64_t ip)
 	       (t->first_ns <= t->exec_ns || t->ip != ip);
 }
 
-static void take_stack(struct seam_native *n, const struct seam_pd_rec *rec)
+/* As a stack of the task that has this number, or had it. */
+static void take_stack_of(struct seam_native *n, const struct seam_pd_rec *rec,
+			  struct task *t, uint32_t tid)
 {
 	const struct seam_pd_rec_stack *from = &rec->stack;
-	struct task *t = seam_idmap_get(&n->tasks, rec->tid);
 	bool awaited = t && t->waits && t->cookie == from->cookie;
 	size_t n_ips =
 		from->ips.n < SEAM_MAX_FRAMES ? from->ips.n : SEAM_MAX_FRAMES;
@@ -210,7 +211,7 @@ static void take_stack(struct seam_native *n, const struct seam_pd_rec *rec)
 		.time_ns = rec->time_ns,
 		.cookie = from->cookie,
 		.pid = rec->pid,
-		.tid = rec->tid,
+		.tid = tid,
 		.cpu = rec->cpu,
 		.end = n_ips < SEAM_NATIVE_MAX_IPS ? SEAM_UNPROVEN
 						   : SEAM_MAX_STACK,
@@ -234,6 +235,52 @@ static void take_stack(struct seam_native *n, const struct seam_pd_rec *rec)
 		t->stack_ns = rec->time_ns;
 	if (from->cookie && stack.n_ips)
 		give(n, &stack);
+}
+
+struct renumbered {
+	const struct seam_pd_rec *rec;
+	uint32_t tid; /* 0: none */
+};
+
+static void is_renumbered(void *ctx, uint64_t tid, void *value)
+{
+	struct renumbered *found = ctx;
+	const struct task *t = value;
+
+	if (t->waits && t->cookie == found->rec->stack.cookie &&
+	    t->pid == found->rec->pid && tid != found->rec->tid)
+		found->tid = (uint32_t)tid;
+}
+
+/*
+ * A thread that execs gets its process's number in the middle of its entry,
+ * and the stack comes under that; what it had before waits under its own.
+ */
+static bool take_of_thread(struct seam_native *n, const struct seam_pd_rec *rec,
+			   const struct task *now)
+{
+	struct renumbered found = {.rec = rec};
+	struct task *before;
+
+	seam_idmap_each(&n->tasks, is_renumbered, &found);
+	if (!found.tid)
+		return false;
+	before = seam_idmap_remove(&n->tasks, found.tid);
+	before->exec_ns = now->exec_ns;
+	take_stack_of(n, rec, before, found.tid);
+	free(before);
+	return true;
+}
+
+static void take_stack(struct seam_native *n, const struct seam_pd_rec *rec)
+{
+	struct task *t = seam_idmap_get(&n->tasks, rec->tid);
+	bool taken = t && t->exec_ns > t->stack_ns && take_of_thread(n, rec, t);
+
+	if (taken && !t->waits)
+		t->stack_ns = rec->time_ns;
+	else
+		take_stack_of(n, rec, t, rec->tid);
 }
 
 static void note_exec(struct seam_native *n, const struct seam_pd_rec *rec)

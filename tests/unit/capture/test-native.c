@@ -17,6 +17,7 @@
 #include "stitch/stitch.h"
 
 #define TID 1234
+#define THREAD 1240 /* of its process */
 /* As the kernel has them: an odd counter above, the CPU below. */
 #define COOKIE 0x0000000700000002ULL
 
@@ -84,28 +85,40 @@ static int tear_down(void **state)
 }
 
 /* A sample with this chain. Return: whether it wants a stack. */
-static bool sample(uint64_t time_ns, uint64_t ip, size_t n,
-		   const uint64_t *chain)
+static bool sample_of(uint32_t tid, uint64_t time_ns, uint64_t ip, size_t n,
+		      const uint64_t *chain)
 {
 	const struct seam_pd_rec rec = {
 		.sample.chain = {.p = (const uint8_t *)chain, .n = n}};
 	struct seam_sample s = {.time_ns = time_ns,
 				.pid = TID,
-				.tid = TID,
-				.stack_tid = TID,
+				.tid = tid,
+				.stack_tid = tid,
 				.max_frames = 4096};
 
 	return seam_native_sample(&t.n, &rec, ip, &s);
 }
 
+static bool sample(uint64_t time_ns, uint64_t ip, size_t n,
+		   const uint64_t *chain)
+{
+	return sample_of(TID, time_ns, ip, n, chain);
+}
+
 /* One whose user's half is deferred. */
-static void deferred(uint64_t time_ns, uint64_t ip, uint64_t cookie)
+static void deferred_of(uint32_t tid, uint64_t time_ns, uint64_t ip,
+			uint64_t cookie)
 {
 	const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_KERNEL, ~0xfffULL << 8,
 				  SEAM_CONTEXT_USER_DEFERRED, cookie};
 
-	assert_true(sample(time_ns, ip, 4, chain));
+	assert_true(sample_of(tid, time_ns, ip, 4, chain));
 	assert_int_equal(t.sample.cookie, cookie);
+}
+
+static void deferred(uint64_t time_ns, uint64_t ip, uint64_t cookie)
+{
+	deferred_of(TID, time_ns, ip, cookie);
 }
 
 static void brought(uint64_t time_ns, uint64_t cookie, uint64_t ip, size_t n)
@@ -253,6 +266,42 @@ static void test_exec(void **state)
 	brought(140, COOKIE + (8ULL << 32), 0xd000, 2);
 	assert_int_equal(last(5)->end, SEAM_UNPROVEN);
 	assert_int_equal(last(5)->ip, 0xd000);
+}
+
+/* A thread's samples wait under the number that it had before. */
+static void test_exec_by_thread(void **state)
+{
+	const uint16_t exec = PERF_RECORD_MISC_COMM_EXEC;
+
+	(void)state;
+	deferred_of(THREAD, 10, 0x1000, COOKIE);
+	happened(15, PERF_RECORD_EXIT, 0); /* the first thread's */
+	happened(20, PERF_RECORD_COMM, exec);
+	brought(30, COOKIE, 0x9000, 1);
+	assert_int_equal(last(1)->tid, THREAD);
+	assert_int_equal(last(1)->end, SEAM_EXEC);
+	assert_int_equal(last(1)->ip, 0x1000);
+	assert_true(last(1)->before_exec);
+	/* What it sampled under either number has its stack under that. */
+	deferred_of(THREAD, 40, 0x1100, COOKIE + (2ULL << 32));
+	happened(50, PERF_RECORD_COMM, exec);
+	deferred(60, 0x1100, COOKIE + (2ULL << 32));
+	brought(70, COOKIE + (2ULL << 32), 0x9000, 1);
+	assert_int_equal(last(3)->tid, TID);
+	assert_int_equal(t.stacks[1].tid, THREAD);
+	for (int i = 1; i < 3; i++) {
+		assert_int_equal(t.stacks[i].end, SEAM_EXEC);
+		assert_int_equal(t.stacks[i].ip, 0x1100);
+	}
+	/* Another process's, and one that has its stack, is left alone. */
+	deferred_of(THREAD, 80, 0x1200, COOKIE + (4ULL << 32));
+	happened(90, PERF_RECORD_COMM, exec);
+	brought(100, COOKIE + (6ULL << 32), 0x9000, 1);
+	assert_int_equal(last(4)->tid, TID);
+	assert_int_equal(last(4)->end, SEAM_UNPROVEN);
+	seam_native_end(&t.n, false);
+	assert_int_equal(last(5)->end, SEAM_PENDING);
+	assert_int_equal(last(5)->tid, THREAD);
 }
 
 static void test_pending(void **state)
@@ -430,9 +479,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_end),	       TEST(test_own_half), TEST(test_no_user),
-		TEST(test_exec),       TEST(test_pending),  TEST(test_lost),
-		TEST(test_recordings), TEST(test_asleep),
+		TEST(test_end),	 TEST(test_own_half),	    TEST(test_no_user),
+		TEST(test_exec), TEST(test_exec_by_thread), TEST(test_pending),
+		TEST(test_lost), TEST(test_recordings),	    TEST(test_asleep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
