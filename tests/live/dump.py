@@ -59,6 +59,12 @@ def add_up(bench, what, recording, samples):
                summary["lost"]["samples"], "%s %s %s" % (found, ends, summary))
 
 
+def programs(bench):
+    bench.compile(rights.SOURCE, "reads")
+    bench.compile(DEEP, "deep")
+    spelling.build(bench, "spell", 3, 40)
+
+
 def unprivileged(bench):
     user = rights.User(bench)
     exe = rights.program(bench)
@@ -179,6 +185,6 @@ def own_stacks(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(0 if rights.paranoid() else
+    sys.exit(0 if "--prebuild" not in sys.argv and rights.paranoid() else
              livetest.main(unprivileged, refused, with_kernel, short_copies,
-                           faults, own_stacks))
+                           faults, own_stacks, programs=programs, of="dump"))

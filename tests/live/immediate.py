@@ -92,6 +92,13 @@ def both_halves(bench):
                "\n".join(map(livetest.show, unsure[:5])))
 
 
+def programs(bench):
+    bench.compile(rights.SOURCE, "reads")
+    bench.compile(SIGNALS, "signals")
+    bench.compile(faults.PAGED_OUT, "out-immediate")
+    spelling.build(bench, "spell", 3, 40)
+
+
 def signals(bench):
     """Where the kernel writes the registers, no stack is made of them."""
     exe = bench.compile(SIGNALS, "signals")
@@ -185,4 +192,4 @@ def doctors(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(doctors))
+    sys.exit(livetest.main(doctors, programs=programs, of="immediate"))

@@ -16,6 +16,8 @@ import tempfile
 import time
 import traceback
 
+import prebuilt
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # C for programs under test: their CPU time, by a bare system call, so that no
@@ -65,6 +67,11 @@ __attribute__((noipa)) void spell(unsigned n, int bit)
 """
 
 
+# What an engine says instead, where it cannot have a stack; deferred can.
+MAY_END = {"immediate": ("unreadable", "unsure"),
+           "dump": ("copy-short", "exec", "exited", "unreadable")}
+
+
 class Bench:
     """One run of a test file: its options, its folder, its TAP lines."""
 
@@ -74,6 +81,8 @@ class Bench:
         self.folder = folder
         self.results = []
         self.running = []
+        self.engine = args.engine or "deferred"
+        self.may_end = MAY_END.get(self.engine, ())
         self.env = dict(os.environ,
                         XDG_CACHE_HOME=os.path.join(folder, "cache"))
         os.mkdir(os.path.join(folder, "cache"))
@@ -101,13 +110,15 @@ class Bench:
 
     # --- programs ---
 
-    def compile(self, source, name, *flags, compiler="cc"):
-        """Builds C text without frame pointers; returns the path."""
+    def compile(self, source, name, *flags, compiler="cc", language="c",
+                paths=()):
+        """Builds C text without frame pointers; returns the path. Flags that
+        name folders of this machine are in paths."""
         out = self.path(name)
-        subprocess.run([compiler, "-x", "c", "-", "-o", out, "-O1", "-g0",
-                        "-fomit-frame-pointer", "-fno-inline", "-Wl,-z,now",
-                        *flags],
-                       input=source, encoding="utf-8", check=True)
+        prebuilt.make(self.args, out, [
+            compiler, "-x", language, "-", "-O1", "-g0",
+            "-fomit-frame-pointer", "-fno-inline", "-Wl,-z,now", *flags],
+            paths, source)
         return out
 
     def start(self, command, **options):
@@ -182,9 +193,11 @@ class Recorder:
             os.unlink(self.json)
         popen.setdefault("stdout", subprocess.DEVNULL)
         popen.setdefault("env", bench.env)
+        engine = bench.args.engine and "--engine" not in options
         self.process = bench.start(
             [bench.seam, "record", "-o", self.data, "--json-summary",
-             self.json, *options], stderr=self.log, **popen)
+             self.json, *(["--engine", bench.engine] if engine else []),
+             *options], stderr=self.log, **popen)
 
     def ready(self):
         """Waits until it records: the events are on, the file has a header.
@@ -348,24 +361,45 @@ def why_not(args):
         return "%s is not built" % args.seam
     doctor = subprocess.run([args.seam, "doctor"], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, encoding="utf-8")
+    if args.engine:
+        return None # that this kernel has it, who names it has seen
     for line in doctor.stdout.splitlines():
         if line.split()[:2] == ["no", "task-work"]:
             return "this kernel has no task work for BPF"
     return None
 
 
-def main(*tests, options=()):
+def prebuild(args, programs):
+    """Makes what the tests will ask for, and nothing else."""
+    os.makedirs(args.prebuild, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="seam-live-") as folder:
+        programs(Bench(args, folder))
+    return 0
+
+
+def main(*tests, options=(), programs=None, of=None, only=None):
+    """programs(bench) compiles all that the tests compile. of: the one engine
+    that they are of. only: why not the others -> engines, functions."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seam", default="build/seam")
     parser.add_argument("--progs", default="build/tests/progs")
     parser.add_argument("--only", help="name of one of the functions")
     parser.add_argument("--keep", help="a folder to work in and leave")
+    parser.add_argument("--engine", help="for recordings that name none")
+    parser.add_argument("--slower", type=int, default=1,
+                        help="how much slower than usual this machine is")
+    parser.add_argument("--prebuild", help="compile into this folder, and end")
+    parser.add_argument("--prebuilt", help="the folder; nothing is compiled")
     for name, value in options:
         parser.add_argument(name, default=value)
     args = parser.parse_args()
     # A background shell's children ignore SIGINT, and so would ours.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if args.prebuild:
+        return prebuild(args, programs)
     reason = why_not(args)
+    if of and args.engine not in (None, of):
+        reason = "of the engine %s alone" % of
     if reason:
         print("1..0 # SKIP " + reason)
         return 0
@@ -374,7 +408,12 @@ def main(*tests, options=()):
     bench = Bench(args, folder)
     try:
         for function in tests:
-            if not args.only or function.__name__ == args.only:
+            if args.only and function.__name__ != args.only:
+                continue
+            why = why_skipped(bench.engine, function, only or {})
+            if why:
+                bench.skip(function.__name__, why)
+            else:
                 run_one(bench, function)
     finally:
         bench.end()
@@ -382,6 +421,14 @@ def main(*tests, options=()):
             shutil.rmtree(folder, ignore_errors=True)
     print("1..%d" % len(bench.results))
     return 0 if bench.results and all(bench.results) else 1
+
+
+def why_skipped(engine, function, only):
+    """Why an engine does not promise what the function tests, or None."""
+    for why, (engines, functions) in only.items():
+        if function in functions and engine not in engines.split():
+            return why
+    return None
 
 
 def run_one(bench, function):

@@ -91,6 +91,11 @@ def one_hit(bench):
                 found[1])
 
 
+def programs(bench):
+    spelling.build(bench, "spell", 2, 40, 6000)
+    spelling.build(bench, "spell", 2, 40)
+
+
 def loss(bench):
     """Where a payload may have been lost, none is taken for it."""
     spelling.build(bench, "spell", 2, 40)
@@ -159,4 +164,9 @@ def as_perf(bench):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(one_hit, loss, unwanted, as_perf,
+                           programs=programs,
+                           only={
+        "payloads are joined by BPF": ("deferred immediate", (one_hit, loss,
+                                                              unwanted)),
+        "both engines that it has are in it": ("deferred", (as_perf,))},
                            options=(("--perf", os.environ.get("SEAM_PERF")),)))
