@@ -38,15 +38,17 @@ check: setup ## install what is missing, build, run all tests
 	@$(WITH_PEERS) $(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan
 
 check-all: ## check, newer kernels in QEMU, long fuzzing, check-fresh
-	@tools/setup.sh build run test slow
+	@tools/setup.sh build run test slow kernels
 	@tools/build.sh --tests $(BUILD) $(MESON_ARGS)
 	@tools/build.sh --tests $(BUILD)-asan $(ASAN)
 	@$(WITH_PEERS) $(LOCKED) tools/run-tests.py $(BUILD) --asan $(BUILD)-asan --slow
 	@$(MAKE) fuzz FUZZ_SECONDS=$${FUZZ_SECONDS:-300}
 	@$(MAKE) check-fresh
 
-check-kernels: all ## boot Debian's 6.1, 6.12, 7.2 and 7.3 in QEMU, with each engine
-	@tools/setup.sh slow
+check-kernels: ## boot Debian's 6.1, 6.12, 7.2 and 7.3 in QEMU, with each engine
+	@tools/setup.sh build run test kernels
+	@tools/build.sh --tests $(BUILD) $(MESON_ARGS)
+	@{ tools/peers.sh >/dev/null || :; }
 	@for version in 6.1 6.12 7.2 7.3; do \
 		tools/check-kernel.sh $(BUILD) $$version || \
 		[ $$? = 77 ] || failed="$$failed $$version"; \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
-# tools/check-kernel.sh BUILD [VERSION]
+# tools/check-kernel.sh BUILD [VERSION [TESTS [ENGINES]]]
 # Boots a Debian kernel in QEMU, without KVM, with this build of seam in its
 # initramfs, and runs tools/kernel-guest.sh there, which speaks TAP. VERSION:
 # as in 6.1, 6.12, 7.2, or 7.3, which is it unless another is named. The newest
@@ -10,8 +10,14 @@
 # Exit 77, with the reason, if it cannot be had.
 set -eu
 
+# What counts on its recorder to keep up has that much more time in the guest.
+slower=8
+all='basics native immediate dump loss events off-cpu faults lifetimes storms
+made payload'
 build=$(cd "$1" && pwd)
 version=${2:-7.3}
+tests=${3:-$all}
+engines=${4:-}
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/private-apt.sh"
 
@@ -23,7 +29,7 @@ cannot() {
 base=$(private_folder)
 for tool in qemu-system-x86_64 busybox; do
 	command -v "$tool" >/dev/null ||
-		cannot "$tool is missing; tools/setup.sh slow installs it"
+		cannot "$tool is missing; tools/setup.sh kernels installs it"
 done
 
 # In boot/ until 6.18, beside the modules from 6.19 on.
@@ -69,29 +75,37 @@ fetch_kernel() {
 	kernel=$(find_kernel) || cannot "$package has no vmlinuz"
 }
 
+# with_files: copies those named on its input, each to its place.
+with_files() {
+	while read -r path; do
+		[ ! -e "$root$path" ] || continue
+		mkdir -p "$root${path%/*}"
+		cp -L "$path" "$root$path"
+	done
+}
+
+# libraries FILE...: what programs are linked with.
+libraries() {
+	for file; do
+		ldd "$file" 2>/dev/null | grep -o '/[^ ]*' || :
+	done | sort -u
+}
+
 # with_libraries FILE...: copies programs and what they are linked with.
 with_libraries() {
-	for file; do
-		{ echo "$file"; ldd "$file" 2>/dev/null |
-			grep -o '/[^ ]*'; } |
-		while read -r path; do
-			[ ! -e "$root$path" ] || continue
-			mkdir -p "$root$(dirname "$path")"
-			cp -L "$path" "$root$path"
-		done
-	done
+	{ printf '%s\n' "$@"; libraries "$@"; } | with_files
 }
 
 # with_known_paths: programs whose stacks are known, and what compares them.
 with_known_paths() {
-	mkdir -p "$root/progs" "$root/seam/known" "$root/seam/signals"
+	mkdir -p "$root/seam/progs" "$root/seam/known" "$root/seam/signals"
 	for name in asm dynstack noreturn qsort realign syscalls tailcall \
 		threads; do
 		cp "$build/tests/progs/$name-gcc-O2" "$root/seam/known"
 	done
 	cp "$build/tests/progs/signals-gcc-O2" "$root/seam/signals"
 	cp "$here"/../tests/progs/*.expect \
-		"$here/../tests/progs/known-bad-cfi.txt" "$root/progs"
+		"$here/../tests/progs/known-bad-cfi.txt" "$root/seam/progs"
 	with_libraries "$build"/tests/progs/*-gcc-O2 /usr/bin/objdump \
 		/usr/bin/readelf /usr/bin/c++filt
 	# Names of libc's own functions, which some paths go through.
@@ -102,6 +116,32 @@ with_known_paths() {
 		mkdir -p "$root${debug%/*}"
 		cp "$debug" "$root$debug"
 	done
+}
+
+# with_live_tests: these, and the programs that they record.
+with_live_tests() {
+	mkdir -p "$root/seam/live" "$root/seam/prebuilt"
+	cp "$here"/../tests/live/*.py "$root/seam/live"
+	echo $tests >"$root/seam/tests"
+	echo "$engines" >"$root/seam/engines"
+	for name in $tests; do
+		[ "$name" = basics ] || PYTHONDONTWRITEBYTECODE=1 \
+			/usr/bin/python3 "$here/../tests/live/$name.py" \
+			--seam "$build/seam" --slower $slower \
+			--prebuild "$root/seam/prebuilt"
+	done
+	libraries "$root"/seam/prebuilt/* | with_files
+}
+
+# with_perf: perf 7.3.4, if it is there, to read what we record.
+with_perf() {
+	perf=$("$here/peers.sh" --where) || return 0
+	lib=$base/perf/usr/lib/x86_64-linux-gnu
+	exe=$base/perf/usr/bin/perf
+	{ printf '%s\n' "$perf" "$lib/ld-linux-x86-64.so.2" "$exe"
+	"$lib/ld-linux-x86-64.so.2" --library-path "$lib" --list "$exe" |
+		grep -o "$base[^ ]*"; } | with_files
+	perf_line="export SEAM_PERF=$perf"
 }
 
 make_root() {
@@ -115,17 +155,13 @@ print(sysconfig.get_path("stdlib", "posix_prefix"))')
 	(cd "$stdlib" && tar -c --exclude=test --exclude=dist-packages \
 		--exclude='config-*' --exclude=__pycache__ .) |
 		tar -x -C "$root$stdlib"
+	libraries "$root$stdlib"/lib-dynload/*.so | with_files
 	with_libraries "$build/seam" /usr/bin/setpriv
 	cp "$build/seam" "$root/seam/seam"
 	cp "$here/../examples/demo.py" "$here/kernel-guest.sh" "$root/seam"
-	for name in livetest native rights known-path check-paths \
-		pathgrammar; do
-		cp "$here/../tests/live/$name.py" "$root/seam"
-	done
 	with_known_paths
-	PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 \
-		"$here/../tests/live/native.py" \
-		--make "$root/seam/native-fp"
+	with_live_tests
+	with_perf
 	cat >"$root/init" <<-INIT
 	#!/bin/busybox sh
 	/bin/busybox --install -s /bin
@@ -133,9 +169,12 @@ print(sysconfig.get_path("stdlib", "posix_prefix"))')
 	mount -t sysfs sys /sys
 	mount -t devtmpfs dev /dev
 	mount -t tmpfs tmp /tmp
-	export PATH=/bin:/usr/bin HOME=/root
+	mkdir -p /sbin
+	ln -s /bin/busybox /sbin/mkswap
+	export PATH=/usr/bin:/bin HOME=/root
+	${perf_line:-}
 	echo "begin of guest"
-	sh /seam/kernel-guest.sh 2>&1
+	sh /seam/kernel-guest.sh $slower 2>&1
 	echo "end of guest"
 	poweroff -f
 	INIT
@@ -150,22 +189,24 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 make_root
-# On a loaded machine the kernel's check of its timer finds none. One thread,
-# since with one for each CPU a CPU may run code that another has replaced:
-# kernels that patch themselves die of an int3 that is not there any more.
-qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp 2 -m 2048 \
+# By counted instructions, of which one is a nanosecond: the guest's clock goes
+# as far as it has come, whatever else this machine does, and time that it idles
+# takes none. One thread, since with one for each CPU a CPU may run code that
+# another has replaced: kernels that patch themselves die of an int3 that is not
+# there any more.
+qemu-system-x86_64 -accel tcg,thread=single -icount shift=0,sleep=off \
+	-cpu max -smp 2 -m 3072 \
 	-kernel "$kernel" -initrd "$work/initramfs" \
-	-append 'console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check' \
+	-append 'console=ttyS0 quiet loglevel=4 panic=-1 oops=panic' \
 	-no-reboot -display none -monitor none -nic none \
-	-serial "file:$work/console" </dev/null
-tr -d '\r' <"$work/console" >"$work/text"
-sed -n '/^begin of guest/,/^end of guest/p' "$work/text" |
-	sed '1d; $d' >"$work/guest"
+	-serial stdio </dev/null | sed -u 's/\r//g' | tee "$work/text" |
+	sed -un '/^begin of guest$/,/^end of guest$/ { //!p }'
 if ! grep -q '^end of guest' "$work/text"; then
-	echo '1..1'
-	echo 'not ok 1 - the guest ran to its end'
-	sed 's/^/# /' "$work/text"
+	ran=$(grep -Ec '^(not )?ok ' "$work/text" || :)
+	echo "not ok $((ran + 1)) - the guest ran to its end"
+	echo '# its console ended with:'
+	tail -n 60 "$work/text" | sed 's/^/# /'
+	echo "1..$((ran + 1))"
 	exit 1
 fi
-cat "$work/guest"
-! grep -q '^not ok' "$work/guest"
+! grep -q '^not ok' "$work/text"

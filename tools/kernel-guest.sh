@@ -6,9 +6,9 @@
 # call are joined; programs of known paths show these, and no others; auto takes
 # the best of them. Without root too: by the two capabilities that
 # seam-record(1) names, and a user's own programs by none, where the settings
-# allow it. With native, the kernel's own deferral, it is a program with frame
-# pointers, and its stacks are compared with deferred's.
+# allow it. Then the live tests of /seam/tests, with each engine.
 seam=/seam/seam
+slower=$1
 count=0
 
 # check NAME COMMAND...: its output is shown if it fails.
@@ -85,7 +85,7 @@ joined() {
 
 # known_paths ENGINE FOLDER
 known_paths() {
-	PATH=/usr/bin:/bin python3 /seam/known-path.py --seam "$seam" \
+	python3 /seam/live/known-path.py --seam "$seam" \
 		--engine "$1" --progs "/seam/$2" --freq 499 --seconds 2 \
 		--share 0.05 --no-coverage
 }
@@ -101,14 +101,52 @@ check_engine() {
 			known_paths "$1" signals
 }
 
-native_test() {
-	PATH=/usr/bin:/bin python3 /seam/native.py --seam "$seam" --prog /seam/native-fp
-}
-
 # auto_takes ENGINE
 auto_takes() {
 	$seam record -o /tmp/auto.data --json-summary /tmp/auto.json -- true &&
 		grep "\"engine\": \"$1\"" /tmp/auto.json
+}
+
+# live ENGINE TEST: its cases, told as they come, become some of ours.
+live() {
+	echo "$count" >/tmp/count
+	{ python3 "/seam/live/$2.py" --seam "$seam" --engine "$1" \
+		--slower "$slower" --prebuilt /seam/prebuilt 2>&1
+	echo "status $?"; } | awk -v n="$count" -v name="$1: $2" '
+	function tell(text) { print text; fflush() }
+	/^(not )?ok [0-9]+ - / {
+		bad = /^not/; at = index($0, " - "); cases++
+		tell((bad ? "not " : "") "ok " ++n " - " name ": " \
+			substr($0, at + 3)); failed += bad; next
+	}
+	/^1\.\.0/ { sub(/^1\.\.0 # SKIP /, ""); cases = planned = 1
+		tell("ok " ++n " - " name " # SKIP " $0); next }
+	/^1\.\.[0-9]+$/ { planned = substr($0, 4); next }
+	/^status [0-9]+$/ { status = $2; next }
+	{ tell(/^#/ ? $0 : "# " $0) }
+	END {
+		if (cases != planned || (status && !failed))
+			tell("not ok " ++n " - " name " ran to its end")
+		print n >"/tmp/count"
+	}'
+	read -r count </tmp/count
+}
+
+basics() {
+	# shellcheck disable=SC2086,SC2116 # words, in one line
+	check "doctor finds $wanted" [ "$(echo $engines)" = "$wanted" ]
+	for engine in $engines; do
+		[ "$engine" = native ] || check_engine "$engine"
+	done
+	check "auto takes $best" auto_takes "$best"
+	check 'a user without rights records its own program' record_by_none
+	check 'its stacks are whole' whole /tmp/none/summary.json dump
+	[ "$best" = deferred ] || return
+	check 'perf_event_paranoid 3 wants root, and seam says so' \
+		refused_at_3
+	check 'it is recorded by two capabilities' record_by_caps
+	check 'its stacks are whole then, too' \
+		whole /tmp/user/summary.json deferred
 }
 
 echo "# $(uname -sr)"
@@ -123,24 +161,14 @@ case $(uname -r) in
 6.12.*) wanted='immediate dump' ;;
 *) wanted='deferred immediate dump native' ;;
 esac
-# shellcheck disable=SC2086,SC2116 # words, in one line
-check "doctor finds $wanted" [ "$(echo $engines)" = "$wanted" ]
-for engine in $engines; do
-	if [ "$engine" != native ]; then
-		check_engine "$engine"
-	elif [ "$best" = deferred ]; then
-		check 'native: its stacks are those of deferred, and the counts add up' \
-			native_test
-	fi
+read -r tests </seam/tests
+case " $tests " in
+*' basics '*) basics ;;
+esac
+read -r only </seam/engines
+for engine in ${only:-$engines}; do
+	for name in $tests; do
+		[ "$name" = basics ] || live "$engine" "$name"
+	done
 done
-check "auto takes $best" auto_takes "$best"
-check 'a user without rights records its own program' record_by_none
-check 'its stacks are whole' whole /tmp/none/summary.json dump
-if [ "$best" = deferred ]; then
-	check 'perf_event_paranoid 3 wants root, and seam says so' \
-		refused_at_3
-	check 'it is recorded by two capabilities' record_by_caps
-	check 'its stacks are whole then, too' \
-		whole /tmp/user/summary.json deferred
-fi
 echo "1..$count"

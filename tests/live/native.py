@@ -3,13 +3,13 @@
 """Description: the engine native records the kernel's own deferred stacks; on
 a program with frame pointers they are the program's, and ours are the same.
 
-Where the kernel defers nothing, one line says so. The program is whole in
-itself, has a frame in every function, and spends its time in two loops, one
-of them in system calls: so its stacks are known, but for a tick on one of the
-few instructions at a function's ends, where a walk by frame pointers leaves
-out the caller.
-
-    native.py --make FILE    builds the program alone, for machines without cc
+Where the kernel defers nothing, one line says so. Its programs are whole in
+themselves and have a frame in every function. One spends its time in two
+loops, one of them in system calls: so its stacks are known, but for a tick on
+one of the few instructions at a function's ends, where a walk by frame
+pointers leaves out the caller. Others touch pages at the ends of many paths,
+in several threads: of each fault both engines have a stack, in one run. And
+perf reads what native recorded, and sees the same frames.
 """
 
 import collections
@@ -22,13 +22,14 @@ import sys
 import livetest
 import rights
 
+perf_samples = __import__("agree-perf").perf_samples
+
 NATIVE = ["--engine", "native"]
 CLOCK = ["-e", "cpu-clock", "-F", "1999"]
-SOURCE = r"""
+HEAD = r"""
 #include <time.h>
 """ + livetest.CPU_MS + r"""
 static volatile unsigned long sink;
-static char bytes[1 << 16];
 static inline __attribute__((always_inline)) long
 call(long nr, long a, long b, long c)
 {
@@ -40,6 +41,9 @@ call(long nr, long a, long b, long c)
 #define CODE __attribute__((noipa))
 /* A leaf has a frame only if it asks where that is. */
 #define FRAME __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
+"""
+SOURCE = HEAD + r"""
+static char bytes[1 << 16];
 CODE void spin(void)
 {
 	FRAME;
@@ -73,6 +77,8 @@ CODE int begin(long argc)
 	call(231, 0, 0, 0); /* exit_group */
 	return 0;
 }
+"""
+START = r"""
 __asm__(".globl _start\n.type _start, @function\n_start:\n.cfi_startproc\n"
 	".cfi_undefined rip\nxor %ebp, %ebp\nmov (%rsp), %rdi\n"
 	"and $-16, %rsp\ncall begin\nhlt\n.cfi_endproc\n"
@@ -81,12 +87,80 @@ __asm__(".globl _start\n.type _start, @function\n_start:\n.cfi_startproc\n"
 FLAGS = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
          "-fno-optimize-sibling-calls", "-fno-stack-protector",
          "-fasynchronous-unwind-tables", "-nostdlib", "-static", "-no-pie"]
+# Each page is touched once, behind so many calls as its number says, of which
+# some have big frames; in the end by a thread with a stack of its own as well.
+TOUCH = HEAD + r"""
+static volatile char pages[PAGES][4096] __attribute__((aligned(4096)));
+static char stack[1 << 20] __attribute__((aligned(16)));
+CODE void touch(int page) { FRAME; pages[page][page] = 1; }
+CODE void small(int page, int n);
+CODE void big(int page, int n)
+{
+	volatile char room[300];
+	room[0] = n;
+	if (n) small(page, n - 1); else touch(page);
+	sink += room[0];
+}
+CODE void small(int page, int n)
+{
+	if (n) big(page, n - 1); else touch(page);
+	sink++;
+}
+CODE void touch_all(int from, int to)
+{
+	for (int i = from; i < to; i++)
+		if (i & 1) big(i, i / 2 % DEPTH); else small(i, i / 2 % DEPTH);
+	sink++;
+}
+CODE void thread(void) { touch_all(PAGES / 2, PAGES); call(60, 0, 0, 0); }
+CODE int begin(long argc)
+{
+	int tid = 0;
+	char byte;
+
+	call(28, (long)pages, sizeof(pages), 15); /* MADV_NOHUGEPAGE */
+	call(0, 0, (long)&byte, 1); /* until it is recorded */
+	touch_all(0, PAGES / 2);
+	if (THREADS) {
+		register long r10 __asm__("r10") = (long)&tid;
+		long ret;
+		/* The whole of a process but for signals, and tid as a futex. */
+		__asm__ volatile("syscall; test %0, %0; jnz 1f\n"
+				 "xor %%ebp, %%ebp; call thread; 1:"
+				 : "=a"(ret)
+				 : "0"(56L), "D"(0x350f00L), "S"(stack + (1 << 20)),
+				   "d"(&tid), "r"(r10)
+				 : "rcx", "r11", "memory");
+		while (__atomic_load_n(&tid, __ATOMIC_ACQUIRE))
+			call(24, 0, 0, 0); /* sched_yield */
+	} else {
+		touch_all(PAGES / 2, PAGES);
+	}
+	call(231, 0, 0, 0);
+	return 0;
+}
+"""
+# name -> pages, depths, whether a thread takes the second half.
+TOUCHES = {"flat": (300, 3, 0), "deep": (1500, 60, 0), "threads": (1000, 25, 1)}
 SPIN = ("_start", "begin", "turn", "work", "spin")
 ASKS = ("_start", "begin", "turn", "want", "asks")
 
 
 def program(bench):
-    return bench.args.prog or bench.compile(SOURCE, "native-fp", *FLAGS)
+    return bench.compile(SOURCE + START, "native-fp", *FLAGS)
+
+
+def toucher(bench, name):
+    flags = "-DPAGES=%d -DDEPTH=%d -DTHREADS=%d" % TOUCHES[name]
+    return bench.compile(TOUCH + START, "native-" + name, *FLAGS,
+                         *flags.split())
+
+
+def programs(bench):
+    program(bench)
+    by_thread(bench)
+    for name in TOUCHES:
+        toucher(bench, name)
 
 
 def engines(bench):
@@ -173,6 +247,65 @@ def compared(bench):
                    name, min(counts.values()) > 10, counts)
 
 
+def faults_of(bench, name, exe):
+    """Two recordings of one run, of every fault: native's, deferred's."""
+    target = bench.start([exe], stdin=subprocess.PIPE)
+    recorders = [bench.recorder(
+        "--engine", engine, "-e", "page-faults", "-c", "1", "-p",
+        str(target.pid), name="%s-%s.data" % (name, engine)).ready()
+        for engine in ("native", "deferred")]
+    target.stdin.close()
+    target.wait()
+    return [recorder.wait() for recorder in recorders]
+
+
+def ips(sample):
+    return tuple(f["ip"] for f in livetest.user_frames(sample))
+
+
+def one_run(bench):
+    """Both engines at once, fault by fault."""
+    for name, (pages, depth, threads) in TOUCHES.items():
+        both = faults_of(bench, name, toucher(bench, name))
+        theirs, ours = [collections.Counter(
+            (s["tid"], path(s), ips(s)) for s in recording.samples()
+            if "touch" in path(s)) for recording in both]
+        what = "%s, one run" % name
+        bench.test("%s: each page's fault, by both" % what,
+                   sum(theirs.values()) == sum(ours.values()) == pages and
+                   len({tid for tid, _, _ in ours}) == 1 + threads,
+                   "%d and %d of %d\n%s%s" % (
+                       sum(theirs.values()), sum(ours.values()), pages,
+                       both[0].log, both[1].log))
+        bench.test("%s: the kernel's frames are ours, address by address, in "
+                   "%d stacks" % (what, len(ours)), theirs == ours and
+                   len({p for _, p, _ in ours}) >= 2 * depth,
+                   "\n".join("%s: %s" % pair for counts in (
+                       theirs - ours, ours - theirs)
+                       for pair in list(counts.items())[:5]))
+        perf_reads(bench, what, both[0])
+
+
+def perf_reads(bench, what, recording):
+    """perf joins what the kernel gave, and so do we, to the same."""
+    if not bench.args.perf:
+        bench.skip("%s: perf reads the same frames" % what, "no perf 7.3.4")
+        return
+    theirs, status, said = perf_samples(bench.args.perf, recording.data)
+    theirs = [(time, tid, tuple(ip for ip, _ in frames))
+              for time, tid, _, frames in theirs]
+    ours = [(s["time_ns"], s["tid"], tuple(int(f["ip"], 16)
+                                           for f in s["frames"]))
+            for s in recording.samples()]
+    both = set(theirs) & set(ours)
+    bench.test("%s: perf reads the same frames of %d samples" % (
+        what, len(ours)), status == 0 and len(ours) > 100 and
+        sorted(theirs) == sorted(ours), said + "\n".join(
+            "%s %s" % (who, sample) for who, some in (
+                ("perf", theirs), ("seam", ours))
+            for sample in [s for s in some if s not in both][:5]))
+
+
 def asleep(bench):
     """A stack that never comes is told from one that was lost."""
     exe = program(bench)
@@ -213,6 +346,55 @@ def execs(bench):
                found.get("exec", 0) > 1 and not wrong, [found] + wrong)
 
 
+# A thread execs, again and again, from faults and ticks of its own.
+BY_THREAD = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char **args;
+static void *run(void *arg)
+{
+	char number[16], *next[] = {args[0], number, NULL};
+	snprintf(number, sizeof(number), "%d", atoi(args[1]) - 1);
+	memset(malloc(1 << 20), 1, 1 << 20);
+	execv(args[0], next);
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	args = argv;
+	if (atoi(argv[1]) <= 0) return 0;
+	pthread_create(&t, NULL, run, NULL);
+	pthread_join(t, NULL);
+	return argc;
+}
+"""
+
+
+def by_thread(bench):
+    return bench.compile(BY_THREAD, "by-thread", "-pthread")
+
+
+def execs_by_thread(bench):
+    """It has another number behind the exec, in the middle of its entry."""
+    recording = bench.record(*NATIVE, "-e", "page-faults", "-c", "1", "--",
+                             by_thread(bench), "20", name="by-thread.data")
+    samples = recording.samples()
+    found = add_up(bench, "execs by a thread", recording, samples)
+    inside = [s for s in samples if "load_elf_binary" in
+              [f.get("sym") for f in livetest.kernel_frames(s)]]
+    wrong = [s for s in inside if s["end"] != "exec" or
+             len(livetest.user_frames(s)) != 1 or
+             "exec" not in path(s)[-1]]
+    bench.test("execs by a thread: %d samples inside say so, and none waits "
+               "for ever" % len(inside), len(inside) > 20 and not wrong and
+               not found.get("pending"), "%s\n%s" % (found, "\n".join(
+                   map(livetest.show, wrong[:10]))))
+
+
 def small_buffer(bench):
     """Everything that is lost is counted."""
     recording = livetest.unread(bench, *NATIVE, "-m", "1")
@@ -243,22 +425,15 @@ def unprivileged(bench):
     judge(bench, "without rights", samples, True)
 
 
-def main():
-    if sys.argv[1:2] == ["--make"]:
-        subprocess.run(["cc", "-x", "c", "-", "-o", sys.argv[2], "-O1",
-                        "-fno-inline", *FLAGS], input=SOURCE,
-                       encoding="utf-8", check=True)
-        return 0
-    return livetest.main(run, options=[("--prog", None)])
-
-
 def run(bench):
     if engines(bench)["native"]["state"] != "yes":
         refused(bench)
         return
-    for test in (compared, asleep, execs, small_buffer, unprivileged):
+    for test in (compared, one_run, asleep, execs, execs_by_thread,
+                 small_buffer, unprivileged):
         livetest.run_one(bench, test)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(livetest.main(run, programs=programs, of="native", options=[
+        ("--perf", os.environ.get("SEAM_PERF"))]))
