@@ -142,6 +142,20 @@ struct uprobe_task {
 	unsigned long xol_vaddr; /* of its copy, which runs */
 };
 
+struct task_struct;
+
+struct rq {
+	struct task_struct *curr;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
 struct thread_info {
 	uint32_t status; /* TS_ */
 };
@@ -152,6 +166,8 @@ struct thread_struct {
 
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int __state;
+	struct sched_entity se;
 	unsigned int flags;
 	unsigned int ptrace;
 	int exit_state;

@@ -80,6 +80,9 @@ SEAM_CONST bool seam_take_sleeps = false;
  * known. Both are per CPU, of which BPF gets addresses only where the kernel
  * lists its data in kallsyms. */
 SEAM_CONST int64_t seam_irq_regs = 0;
+/* From a CPU's queue of tasks to its count of what may not be preempted,
+ * likewise. */
+SEAM_CONST int64_t seam_preempt_count = 0;
 
 /* Where stacks are taken at the event. */
 SEAM_CONST struct seam_kernel_entry seam_kernel_entry = {0};
@@ -128,6 +131,7 @@ enum regs_flags {
 	REGS_32BIT = 16, /* of 32-bit code */
 	REGS_NO_CALL = 32, /* of an event in the kernel, and no call's number */
 	REGS_TRACED = 64, /* of that, in a task with a tracer */
+	REGS_MOVED = 128, /* they are not the task's any more */
 };
 
 /* What tells, as far as anything does, whether a task has been in user space

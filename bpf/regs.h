@@ -166,7 +166,7 @@ static __always_inline void regs_judge(struct task_state *state,
 
 	state->regs_flags &=
 		~(REGS_FLUX | REGS_CLONED | REGS_SYSCALL | REGS_SIGRETURN |
-		  REGS_32BIT | REGS_NO_CALL | REGS_TRACED);
+		  REGS_32BIT | REGS_NO_CALL | REGS_TRACED | REGS_MOVED);
 	if (regs->cs == USER32_CS)
 		state->regs_flags |= REGS_32BIT;
 	/* Who runs with a 0 may be clone's child, whose first instructions

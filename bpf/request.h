@@ -6,6 +6,7 @@
 #ifndef SEAM_BPF_REQUEST_H
 #define SEAM_BPF_REQUEST_H
 
+#include "bpf/amid.h"
 #include "bpf/emit.h"
 #include "bpf/regs.h"
 #include "core/entry-exec.h"
@@ -34,6 +35,7 @@ bpf_task_work_schedule_resume(struct task_struct *task,
 struct seam_entry_env {
 	struct task_struct *task;
 	bool unsure; /* its registers are, for all that is known */
+	bool is_perf; /* a perf event, or a sleep: no tracepoint's */
 };
 
 /* The current task, to entry.h. */
@@ -43,6 +45,7 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 {
 	env->task = task;
 	env->unsure = false;
+	env->is_perf = false;
 	t->at_once = IS_AT_ONCE;
 	t->start = task->start_boottime;
 	t->self = bpf_get_current_task();
@@ -86,6 +89,11 @@ static __always_inline void seam_entry_env_note(struct seam_entry_task *t,
 		el->state.asked_depth = seam_max_stack;
 	if (!(el->state.asked & t->clients))
 		__sync_fetch_and_or(&el->state.asked, t->clients);
+}
+
+static __always_inline bool seam_entry_env_is_own(struct seam_entry_task *t)
+{
+	return is_doing_of_unwind(t->env->task, t->env->is_perf);
 }
 
 static __always_inline void
@@ -200,6 +208,7 @@ static __always_inline uint32_t regs_at_return(struct task_state *state,
 		state->regs_flags &= ~REGS_SYSCALL;
 	} else if (regs_moved(state->regs, regs)) {
 		seam_regs_part(state, task);
+		state->regs_flags |= REGS_MOVED;
 		count(SEAM_COUNT_MOVED);
 		return SEAM_STACK_MOVED;
 	}
@@ -212,11 +221,15 @@ __noinline int seam_take_now(struct task_state *state ARG_NONNULL,
 			     struct task_struct *task ARG_TRUSTED,
 			     uint64_t cookie, uint64_t flags, uint32_t why_not)
 {
+	struct pt_regs___kernel *regs = task_regs(task);
+
+	if (state->regs_flags & REGS_MOVED)
+		flags |= SEAM_STACK_MOVED;
 	/* A function has five arguments: the clients are above the flags. */
-	take_stack(task, state, cookie, flags >> 32, flags, 0, HOW_NOFAULT,
-		   false, why_not);
+	take_stack(task, state, cookie, flags >> 32, flags, regs->sp,
+		   HOW_NOFAULT, false, why_not);
 	if (!why_not)
-		leave(state, (struct pt_regs___kernel *)bpf_task_pt_regs(task));
+		leave(state, regs);
 	return 0;
 }
 

@@ -14,13 +14,14 @@ static __always_inline bool is_excluded(struct task_struct *task, uint32_t asks,
 	       ((asks & SEAM_ASK_NO_KERNEL) && !has_user(task));
 }
 
-/* Inside seam's own unwind. */
-static __always_inline bool is_own(struct task_struct *task)
+/* Inside seam's own unwind, and that one's doing. */
+static __always_inline bool is_own(struct task_struct *task, bool is_perf)
 {
 	uint64_t self = (uint64_t)task;
 	const struct seam_element *el = bpf_map_lookup_elem(&elements, &self);
 
-	return el && (el->state.entry.flags & SEAM_ENTRY_RUNNING);
+	return el && (el->state.entry.flags & SEAM_ENTRY_RUNNING) &&
+	       is_doing_of_unwind(task, is_perf);
 }
 
 /* When the stack was taken that a sample in an exec or exit has. */
@@ -33,11 +34,11 @@ static __always_inline uint64_t taken_ns(struct task_struct *task)
 }
 
 /* Asks for the user's half. unsure: what the task's registers are, at an event
- * in the kernel. Return: whether the event is a sample, and not seam's own
- * doing. */
+ * in the kernel. is_perf: bpf/amid.h. Return: whether the event is a sample,
+ * and not seam's own doing. */
 static __always_inline bool take_user(struct seam_wire_sample *sample,
 				      struct task_struct *task, uint32_t depth,
-				      bool in_user, bool unsure)
+				      bool in_user, bool unsure, bool is_perf)
 {
 	struct seam_entry_env env;
 	struct seam_entry_task t;
@@ -50,10 +51,11 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	if (!has_user(task))
 		return true;
 	if (!depth)
-		return !is_own(task);
+		return !is_own(task, is_perf);
 	entry_task(&t, &env, task);
 	t.depth = depth;
 	env.unsure = unsure;
+	env.is_perf = is_perf;
 	seam_entry_request(&t, in_user, &asked);
 	if (asked.flags & SEAM_SAMPLE_OWN)
 		return false;
@@ -95,6 +97,7 @@ static __always_inline bool ask_sample(struct seam_wire_sample *sample,
 				       bool *ret_kernel_stack)
 {
 	bool in_user = flags & SEAM_SAMPLE_USER, kernel_stack = !in_user;
+	bool is_perf = sample->ip; /* a tracepoint has it from the stack */
 	uint64_t nr = event;
 	uint32_t asks;
 
@@ -118,7 +121,8 @@ static __always_inline bool ask_sample(struct seam_wire_sample *sample,
 	sample->event = event;
 	sample->flags = flags;
 	sample->nr = 0;
-	if (!take_user(sample, task, seam_asks[nr].depth, in_user, unsure)) {
+	if (!take_user(sample, task, seam_asks[nr].depth, in_user, unsure,
+		       is_perf)) {
 		count(SEAM_COUNT_OWN);
 		return false;
 	}

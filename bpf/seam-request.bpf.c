@@ -152,7 +152,7 @@ unsigned long long seam_lent_take(struct seam_lent_stack *st ARG_NONNULL)
 }
 
 /* missing: what that said. Return: whether it is to be called again, with that
- * page there; or the stack is out. */
+ * page there or for who came to it since; or the stack is out. */
 int seam_lent_taken(struct seam_lent_stack *st ARG_NONNULL,
 		    unsigned long long missing)
 {
@@ -177,8 +177,12 @@ int seam_lent_taken(struct seam_lent_stack *st ARG_NONNULL,
 	if (st->clients && !st->why_not)
 		leave(&el->state, task_regs(env.task));
 	if (st->taking == SEAM_TAKING_NONE)
-		seam_entry_return_end(el, st->cookie);
+		st->clients = seam_entry_return_end(&t, el, st->cookie);
 	else
+		st->clients = seam_entry_more(&t, &el->state.entry);
+	if (st->clients)
+		return 1;
+	if (st->taking != SEAM_TAKING_NONE)
 		seam_entry_taken(&t, el, &taking);
 	return 0;
 }

@@ -17,6 +17,7 @@ enum seam_entry_flags {
 	SEAM_ENTRY_TAKEN = 2, /* the stack was taken eagerly: exec or exit */
 	SEAM_ENTRY_EXIT = 8, /* by exit: the task has no other after this */
 	SEAM_ENTRY_UNSEEN = 4, /* no callback will say that the exec is over */
+	SEAM_ENTRY_LAST = 16, /* RUNNING, and taken once more for nobody */
 };
 
 /* All 0: of no task yet. */
@@ -72,6 +73,10 @@ seam_entry_env_entry(struct seam_element *el);
 /* Notes who asks and how deep, for who takes the stack at exec and exit. */
 SEAM_ENTRY_HOOK void seam_entry_env_note(struct seam_entry_task *t,
 					 struct seam_element *el);
+
+/* Inside an unwind of the current task: whether the event is the unwind's own
+ * doing, or tells what runs there, and is no event of what it interrupts. */
+SEAM_ENTRY_HOOK bool seam_entry_env_is_own(struct seam_entry_task *t);
 
 /* Forgets what else was known of the task that had the element before. */
 SEAM_ENTRY_HOOK void seam_entry_env_renew(struct seam_entry_task *t,

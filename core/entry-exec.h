@@ -29,7 +29,7 @@ SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
 		seam_entry_unwind_now(t, el, cookie,
 				      seam_entry_claim_now(t, el), stack_flags);
 	seam_entry_set_flag(e, SEAM_ENTRY_TAKEN);
-	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING | SEAM_ENTRY_LAST);
 	return taken ? NULL : el;
 }
 

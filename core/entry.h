@@ -9,6 +9,9 @@
  *   that exec or exit joins its cookie. The callback after an exec closes it.
  *   at_once: cookie 0 --request--> cookie c, the stack is taken --> 0
  *
+ * What comes amid an unwind and is not its doing, an interrupt's event or the
+ * task's preemption, joins it as well: its stack is the one under way.
+ *
  * Several clients share an entry, its cookie and its stack: the first to ask
  * has it taken, the others say that they want it too (entry-who.h). Who asks
  * when it was taken without him, has it taken once more, under this cookie.
@@ -140,6 +143,30 @@ SEAM_INLINE bool seam_entry_serves(const struct seam_entry_task *t,
 }
 
 /*
+ * Joins an entry whose stack is not out. Return: whether that comes, so deep: a
+ * stack that is taken or being taken is as deep as it is, but for those of exec
+ * and exit, which are as deep as anybody may want them.
+ */
+SEAM_INLINE bool seam_entry_join_open(struct seam_entry_task *t,
+				      struct seam_entry *e)
+{
+	uint32_t flags = SEAM_ENTRY_GET(e->flags);
+	bool running = flags & SEAM_ENTRY_RUNNING;
+	uint64_t who;
+
+	if (flags & SEAM_ENTRY_LAST)
+		return seam_entry_serves(
+			t, seam_who_done(SEAM_ENTRY_GET(e->who)),
+			seam_who_depth(SEAM_ENTRY_GET(e->who)));
+	if (!running && (flags & SEAM_ENTRY_TAKEN)) {
+		seam_who_want(e, t->clients, t->depth, false);
+		return true;
+	}
+	who = seam_who_want(e, t->clients, t->depth, true);
+	return !seam_who_done(who) || seam_who_depth(who) >= t->depth;
+}
+
+/*
  * Joins the open entry, if there is one.
  * Return: whether there is; *ret_cookie, which stays 0 if its stack is out
  * already and not as deep as is wanted.
@@ -147,9 +174,8 @@ SEAM_INLINE bool seam_entry_serves(const struct seam_entry_task *t,
 SEAM_INLINE bool seam_entry_join(struct seam_entry_task *t,
 				 struct seam_entry *e, uint64_t *ret_cookie)
 {
-	uint64_t cookie = SEAM_ENTRY_GET(e->cookie), who;
-	uint32_t eager = SEAM_ENTRY_RUNNING | SEAM_ENTRY_TAKEN;
-	bool serves = true;
+	uint64_t cookie = SEAM_ENTRY_GET(e->cookie);
+	bool serves;
 
 	if (!cookie)
 		return false;
@@ -159,11 +185,7 @@ SEAM_INLINE bool seam_entry_join(struct seam_entry_task *t,
 					   SEAM_ENTRY_GET(e->served_depth));
 	} else {
 		SEAM_ENTRY_SET(e->joined, cookie);
-		eager &= SEAM_ENTRY_GET(e->flags);
-		who = seam_who_want(e, t->clients, t->depth, !eager);
-		/* From outside, while it slept. */
-		if (seam_who_done(who) && !eager)
-			serves = seam_who_depth(who) >= t->depth;
+		serves = seam_entry_join_open(t, e);
 	}
 	if (serves)
 		*ret_cookie = cookie;
@@ -206,13 +228,15 @@ SEAM_INLINE void seam_entry_forget(struct seam_entry *e)
 	SEAM_ENTRY_SET(e->cookie, 0);
 }
 
-/* The stack is out, for all who wanted it. */
+/* The stack is out, for all who wanted it. RUNNING ends before the cookie: what
+ * comes amid an unwind has one to join. */
 SEAM_INLINE void seam_entry_close(struct seam_entry *e, uint64_t cookie)
 {
 	SEAM_ENTRY_SET(e->served_depth, seam_who_depth(SEAM_ENTRY_GET(e->who)));
 	seam_who_serve(e);
 	/* Who interrupts us here may join what an exec took: by this. */
 	SEAM_ENTRY_SET(e->served, cookie);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING | SEAM_ENTRY_LAST);
 	seam_entry_forget(e);
 }
 
@@ -228,6 +252,20 @@ SEAM_INLINE uint32_t seam_entry_claim(struct seam_entry_task *t,
 	if (clients && before)
 		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
 	return clients;
+}
+
+/*
+ * The stack is out, for those it was claimed for. Return: for whom it is to be
+ * taken once more, who came to it since; after that, 0. From then on nobody
+ * comes to it but who has it.
+ */
+SEAM_INLINE uint32_t seam_entry_more(struct seam_entry_task *t,
+				     struct seam_entry *e)
+{
+	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_LAST)
+		return 0;
+	seam_entry_set_flag(e, SEAM_ENTRY_LAST);
+	return seam_entry_claim(t, e);
 }
 
 /* The reason why the entry's stack is not there any more, or 0: if there was
@@ -269,13 +307,17 @@ SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 
+	flags |= SEAM_STACK_EAGER;
 	if (clients)
-		seam_entry_env_unwind_now(t, el, cookie, clients,
-					  flags | SEAM_STACK_EAGER,
+		seam_entry_env_unwind_now(t, el, cookie, clients, flags,
+					  seam_entry_why_not(t, e));
+	clients = seam_entry_more(t, e);
+	if (clients)
+		seam_entry_env_unwind_now(t, el, cookie, clients, flags,
 					  seam_entry_why_not(t, e));
 }
 
-/* The stack that a request came to is out. */
+/* The stack that a request came to is out, for all who came to it. */
 SEAM_INLINE void seam_entry_taken(struct seam_entry_task *t,
 				  struct seam_element *el,
 				  const struct seam_taking *taking)
@@ -286,7 +328,7 @@ SEAM_INLINE void seam_entry_taken(struct seam_entry_task *t,
 		seam_entry_set_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_EXIT);
 	else if (taking->why == SEAM_TAKING_FIRST)
 		seam_entry_close(e, taking->cookie);
-	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
+	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING | SEAM_ENTRY_LAST);
 }
 
 /*
@@ -395,6 +437,22 @@ SEAM_INLINE uint64_t seam_entry_late(struct seam_entry_task *t,
 	return cookie;
 }
 
+/* A request amid an unwind, which is its doing or joins it. */
+SEAM_INLINE void seam_entry_amid(struct seam_entry_task *t,
+				 struct seam_element *el,
+				 struct seam_asked *ret)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+
+	if (seam_entry_env_is_own(t)) {
+		ret->flags = SEAM_SAMPLE_OWN;
+		return;
+	}
+	seam_entry_join(t, e, &ret->cookie);
+	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
+		ret->flags = SEAM_SAMPLE_TAIL;
+}
+
 /*
  * A request at an event, as far as it goes without task work and unwinds: those
  * are for the caller who cannot have them done from here. in_user: the event
@@ -423,7 +481,7 @@ seam_entry_request_begin(struct seam_entry_task *t, bool in_user,
 	ret->stack_tid = SEAM_ENTRY_GET(e->tid);
 	/* What happens inside an unwind asks for no other. */
 	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_RUNNING) {
-		ret->flags = SEAM_SAMPLE_OWN;
+		seam_entry_amid(t, el, ret);
 		return NULL;
 	}
 	if (t->gone && !SEAM_ENTRY_GET(e->cookie)) {
@@ -480,13 +538,18 @@ SEAM_INLINE void seam_entry_exec_over(struct seam_entry_task *t,
 	seam_entry_clear_flag(e, SEAM_ENTRY_TAKEN | SEAM_ENTRY_UNSEEN);
 }
 
-/* The stack is out. */
-SEAM_INLINE void seam_entry_return_end(struct seam_element *el, uint64_t cookie)
+/* The stack is out. Return: for whom it is to be taken once more; 0: the entry
+ * is closed. */
+SEAM_INLINE uint32_t seam_entry_return_end(struct seam_entry_task *t,
+					   struct seam_element *el,
+					   uint64_t cookie)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
+	uint32_t clients = seam_entry_more(t, e);
 
-	seam_entry_close(e, cookie);
-	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);
+	if (!clients)
+		seam_entry_close(e, cookie);
+	return clients;
 }
 
 /* The task is on its way to user space. Return: whom to take its stack for,
@@ -514,8 +577,7 @@ SEAM_INLINE uint32_t seam_entry_return_begin(struct seam_entry_task *t,
 		return clients;
 	/* From outside, while it slept: that is this entry's too. */
 	seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
-	seam_entry_return_end(el, cookie);
-	return 0;
+	return seam_entry_return_end(t, el, cookie);
 }
 
 /* Runs in the task, on its way to user space; may sleep. */
@@ -524,12 +586,18 @@ SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 {
 	uint64_t cookie;
 	uint32_t clients = seam_entry_return_begin(t, el, &cookie);
+	const struct seam_entry *e = seam_entry_env_entry(el);
 
 	if (!clients)
 		return;
-	seam_entry_env_unwind(t, el, cookie, clients,
-			      seam_entry_why_not(t, seam_entry_env_entry(el)));
-	seam_entry_return_end(el, cookie);
+	seam_entry_env_unwind(t, el, cookie, clients, seam_entry_why_not(t, e));
+	clients = seam_entry_return_end(t, el, cookie);
+	if (!clients)
+		return;
+	/* What there is to bring in has just been brought. */
+	seam_entry_env_unwind_now(t, el, cookie, clients, SEAM_STACK_EAGER,
+				  seam_entry_why_not(t, e));
+	seam_entry_return_end(t, el, cookie);
 }
 
 /* The cookie of an entry whose stack the task is just taking for clients, and

@@ -132,7 +132,8 @@ static int seam_lent_callback(SEAM_KERNEL_TYPE(bpf_map) * map, void *key,
 		missing = seam_lent_take(&st);
 		if (!seam_lent_taken(&st, missing))
 			break;
-		bpf_copy_from_user(&st.byte, 1, (void *)missing);
+		if (missing)
+			bpf_copy_from_user(&st.byte, 1, (void *)missing);
 	}
 	return 0;
 }
@@ -173,8 +174,8 @@ static __always_inline int seam_lent_schedule(void)
  *
  * Return: the cookie, never 0, under which one stack is delivered or counted as
  * lost; 0: none will come, since the task is none of the client's, has no user
- * memory (any more), is inside an unwind of seam's own, or no room was left:
- * struct seam_counts says how often.
+ * memory (any more), is inside an unwind of seam's own which asks for this by
+ * what it does, or no room was left: struct seam_counts says how often.
  *
  * There is no request for another task. The kernel can have another task do
  * work at its return to user space; but the state of an entry is the task's
@@ -190,7 +191,9 @@ static __always_inline unsigned long long seam_request(unsigned int client,
 
 	if (next == SEAM_LENT_SCHEDULE)
 		next = seam_lent_scheduled(&l, seam_lent_schedule());
-	if (next == SEAM_LENT_TAKE)
+	/* Once more for who came to it meanwhile. */
+	if (next == SEAM_LENT_TAKE &&
+	    seam_lent_taken(&l.stack, seam_lent_take(&l.stack)))
 		seam_lent_taken(&l.stack, seam_lent_take(&l.stack));
 	return l.cookie;
 }

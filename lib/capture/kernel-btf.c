@@ -36,18 +36,34 @@ static int64_t variable_offset(const struct btf *btf,
 	return -1;
 }
 
-int64_t seam_kernel_irq_regs(const struct btf *btf)
+static int64_t between(const struct btf *btf, const char *from, const char *to)
 {
 	int id = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
 	const struct btf_type *section;
-	int64_t timers, regs;
+	int64_t first, second;
 
 	if (id < 0)
 		return 0;
 	section = btf__type_by_id(btf, (uint32_t)id);
-	timers = variable_offset(btf, section, "hrtimer_bases");
-	regs = variable_offset(btf, section, "__irq_regs");
-	return timers < 0 || regs < 0 ? 0 : regs - timers;
+	first = variable_offset(btf, section, from);
+	second = variable_offset(btf, section, to);
+	return first < 0 || second < 0 ? 0 : second - first;
+}
+
+int64_t seam_kernel_irq_regs(const struct btf *btf)
+{
+	return between(btf, "hrtimer_bases", "__irq_regs");
+}
+
+int64_t seam_kernel_preempt_count(const struct btf *btf)
+{
+	int64_t off = between(btf, "runqueues", "__preempt_count");
+
+	if (off)
+		return off;
+	/* Linux 6.2 to 6.13: behind the pointer to the current task. */
+	off = between(btf, "runqueues", "pcpu_hot");
+	return off ? off + 8 : 0;
 }
 
 bool seam_kernel_has_tracepoint(const struct btf *btf, const char *name)

@@ -73,6 +73,8 @@ int seam_kernel_on_record(void *kernel, void *data, size_t size);
 /* From a CPU's timers to its pointer to the interrupted registers, in bytes;
  * 0: this BTF does not say. */
 int64_t seam_kernel_irq_regs(const struct btf *btf);
+/* Likewise from its queue of tasks to its count of preemption. */
+int64_t seam_kernel_preempt_count(const struct btf *btf);
 
 /* Whether BPF programs can be run there. */
 bool seam_kernel_has_tracepoint(const struct btf *btf, const char *name);

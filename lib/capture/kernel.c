@@ -29,7 +29,7 @@ struct running {
 	enum object object; /* OBJECT_AT_ONCE if wanted: any kernel will do */
 	bool sys_enter, prctl; /* tracepoints */
 	bool exits_with_memory;
-	int64_t irq_regs;
+	int64_t irq_regs, preempt_count;
 };
 
 static int read_btf(struct running *ret, struct seam_errinfo *reterr)
@@ -43,6 +43,7 @@ static int read_btf(struct running *ret, struct seam_errinfo *reterr)
 			"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
 	name = seam_kernel_task_work(btf);
 	ret->irq_regs = seam_kernel_irq_regs(btf);
+	ret->preempt_count = seam_kernel_preempt_count(btf);
 	ret->sys_enter = seam_kernel_has_tracepoint(btf, "sys_enter");
 	ret->prctl = seam_kernel_has_tracepoint(btf, "task_prctl_unknown");
 	ret->exits_with_memory = seam_kernel_exits_with_memory(btf);
@@ -274,6 +275,7 @@ static void fit_to(struct seam_kernel *k, const struct running *running)
 	const bool early = running->exits_with_memory;
 
 	k->skel->rodata_seam->seam_irq_regs = running->irq_regs;
+	k->skel->rodata_seam->seam_preempt_count = running->preempt_count;
 	bpf_program__set_autoload(k->skel->progs.seam_unmap_enter,
 				  running->sys_enter);
 	/* Without, programs cannot say what code they make. */

@@ -6,6 +6,11 @@ A thread on a stack of file pages goes 40 pages deep and lets all of them be
 dropped. Whoever reads its stack then has to fault them in, some at a time:
 where system calls are recorded, that is the unwind, in the kernel. The thread
 itself takes a fault for each page that it writes to, in user mode.
+
+A clock that ticks inside the unwind is its cost as well. But what the tick's
+interrupt does is none of its doing, and is a sample with the stack of the entry
+that it interrupted: each tick is one expiry of a timer, which is a tracepoint.
+The stack spells the number that the system call has as its argument.
 """
 
 import collections
@@ -69,6 +74,14 @@ def in_thread(samples, event):
             "down" in livetest.user_path(s)]
 
 
+def in_unwind(sample):
+    """In what the task work calls: programs have no names there."""
+    frames = [f.get("sym", "") for f in livetest.kernel_frames(sample)]
+    at = frames.index("bpf_task_work_callback") \
+        if "bpf_task_work_callback" in frames else 0
+    return at and not frames[at - 1]
+
+
 def faults(bench):
     exe = bench.compile(SOURCE, "drop", "-pthread", "-DLOOPS=%d" % LOOPS,
                         "-DPAGES=%d" % PAGES, "-fno-optimize-sibling-calls")
@@ -76,7 +89,8 @@ def faults(bench):
     folder = tempfile.mkdtemp(dir="/var/tmp")
     command = ["--", exe, os.path.join(folder, "stack")]
     recording = bench.record("-e", "page-faults,raw_syscalls:sys_enter,"
-                             "cpu-clock/freq=999/", "-c", "1", *command)
+                             "sched:sched_switch,cpu-clock/freq=999/", "-c",
+                             "1", *command)
     shutil.rmtree(folder)
     samples, summary = recording.samples(), recording.summary
     calls = [s for s in in_thread(samples, "raw_syscalls:sys_enter")
@@ -98,6 +112,11 @@ def faults(bench):
     bench.test("no fault of the unwind is a sample of the thread, all others "
                "are", not inside and len(left) >= LOOPS * PAGES * 0.9,
                "%d of %d" % (len(inside), len(left)))
+    waits = [s for s in samples if s["event"] == "sched:sched_switch" and
+             in_unwind(s) and any(f.get("sym") == "io_schedule"
+                                  for f in s["frames"])]
+    bench.test("nor is where the unwind sleeps, for a page", not waits,
+               "\n".join(map(livetest.show, waits[:3])))
     bench.test("every event of the target is a sample, or seam's own",
                summary["watched"] == summary["samples"] + summary["own"],
                summary)
@@ -105,5 +124,92 @@ def faults(bench):
                summary["unwinds"] <= summary["samples"], summary)
 
 
+CALLS, BITS = 8000, 30
+SPELLER = r"""
+#include <sys/syscall.h>
+#define STAY() __asm__ volatile("" ::: "memory")
+__attribute__((noipa)) void leaf(unsigned n)
+{
+	long ret;
+	__asm__ volatile("syscall" : "=a"(ret)
+			 : "0"((long)SYS_getppid), "D"((long)n)
+			 : "rcx", "r11", "memory");
+	STAY();
+}
+""" + livetest.SPELL + r"""
+int main(void)
+{
+	for (unsigned i = 0; i < CALLS; i++)
+		spell(i * 2654435761u >> (32 - BITS), BITS);
+	return 0;
+}
+"""
+
+
+def amid(bench):
+    exe = bench.compile(SPELLER, "speller", "-DCALLS=%d" % CALLS,
+                        "-DBITS=%d" % BITS, "-fno-optimize-sibling-calls")
+    recording = bench.record(
+        "-e", "raw_syscalls:sys_enter,timer:hrtimer_expire_entry/period=1/,"
+        "cpu-clock/freq=19999/", "--", exe)
+    samples, summary = recording.samples(), recording.summary
+    calls = {s["cookie"]: s for s in samples if s.get("cookie") and
+             s["event"] == "raw_syscalls:sys_enter"}
+    expiries = [s for s in samples
+                if s["event"] == "timer:hrtimer_expire_entry"]
+    inside = [s for s in expiries if in_unwind(s)]
+    bench.note("%d calls, %d expiries, %d of them in the unwind, %d own, "
+               "%d again" % (len(calls), len(expiries), len(inside),
+                             summary["own"], summary["again"]))
+    bench.test("interrupts of the unwind are samples",
+               len(inside) > len(expiries) / 5, "%d of %d" % (
+                   len(inside), len(expiries)))
+    shared = [s for s in inside if s.get("cookie") in calls]
+    bad = [s for s in inside if s["end"] != "outermost"] + [
+        s for s in shared if livetest.user_frames(s) !=
+        livetest.user_frames(calls[s["cookie"]])]
+    # The others' entries began with a tick.
+    bench.test("each has a whole stack, and with its cookie the one of the "
+               "call that is unwound", not bad and
+               len(shared) > 0.8 * len(inside), "%d, %d of %d\n" % (
+                   len(bad), len(shared), len(inside)) +
+               "\n".join(map(livetest.show, bad[:3])))
+    spelled = [s for s in calls.values() if len(
+        [f for f in livetest.user_path(s) if f.startswith("bit")]) == BITS]
+    bench.test("no call has lost its own", len(spelled) == CALLS and
+               not summary["lost"]["samples"] and not summary["end"]["lost"],
+               "%d of %d, %s" % (len(spelled), CALLS, summary))
+    ticks = [s for s in samples if s["event"] == "cpu-clock" and in_unwind(s)]
+    bench.test("the clock that ticked there is none: its ticks are own",
+               len(ticks) < 0.05 * summary["own"] and
+               summary["own"] > len(inside) / 2,
+               "%d ticks, %d own" % (len(ticks), summary["own"]))
+    bench.test("every event is a sample, or seam's own",
+               summary["watched"] == summary["samples"] + summary["own"],
+               summary)
+
+
+def preempted(bench):
+    """By what runs on the same processor and does not sleep."""
+    exe = bench.compile(SPELLER, "speller", "-DCALLS=%d" % CALLS,
+                        "-DBITS=%d" % BITS, "-fno-optimize-sibling-calls")
+    cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    bench.start([*cpu, "sh", "-c", "while :; do :; done"])
+    recording = bench.record("-e", "raw_syscalls:sys_enter,sched:sched_switch",
+                             "-c", "1", "--", *cpu, exe)
+    switches = [s for s in recording.samples()
+                if s["event"] == "sched:sched_switch"]
+    what = "a task preempted in its unwind has that sample, with its stack"
+    if not any(f.get("sym", "").startswith("preempt_schedule")
+               for s in switches for f in s["frames"]):
+        bench.skip(what, "this kernel preempts no task in the kernel")
+        return
+    switches = list(filter(in_unwind, switches))
+    bench.test(what, switches and all(s["end"] == "outermost"
+                                      for s in switches),
+               "%d\n" % len(switches) +
+               "\n".join(map(livetest.show, switches[:3])))
+
+
 if __name__ == "__main__":
-    sys.exit(livetest.main(faults))
+    sys.exit(livetest.main(faults, amid, preempted))

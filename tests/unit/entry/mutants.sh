@@ -53,8 +53,27 @@ mutant depths 'nobody notes that he joined' \
 mutant clients_end 'an entry that is not closed' \
 	's/^\t*seam_entry_close(e, cookie);/\t;/' 'open for ever\|with flags\|two stacks'
 mutant clients_end_at_exit 'the mark of a running unwind left' \
-	's/seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING);/;/' \
+	's/seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING | SEAM_ENTRY_LAST);/;/' \
 	'with flags\|is not'
+mutant interrupts 'what interrupts an unwind kept back' \
+	's/if (seam_entry_env_is_own(t)) {/seam_entry_env_is_own(t); {/' \
+	'not the unwind.s doing'
+mutant interrupts 'what the unwind does joined to it' \
+	's/if (seam_entry_env_is_own(t)) {/if (seam_entry_env_is_own(t) \&\& 0) {/' \
+	'does not say so\|not the unwind.s doing'
+mutant interrupts 'what comes amid an unwind refused' \
+	's/^\tseam_entry_join(t, e, &ret->cookie);/\t;/' 'is not delivered'
+mutant clients 'an unwind that is not done for who came amid it' \
+	's/^\tuint32_t clients = seam_entry_more(t, e);/\tuint32_t clients = 0;/' \
+	'no stack, and no reason'
+mutant clients_refused 'a stack taken now and not for who came amid it' \
+	's/^\tclients = seam_entry_more(t, e);/\tclients = 0;/' \
+	'no stack, and no reason'
+mutant clients 'who comes to a stack that is not taken again' \
+	's/if (flags & SEAM_ENTRY_LAST)/if (0)/' 'no stack, and no reason'
+mutant depths 'a stack that is taken joined by who wants more of it' \
+	's/return !seam_who_done(who) || .*/return true;/' \
+	'wanted 2 frames deep, cut at 1'
 mutant at_once 'an unwind without its mark' \
 	's/seam_entry_set_flag(e, SEAM_ENTRY_RUNNING);/;/' 'does not say so'
 mutant at_once 'an exec whose end is not seen' \
@@ -77,7 +96,7 @@ mutant reuse_at_once 'a dead task'"'"'s element reset, whoever has it now' \
 	's/SEAM_ENTRY_SWAP(e->cookie, cookie, 0);/SEAM_ENTRY_SET(e->cookie, 0);/' \
 	'no stack, and no reason'
 mutant clients_late 'a client that does not say that it joins' \
-	's/seam_who_want(e, t->clients, t->depth, !eager);/0;/' \
+	's/seam_who_want(e, t->clients, t->depth, \(true\|false\));/0;/' \
 	'no stack, and no reason'
 mutant clients_from_outside 'a stack claimed for who has it' \
 	's/SEAM_WHO_MASK & ~seam_who_done(who)/SEAM_WHO_MASK/

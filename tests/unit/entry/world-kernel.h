@@ -48,6 +48,15 @@ static void seam_entry_env_note(struct seam_entry_task *t,
 	(void)el;
 }
 
+/* A tick, or what the unwind does; or what has only interrupted it. */
+static bool seam_entry_env_is_own(struct seam_entry_task *t)
+{
+	t->env->was_asked = true;
+	t->env->is_own = pick(2);
+	TRACE(t->env->is_own ? "the unwind's own" : "not the unwind's doing");
+	return t->env->is_own;
+}
+
 static void seam_entry_env_renew(struct seam_entry_task *t,
 				 struct seam_element *el)
 {
@@ -148,8 +157,8 @@ static void send(struct place at, uint32_t depth, uint64_t cookie,
 }
 
 /* The current task's. */
-static void deliver(const struct seam_element *el, uint64_t cookie,
-		    uint32_t clients, uint32_t end)
+static void deliver(const struct seam_element *el, uint32_t depth,
+		    uint64_t cookie, uint32_t clients, uint32_t end)
 {
 	struct task *t = self();
 
@@ -158,17 +167,26 @@ static void deliver(const struct seam_element *el, uint64_t cookie,
 	HOLDS(end || is_same(el->regs, t->at),
 	      "registers of the program before an exec are unwound");
 	HOLDS(!t->no_mm, "a stack is taken where there is no memory");
-	send(el->left, seam_who_depth(el->entry.who), cookie, clients, end);
+	/* What is for a client that was swept since comes to the next one as a
+	 * stray, which readers know. */
+	if (plan == PLAN_SWEEP)
+		clients &= seam_who_done(el->entry.who);
+	if (clients)
+		send(el->left, depth, cookie, clients, end);
 }
 
 static void take_stack(struct seam_element *el, uint64_t cookie,
 		       uint32_t clients, uint32_t why_not)
 {
+	uint32_t depth;
+
 	step();
 	el->left = why_not ? el->regs : self()->at;
 	self()->unwinding++;
+	/* Whatever is wanted from here on. */
+	depth = step_value(seam_who_depth(el->entry.who));
 	step();
-	deliver(el, cookie, clients, why_not);
+	deliver(el, depth, cookie, clients, why_not);
 	step();
 	self()->unwinding--;
 }
@@ -197,6 +215,7 @@ static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env,
 	struct task *task = self();
 
 	env->task = task;
+	env->was_asked = env->is_own = false;
 	*t = (struct seam_entry_task){
 		.start = task->start,
 		.self = task->self,

@@ -126,6 +126,7 @@ struct world {
 
 struct seam_entry_env {
 	struct task *task;
+	bool was_asked, is_own; /* whether the unwind makes the event */
 };
 
 static struct world w;

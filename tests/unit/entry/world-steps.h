@@ -172,8 +172,13 @@ static void request(bool in_user)
 	HOLDS(asked.cookie || asked.end || (asked.flags & SEAM_SAMPLE_OWN),
 	      "neither a stack to come nor a reason");
 	HOLDS(asked.stack_tid, "a sample whose stack comes under tid 0");
-	HOLDS(!unwinding || (asked.flags & SEAM_SAMPLE_OWN),
+	HOLDS(unwinding ? env.was_asked : true,
 	      "a sample of the unwind that does not say so");
+	HOLDS(env.is_own == !!(asked.flags & SEAM_SAMPLE_OWN),
+	      "a sample is kept back, or is not, and is not the unwind's "
+	      "doing");
+	HOLDS(!unwinding || env.is_own || asked.cookie || limits->depths,
+	      "a request amid the unwind is not delivered");
 	HOLDS(inside || !(asked.flags & SEAM_SAMPLE_OWN),
 	      "a sample said to be of the unwind is not");
 }

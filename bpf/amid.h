@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Events that come amid an unwind of seam's own: whether it makes them, or
+ * they have only interrupted it. Asked nowhere else, so it costs nobody else.
+ */
+#ifndef SEAM_BPF_AMID_H
+#define SEAM_BPF_AMID_H
+
+#include "bpf/maps.h"
+#include "bpf/words.h"
+
+/* Of the count: NMIs, hard interrupts, a soft interrupt at work. */
+#define IN_INTERRUPT 0xff0100
+
+/* The queue of the CPU that the task runs on, where the kernel has queues for
+ * groups of tasks; else NULL. */
+static __always_inline const struct rq *queue_of(const struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->se.cfs_rq) ||
+	    !bpf_core_field_exists(task->se.cfs_rq->rq))
+		return NULL;
+	return task->se.cfs_rq->rq;
+}
+
+/*
+ * is_perf: a clock ticked, memory faulted or the processor counted: that tells
+ * what runs, which is the unwind. What another program or a tracepoint tells is
+ * the unwind's doing where it comes in the task, and not where it interrupts
+ * that. In between is a switch: the unwind sleeps, or the task is preempted.
+ */
+static __always_inline bool is_doing_of_unwind(const struct task_struct *task,
+					       bool is_perf)
+{
+	const struct rq *rq = queue_of(task);
+
+	if (rq && rq->curr != task)
+		return task->__state;
+	if (is_perf || !rq || !seam_preempt_count)
+		return true;
+	return !(WORD_AT((const char *)rq + seam_preempt_count) & IN_INTERRUPT);
+}
+
+#endif
