@@ -4,6 +4,7 @@
 #define SEAM_BPF_EMIT_H
 
 #include "bpf/unwind.h"
+#include "core/entry-count.h"
 #include "core/entry-exec.h"
 
 static __always_inline uint64_t ring_flags(void *map)
@@ -149,8 +150,7 @@ __noinline int seam_send_to(struct scratch *s ARG_NONNULL, uint32_t client,
 		return 0;
 	}
 	count_end(cpu, end);
-	if (!send_stack(s, client, size))
-		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_LOST_STACK], 1);
+	seam_stack_sent(cpu->counts, !send_stack(s, client, size));
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #define SEAM_BPF_SAMPLE_H
 
 #include "bpf/watch.h"
+#include "core/entry-count.h"
 
 /* Whether an event in this mode is none to whoever asks for :u or :k. */
 static __always_inline bool is_excluded(struct task_struct *task, uint32_t asks,
@@ -57,9 +58,8 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	env.unsure = unsure;
 	env.is_perf = is_perf;
 	seam_entry_request(&t, in_user, &asked);
-	if (asked.flags & SEAM_SAMPLE_OWN)
+	if (!seam_sample_asked(&t, &asked))
 		return false;
-	count(SEAM_COUNT_WANTED);
 	sample->head.cookie = asked.cookie;
 	sample->end = asked.end;
 	sample->stack_tid = asked.stack_tid;
@@ -160,9 +160,9 @@ static __always_inline void sample_emit(struct sample_buffer *buf)
 	asm volatile("" : "+r"(nr));
 	if (nr > SEAM_MAX_KERNEL)
 		nr = SEAM_MAX_KERNEL;
-	if (bpf_ringbuf_output(&ring, &buf->sample,
-			       sizeof(buf->sample) + nr * 8, ring_flags(&ring)))
-		count(SEAM_COUNT_LOST_SAMPLE);
+	seam_sample_sent(NULL, bpf_ringbuf_output(&ring, &buf->sample,
+						  sizeof(buf->sample) + nr * 8,
+						  ring_flags(&ring)));
 }
 
 static __always_inline void take_sample(void *ctx, struct sample_buffer *buf,

@@ -197,9 +197,9 @@ int seam_uprobe(struct pt_regs *ctx)
 			&kernel_stack))
 		return 0;
 	keep_probe(task, sample.head.cookie);
-	if (bpf_ringbuf_output(&ring, &sample, sizeof(sample),
-			       ring_flags(&ring)))
-		count(SEAM_COUNT_LOST_SAMPLE);
+	seam_sample_sent(NULL,
+			 bpf_ringbuf_output(&ring, &sample, sizeof(sample),
+					    ring_flags(&ring)));
 	return 0;
 }
 

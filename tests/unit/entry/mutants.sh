@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
-# Description: test-entry can fail: core/entry.h, entry-exec.h and entry-who.h
-# are broken in one place after the other, and each time the world that is named
-# finds a way in which that goes wrong.
+# Description: test-entry can fail: core/entry.h, its other parts and cookie.h are
+# broken in one place after the other, and each time the world that is named finds
+# a way in which that goes wrong.
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.." || exit 1
 . tools/tap.sh
@@ -18,7 +18,7 @@ mutant() {
 	world=$1
 	shift
 	fits=
-	for file in entry.h entry-exec.h entry-who.h; do
+	for file in entry.h entry-count.h entry-exec.h entry-who.h cookie.h; do
 		sed "$2" "core/$file" >"$tmp/core/$file"
 		cmp -s "core/$file" "$tmp/core/$file" || fits=1
 	done
@@ -126,6 +126,23 @@ mutant clients 'a depth that nobody deepens' \
 mutant depths 'a stack that is out joined by who wants more of it' \
 	's/ \&\& depth >= t->depth;/;/' \
 	'wanted 2 frames deep, cut at 1'
+mutant losses 'a sample that is lost and not counted' \
+	's/seam_entry_env_count(t, SEAM_COUNT_LOST_SAMPLE);/;/' \
+	'samples came, 0 are counted'
+mutant losses 'a stack that is lost and not counted' \
+	's/__sync_fetch_and_add(&counts\[SEAM_COUNT_LOST_STACK\], 1);/;/' \
+	'did not come, 0 are counted'
+mutant losses_at_exit 'a sample that is wanted and not counted' \
+	's/seam_entry_env_count(t, SEAM_COUNT_WANTED);/;/' 'counted 0'
+mutant losses_at_exit 'a sample of a full ring that is taken for sent' \
+	's/^\tif (is_lost)$/\tif (0)/' 'are counted'
+mutant migration 'a cookie without its CPU' \
+	's/count << SEAM_COOKIE_CPU_BITS |/count << SEAM_COOKIE_CPU_BITS | 0 \&/' \
+	'two entries\|two stacks'
+mutant migration 'a counter that overflows into the CPU' \
+	's/^\tcount &= SEAM_COOKIE_COUNT_MASK;/\t;/
+	s/return count << SEAM_COOKIE_CPU_BITS |/return count | (uint64_t)cpu << 48; (void)/' \
+	'two entries\|two stacks'
 mutant clients_end 'a client that ended and still has what was taken' \
 	's/^\tbits |= bits << SEAM_WHO_DONE_SHIFT;/\t;/' 'no stack, and no reason'
 mutant clients_end 'a client that ended and still has the closed stack' \

@@ -28,7 +28,7 @@ static void interrupts(void **state)
 static void migration(void **state)
 {
 	static const struct limits limits = {
-		.samples = 2, .interrupts = 2, .entries = 2, .moves = 2};
+		.samples = 3, .interrupts = 1, .entries = 3, .moves = 2};
 
 	(void)state;
 	AT_LEAST(10000, world_search("migration", PLAN_ONE, &limits));
@@ -145,6 +145,33 @@ static void clients(void **state)
 
 	(void)state;
 	AT_LEAST(100000, world_search("clients", PLAN_ONE, &limits));
+}
+
+static void losses(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .drops = 2,
+					     .sample_drops = 2,
+					     .clients = 2};
+
+	(void)state;
+	AT_LEAST(5000, world_search("losses", PLAN_ONE, &limits));
+}
+
+static void losses_at_exit(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .entries = 1,
+					     .drops = 1,
+					     .sample_drops = 1,
+					     .clients = 2,
+					     .may_exec = true,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(5000, world_search("losses at exit", PLAN_ONE, &limits));
 }
 
 static void clients_refused(void **state)
@@ -299,6 +326,8 @@ int main(void)
 		cmocka_unit_test(reuse_at_once),
 		cmocka_unit_test(exec_by_thread_at_once),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(losses_at_exit),
+		cmocka_unit_test(losses),
 		cmocka_unit_test(clients_refused),
 		cmocka_unit_test(migration),
 		cmocka_unit_test(clients_reuse),

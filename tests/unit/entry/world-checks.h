@@ -58,6 +58,55 @@ static void check_samples(void)
 	}
 }
 
+/* The client's stack of a cookie did not come. */
+static bool is_missing(uint64_t cookie, uint32_t client)
+{
+	for (int i = 0; i < w.n_stacks; i++)
+		if (w.stacks[i].cookie == cookie &&
+		    w.stacks[i].clients & client)
+			return w.stacks[i].lost & client;
+	return false;
+}
+
+static bool is_first_of_cookie(const struct sample *a)
+{
+	for (const struct sample *b = w.samples; b < a; b++)
+		if (!b->lost && b->cookie == a->cookie &&
+		    b->client == a->client)
+			return false;
+	return true;
+}
+
+/* What the client got and what was counted for it is all that it wanted: a
+ * sample that came has its stack, or a reason, or one more stack was lost. */
+static void check_losses(uint32_t client)
+{
+	const uint64_t *counted = w.counted[client - 1];
+	uint64_t wanted = 0, came = 0, without = 0;
+
+	for (int i = 0; i < w.n_samples; i++) {
+		const struct sample *a = &w.samples[i];
+
+		if (a->client != client || (a->flags & SEAM_SAMPLE_OWN))
+			continue;
+		wanted++;
+		came += !a->lost;
+		without += !a->lost && a->cookie &&
+			   is_missing(a->cookie, client) &&
+			   is_first_of_cookie(a);
+	}
+	HOLDS(wanted == counted[SEAM_COUNT_WANTED],
+	      "client %x: %d samples are wanted, counted %d", client,
+	      (int)wanted, (int)counted[SEAM_COUNT_WANTED]);
+	HOLDS(came + counted[SEAM_COUNT_LOST_SAMPLE] == wanted,
+	      "client %x: %d of %d samples came, %d are counted as lost",
+	      client, (int)came, (int)wanted,
+	      (int)counted[SEAM_COUNT_LOST_SAMPLE]);
+	HOLDS(without <= counted[SEAM_COUNT_LOST_STACK],
+	      "client %x: %d stacks did not come, %d are counted as lost",
+	      client, (int)without, (int)counted[SEAM_COUNT_LOST_STACK]);
+}
+
 /* Each further stack of one stay in the kernel was counted. */
 static void check_again(void)
 {

@@ -82,9 +82,10 @@ static uint64_t seam_entry_env_count_next(struct seam_entry_task *t,
 static void seam_entry_env_count(struct seam_entry_task *t,
 				 enum seam_count what)
 {
-	(void)t;
 	TRACE("count %d", what);
 	w.n_again += what == SEAM_COUNT_AGAIN;
+	if (what == SEAM_COUNT_WANTED || what == SEAM_COUNT_LOST_SAMPLE)
+		w.counted[t->clients - 1][what]++;
 }
 
 static bool is_same(struct place a, struct place b)
@@ -149,11 +150,20 @@ static void send(struct place at, uint32_t depth, uint64_t cookie,
 	stack->at = at;
 	stack->end = end;
 	stack->depth = depth;
-	stack->lost = may(&w.left.drops);
-	TRACE("stack %llx, end %d, depth %d, to %x%s",
-	      (unsigned long long)cookie, end, depth, clients,
-	      stack->lost ? ", lost" : "");
 	w.n_stacks++;
+	TRACE("stack %llx, end %d, depth %d, to %x", (unsigned long long)cookie,
+	      end, depth, clients);
+	for (uint32_t i = 0; i < MAX_CLIENTS; i++) {
+		bool is_lost;
+
+		if (!(clients >> i & 1))
+			continue;
+		is_lost = may(&w.left.drops);
+		seam_stack_sent(w.counted[i], is_lost);
+		stack->lost |= is_lost << i;
+		if (is_lost)
+			TRACE("lost to %x", 1u << i);
+	}
 }
 
 /* The current task's. */

@@ -45,6 +45,7 @@ static void step(void);
 #define SEAM_ENTRY_PUT(x, to) SEAM_ENTRY_SET(x, to)
 #define SEAM_ENTRY_HOOK static
 
+#include "core/entry-count.h"
 #include "core/entry-exec.h"
 
 /* Near its end, so that it wraps. */
@@ -87,12 +88,13 @@ struct sample {
 	uint16_t flags;
 	uint8_t depth; /* wanted */
 	uint8_t client; /* that asked, a bit */
+	uint64_t lost; /* no room in the client's ring */
 };
 
 struct stack {
 	uint64_t cookie;
 	struct place at;
-	uint16_t lost; /* no room in the ring, and counted */
+	uint16_t lost; /* clients in whose ring there was no room */
 	uint16_t end; /* none, for this reason */
 	uint32_t clients; /* it was sent to */
 	uint64_t depth; /* at most so many frames */
@@ -117,6 +119,7 @@ struct world {
 	struct sample samples[MAX_SAMPLES];
 	struct stack stacks[MAX_STACKS];
 	uint64_t counts[N_CPUS];
+	uint64_t counted[MAX_CLIENTS][SEAM_COUNT_LOST_STACK + 1];
 	struct limits left;
 	uint8_t current, n_samples, n_stacks, n_elements;
 	uint8_t n_again, n_outside;

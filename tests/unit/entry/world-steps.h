@@ -162,10 +162,18 @@ static void request(bool in_user)
 	self()->inside++;
 	seam_entry_request(&t, in_user, &asked);
 	self()->inside--;
+	*sample = (struct sample){asked.cookie,
+				  at,
+				  asked.cookie ? 0 : asked.end,
+				  asked.flags,
+				  t.depth,
+				  client,
+				  0};
+	if (seam_sample_asked(&t, &asked)) {
+		sample->lost = may(&w.left.sample_drops);
+		seam_sample_sent(&t, sample->lost);
+	}
 	w.asking -= client == SECOND;
-	*sample = (struct sample){
-		asked.cookie, at,      asked.cookie ? 0 : asked.end,
-		asked.flags,  t.depth, client};
 	TRACE("cookie %llx, end %d, flags %d, depth %d",
 	      (unsigned long long)sample->cookie, sample->end, sample->flags,
 	      sample->depth);

@@ -301,8 +301,9 @@ static void set_up(void)
 		contexts[i].uc_stack.ss_size = sizeof(stacks[i]);
 		makecontext(&contexts[i], task_main, 0);
 	}
+	/* Not all at the same request. */
 	for (int i = 0; i < N_CPUS; i++)
-		w.counts[i] = FIRST_COUNT;
+		w.counts[i] = FIRST_COUNT + i;
 	w.left = *limits;
 	w.current = plan == PLAN_MOVE;
 	if (plan == PLAN_MOVE) {
@@ -321,6 +322,11 @@ static void run(void *arg)
 	swapcontext(&main_context, &contexts[w.current]);
 	check_samples();
 	check_again();
+	/* But of a client that ended nobody adds up what was its. */
+	if (plan == PLAN_SWEEP)
+		return;
+	for (uint32_t i = 0; i < n_clients(); i++)
+		check_losses(1u << i);
 }
 
 uint64_t world_search(const char *name, enum plan with,

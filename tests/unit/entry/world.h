@@ -22,6 +22,7 @@
 #define MAX_SAMPLES 6
 #define MAX_STACKS 10
 #define N_CPUS 2
+#define MAX_CLIENTS 2
 
 /* How far a search goes. */
 struct limits {
@@ -30,7 +31,8 @@ struct limits {
 	uint8_t entries; /* of one task, besides its exit */
 	uint8_t refusals; /* the kernel has no memory for a task work */
 	uint8_t full; /* no room for an element */
-	uint8_t drops; /* a ring buffer is full */
+	uint8_t drops; /* a ring buffer is full: of a stack */
+	uint8_t sample_drops; /* of a sample */
 	uint8_t switches; /* another task goes on in the middle of a step */
 	uint8_t moves; /* to the other CPU */
 	uint8_t outside; /* stacks tried to be taken from outside */
