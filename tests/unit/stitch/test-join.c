@@ -235,27 +235,50 @@ static void test_missing_told(void **state)
 
 /* A stack and the next request are dropped; then those, and that the thread
  * ended and another got its tid. By tid and order both would be joined. */
+static void put_dropped(struct session *t)
+{
+	begin(t);
+	put_sample(t->w, 5, 100, 0x1001);
+	put_stack(t->w, 5, 210, 0x2001, 0xa000, SEAM_OUTERMOST, 0);
+	put_sample(t->w, 5, 300, 0x3001);
+	/* the new thread 5 */
+	put_stack(t->w, 5, 420, 0x4001, 0xb000, SEAM_OUTERMOST, 0);
+	put_sample(t->w, 5, 500, 0x5001);
+	put_stack(t->w, 5, 510, 0x5001, 0xc000, SEAM_OUTERMOST, 0);
+	stitch(t);
+}
+
 static void test_dropped(void **state)
 {
 	const struct seam_stitch_stats *st;
 	struct session t;
 
 	(void)state;
-	begin(&t);
-	put_sample(t.w, 5, 100, 0x1001);
-	put_stack(t.w, 5, 210, 0x2001, 0xa000, SEAM_OUTERMOST, 0);
-	put_sample(t.w, 5, 300, 0x3001);
-	/* the new thread 5 */
-	put_stack(t.w, 5, 420, 0x4001, 0xb000, SEAM_OUTERMOST, 0);
-	put_sample(t.w, 5, 500, 0x5001);
-	put_stack(t.w, 5, 510, 0x5001, 0xc000, SEAM_OUTERMOST, 0);
-	stitch(&t);
+	put_dropped(&t);
 	expect(&t, 5, SEAM_HALF_MISSING, 0, SEAM_LOST);
 	expect(&t, 5, SEAM_HALF_MISSING, 0, SEAM_LOST);
 	expect(&t, 5, SEAM_HALF_JOINED, 0xc000, SEAM_OUTERMOST);
 	st = finish(&t);
 	assert_int_equal(st->wanted, 3);
 	assert_int_equal(st->end[SEAM_LOST], 2);
+	end(&t);
+}
+
+/* By thread and order both have another's stack, and nothing tells. */
+static void test_dropped_by_order(void **state)
+{
+	const struct seam_stitch_stats *st;
+	struct session t;
+
+	(void)state;
+	put_dropped(&t);
+	assert_int_equal(seam_stitch_join_by(t.s, SEAM_JOIN_ORDER), 0);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xa000, SEAM_OUTERMOST);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xb000, SEAM_OUTERMOST);
+	expect(&t, 5, SEAM_HALF_JOINED, 0xc000, SEAM_OUTERMOST);
+	st = finish(&t);
+	assert_int_equal(st->end[SEAM_OUTERMOST], 3);
+	assert_int_equal(st->by_order_differs, 2);
 	end(&t);
 }
 
@@ -467,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_missing_told),
 		cmocka_unit_test(test_dropped),
+		cmocka_unit_test(test_dropped_by_order),
 		cmocka_unit_test(test_missing_user),
 		cmocka_unit_test(test_exec),
 		cmocka_unit_test(test_exec_whole),
