@@ -6,6 +6,10 @@ mapped libraries, a minute each.
 What was lost, by name; the recorder's memory, and how it grew in the second half
 of the time; what its BPF maps take in the kernel; what a stack cost in the first
 and in the last quarter. Root, and bpftool for the cost.
+
+Judged: sums add up, memory is within what is said below and grows no more, and
+a stack costs what it did, within its spread. What is not so ends the run with
+status 1. How many processes a second the machine could start is said.
 """
 
 import argparse
@@ -27,8 +31,24 @@ __attribute__((noinline)) static void scale_leaf(unsigned n)
 { for (unsigned i = 0; i < n; i++) sink += i; }
 void scale_outer(unsigned n) { scale_leaf(n); __asm__ volatile(""); }
 """
-# What the recorder may take, in bytes: of its own, and for tables.
+# What the recorder may take: in all; in a minute more, of its own, in the second
+# half; and in the kernel, maps and tables, of which tables have a budget.
 MOST_RSS = 200 << 20
+MOST_GROWTH = 4 << 20
+# Before that caches and rings fill.
+JUDGED_AFTER_S = 30
+MOST_MAPS = 512 << 20
+MOST_TABLES = 512 << 20 # the default of --table-memory
+# What any two halves of one minute differ by on a machine that others use.
+SPREAD = 0.15
+# Short processes: _exit is all of it, so that the starting is what takes time.
+TINY = """
+void _start(void)
+{
+	__asm__(".cfi_undefined rip");
+	__asm__ volatile("syscall" :: "a"(231L), "D"(0L) : "rcx", "r11", "memory");
+}
+"""
 
 
 def compile_to(folder, name, *arguments, text=None):
@@ -160,6 +180,24 @@ def cost_between(first, last):
     return (last[2] - first[2]) / stacks, (last[2] - first[2]) / frames
 
 
+def costs_of(rows):
+    """ns a stack, from row to row."""
+    found = [cost_between(a[4], b[4]) for a, b in zip(rows, rows[1:])]
+    return sorted(cost[0] for cost in found if cost)
+
+
+def is_flat(rows, quarter):
+    """What a stack takes in the last quarter is nothing else than what it takes
+    in the first: their middles differ by less than what each spreads, or what
+    is nothing. None: nobody can tell."""
+    first, last = costs_of(rows[:quarter + 1]), costs_of(rows[-1 - quarter:])
+    if not first or not last:
+        return None
+    middle, other = (c[len(c) // 2] for c in (first, last))
+    spread = max(c[3 * len(c) // 4] - c[len(c) // 4] for c in (first, last))
+    return other - middle <= max(spread, SPREAD * middle)
+
+
 def mib(n):
     return "unknown" if n is None else "%.1f MiB" % (n / (1 << 20))
 
@@ -202,9 +240,27 @@ def report(name, said, watch, summary):
         print("* a stack: %.0f ns in the first quarter, %.0f in the last; "
               "a frame %.0f and %.0f" % (costs[0][0], costs[1][0],
                                          costs[0][1], costs[1][1]))
+    verdicts = {
+        "each sample that was wanted has an end": sum(
+            n for c, n in ends.items() if c != "no-user") == wanted,
+        # Those that are just being counted.
+        "each event is known": abs(summary["watched"] - known) <= 2,
+        "the recorder takes %s at most" % mib(MOST_RSS):
+            rows[-1][2] <= MOST_RSS,
+        "of its own it grows no more": None
+            if growth[1] is None or rows[-1][0] < JUDGED_AFTER_S
+            else growth[1] * 60 <= MOST_GROWTH,
+        "maps are within %s, tables within %s" % (
+            mib(MOST_MAPS), mib(MOST_TABLES)):
+            max(r[3] for r in rows) <= MOST_MAPS and
+            summary["table_bytes_max"] <= MOST_TABLES,
+        "a stack costs in the end what it did": is_flat(rows, quarter)}
+    for what, holds in verdicts.items():
+        print("* %s: %s" % ({True: "holds", False: "DOES NOT HOLD",
+                             None: "unknown"}[holds], what))
     print()
     sys.stdout.flush()
-    return rows[-1][2] <= MOST_RSS
+    return False not in verdicts.values()
 
 
 def measure(args, name, command):
@@ -254,6 +310,8 @@ def main():
         loads = compile_to(args.folder, "loads",
                            os.path.join(HERE, "scale-loads.c"), "-pthread",
                            "-ldl")
+        tiny = compile_to(args.folder, "tiny", "-nostdlib", "-static", "-x",
+                          "c", "-", text=TINY)
         make_libraries(args.folder, args.libraries)
         every = {
             "threads": ["threads", args.threads],
@@ -262,7 +320,7 @@ def main():
         good = True
         for name, (kind, *rest) in every.items():
             if args.only in (None, name):
-                last = ["/bin/true"] if kind == "processes" else []
+                last = [tiny] if kind == "processes" else []
                 good &= measure(args, name, list(map(str, [
                     loads, kind, *rest, args.seconds, *last])))
         return not good
