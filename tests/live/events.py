@@ -277,6 +277,67 @@ def halves(bench):
                recording.log)
 
 
+# A pipe holds less than is written: the write sleeps until it is read, faults
+# in what it reads, and takes as long as some ticks.
+WRITES = 8
+WRITER = r"""
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define SIZE (8 << 20)
+static char bytes[1 << 16];
+void writes(int fd)
+{
+	char *fresh = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(fresh, SIZE, MADV_NOHUGEPAGE);
+	if (write(fd, fresh, SIZE) != SIZE) abort();
+	munmap(fresh, SIZE);
+}
+int main(void)
+{
+	int fds[2];
+	if (pipe(fds)) return 1;
+	if (!fork()) {
+		close(fds[1]);
+		while (read(fds[0], bytes, sizeof(bytes)) > 0);
+		_exit(0);
+	}
+	close(fds[0]);
+	for (int i = 0; i < %d; i++) writes(fds[1]);
+	close(fds[1]);
+	return wait(NULL) < 0;
+}
+""" % WRITES
+
+
+def one_entry(bench):
+    exe = bench.compile(WRITER, "writer")
+    recording = bench.record(
+        "-e", "raw_syscalls:sys_enter/period=1/,page-faults/period=1/,"
+        "sched:sched_switch/period=1/,cpu-clock/freq=9999/", "--", exe)
+    samples = recording.samples()
+    adds_up(bench, "one entry", recording, samples)
+    entries = collections.defaultdict(list)
+    for s in samples:
+        if "cookie" in s and livetest.user_path(s)[-2:] in (
+                ["writes", "write"], ["writes", "__write"],
+                ["writes", "__GI___libc_write"]):
+            entries[s["cookie"]].append(s)
+    whole = [e for e in entries.values()
+             if len({s["event"] for s in e}) == 4]
+    bench.test("a system call's tracepoint, faults, sleeps and ticks share one "
+               "unwind", len(whole) == WRITES, "%d, of %s" % (
+                   len(whole), [sorted({s["event"] for s in e})
+                                for e in entries.values()][:5]))
+    other = [e for e in whole if len({tuple(ips(livetest.user_frames(s)))
+                                      for s in e}) != 1 or
+             any(s["end"] != "outermost" for s in e)]
+    bench.test("and have one stack, which is whole", whole and not other,
+               "%d of %d" % (len(other), len(whole)))
+
+
 def perf_reads(bench):
     """Of each event, perf says what its own recording would."""
     if not os.path.exists("/usr/bin/perf"):
@@ -320,10 +381,11 @@ def bad(bench):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(
-        depths, user, together, halves, perf_reads, bad, programs=programs,
+        depths, user, together, halves, one_entry, perf_reads, bad,
+        programs=programs,
         only={
             "deferral alone shares a stack among events":
-                ("deferred", (depths, together)),
+                ("deferred", (depths, together, one_entry)),
             "tracepoints and halves of their own take BPF":
                 ("deferred immediate", (user, perf_reads)),
             "where registers are half written, the event has no stack":
