@@ -182,8 +182,10 @@ static int write_to(void *ctx, int fd)
 /* Return: 0 or -1, said on stderr. */
 static int to_file(struct export *e)
 {
-	const struct replaced r = {
-		.path = e->out, .like_fd = -1, .make = write_to, .ctx = e};
+	const struct replaced r = {.path = e->out,
+				   .like_fd = REPLACED_OWN,
+				   .make = write_to,
+				   .ctx = e};
 	int rc;
 
 	if (input_is(&e->in, e->out)) {

@@ -2,8 +2,10 @@
 #include "cli/json-summary.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/render.h"
 
@@ -61,13 +63,26 @@ void json_summary_head(struct seam_strbuf *b, const struct input *in,
 	seam_strbuf_puts(b, "}");
 }
 
+int json_summary_open(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
 static int write_file(const char *path, const struct seam_strbuf *b)
 {
-	FILE *f = b->err ? NULL : fopen(path, "w");
-	int rc;
+	int fd = b->err ? b->err : json_summary_open(path), rc;
+	FILE *f;
 
-	if (!f)
-		return b->err ? b->err : -errno;
+	if (fd < 0)
+		return fd;
+	f = fdopen(fd, "w");
+	if (!f) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
 	rc = fwrite(b->s, 1, b->len, f) == b->len ? 0 : -errno;
 	if (fclose(f) && !rc)
 		rc = -errno;

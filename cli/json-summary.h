@@ -5,6 +5,10 @@
 
 #include "cli/input.h"
 
+/* Opens a summary to be written anew, which is its owner's alone if it is a new
+ * file, as recordings are. Return: a descriptor, or -errno. */
+int json_summary_open(const char *path);
+
 /* Members of an object without the comma before them: the recording's name and
  * how samples were joined (NULL: they were not); and what lies behind that:
  * damage, and records that were passed over. */

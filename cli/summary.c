@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "cli/summary.h"
+#include "cli/json-summary.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 /* Every place where something can be lost, by the name output gives it. */
 static const struct place {
@@ -459,14 +461,19 @@ static json_t *json_summary(const struct seam_summary *sum)
 int summary_write_json(const char *path, const struct seam_summary *sum)
 {
 	json_t *root = json_summary(sum);
-	int err = 0;
+	int fd, err = 0;
 
 	if (!root)
 		return -ENOMEM;
-	if (json_dump_file(root, path,
-			   JSON_INDENT(2) | JSON_PRESERVE_ORDER |
-				   JSON_REAL_PRECISION(6)))
+	fd = json_summary_open(path);
+	if (fd < 0)
+		err = fd;
+	else if (json_dumpfd(root, fd,
+			     JSON_INDENT(2) | JSON_PRESERVE_ORDER |
+				     JSON_REAL_PRECISION(6)))
 		err = errno ? -errno : -EIO;
+	if (fd >= 0 && close(fd) && !err)
+		err = -errno;
 	json_decref(root);
 	return err;
 }

@@ -87,6 +87,7 @@ replaced() {
 	"$@" -o "$dir/r/x" 2>/dev/null || return
 	[ "$(cat <&7)" = old ] && ! grep -q old "$dir/r/x" &&
 		[ "$(ls -A "$dir/r")" = x ] &&
+		[ "$(stat -c %a "$dir/r/x")" = 600 ] &&
 		"$@" -o - 2>/dev/null </dev/null | cmp - "$dir/r/x" &&
 		(cd "$dir/r" && "$@" 2>/dev/null && cmp x perf.folded) || return
 	exec 7<&-

@@ -90,6 +90,19 @@ refused() {
 	done
 }
 
+# Its names are those of what was recorded.
+private() {
+	(umask 0 && told mine.json report -i "$data") &&
+		[ "$(stat -c %a "$dir/mine.json")" = 600 ] || return
+	: >"$dir/shared.json" && chmod 644 "$dir/shared.json" &&
+		told shared.json report -i "$data" &&
+		[ "$(stat -c %a "$dir/shared.json")" = 644 ] &&
+		[ -s "$dir/shared.json" ]
+	status=$?
+	rm "$dir/mine.json" "$dir/shared.json"
+	return $status
+}
+
 from_pipe() {
 	"$seam" report --json -i "$pipe" >"$dir/whole" 2>"$dir/err" || return
 	"$seam" script -i - --json-summary "$dir/piped.json" <"$pipe" \
@@ -103,5 +116,6 @@ check 'precise samples are told apart' precise
 check 'export counts what it exported, too' exported
 check 'inject counts what it merged, copied or took apart' injected
 check 'a summary that cannot be written is said' refused
+check 'a new file is its owner'"'"'s alone' private
 check 'of a pipe as of a file' from_pipe
 tap_done
