@@ -101,6 +101,37 @@ static __always_inline bool send_copy(struct scratch *s, uint32_t client,
 	       !bpf_ringbuf_output(to, &s->copy, size, ring_flags_of(to));
 }
 
+/* For programs that look for it themselves: as deep as there is room, and of a
+ * copy its leaf. */
+static __always_inline void keep_stack(struct scratch *s, uint32_t client,
+				       struct seam_cpu_state *cpu,
+				       uint32_t is_copy, int end)
+{
+	void *to = bpf_map_lookup_elem(&client_stacks, &client);
+	uint64_t nr = s->stack.nr;
+
+	if (!to)
+		return;
+	s->kept.cookie = s->stack.head.cookie; /* a copy's, too */
+	s->kept.time_ns = s->stack.head.time_ns;
+	s->kept.end = end;
+	if (!is_copy && nr > SEAM_KEPT_FRAMES) {
+		nr = SEAM_KEPT_FRAMES;
+		s->kept.end = SEAM_MAX_STACK;
+	}
+	/* One register to the verifier, as in count_end. */
+	asm volatile("" : "+r"(nr));
+	if (is_copy) {
+		nr = 1;
+		s->kept.ips[0] = s->copy.regs[SEAM_AMD64_REG_IP];
+	} else if (nr <= SEAM_KEPT_FRAMES) {
+		bpf_probe_read_kernel(s->kept.ips, nr * 8, s->ips);
+	}
+	s->kept.nr = nr;
+	if (bpf_map_update_elem(to, &s->kept.cookie, &s->kept, BPF_ANY))
+		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_NOT_KEPT], 1);
+}
+
 /* Where there is no memory to take a stack in, all who want it know. */
 __noinline int seam_no_scratch(uint32_t clients)
 {
@@ -143,6 +174,7 @@ __noinline int seam_send_to(struct scratch *s ARG_NONNULL, uint32_t client,
 		return 0;
 	if (client != seam_client)
 		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_BY_OTHERS], 1);
+	keep_stack(s, client, cpu, is_copy, end);
 	if (is_copy) {
 		if (!send_copy(s, client, size))
 			__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_LOST_COPY],

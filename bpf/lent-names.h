@@ -6,6 +6,7 @@
 
 #define arena seam_arena
 #define client_rings seam_client_rings
+#define client_stacks seam_client_stacks
 #define client_states seam_client_states
 #define client_untold seam_client_untold
 #define common seam_common

@@ -331,6 +331,7 @@ struct scratch {
 		uint8_t bytes[SEAM_WINDOW];
 	} far[SEAM_FAR_WINDOWS];
 	uint32_t far_next;
+	struct seam_wire_kept kept;
 	union {
 		struct {
 			struct seam_wire_stack stack;
@@ -437,6 +438,22 @@ struct {
 	__type(key, uint32_t);
 	__array(values, struct other_cpu_states);
 } client_states SEC(".maps");
+
+/* Where its programs look for its stacks, if they do. Preallocated, which may
+ * be written to in any context. */
+struct kept_stacks {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint64_t); /* cookie */
+	__type(value, struct seam_wire_kept);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SEAM_MAX_CLIENTS);
+	__type(key, uint32_t);
+	__array(values, struct kept_stacks);
+} client_stacks SEC(".maps");
 
 /* Not 0: it may not know of all code that went (spans.h), so copies of others
  * are not for it. */

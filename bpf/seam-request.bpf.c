@@ -19,6 +19,9 @@
 
 /* As often a stack is taken anew with a page more. */
 #define TELLS_MAX 48
+_Static_assert(sizeof(struct seam_bpf_stack) == sizeof(struct seam_wire_kept) &&
+		       SEAM_BPF_FRAMES == SEAM_KEPT_FRAMES,
+	       "one layout");
 _Static_assert(TELLS_MAX < SEAM_LENT_TRIES, "the last try tells nothing");
 
 static __always_inline void asker(struct seam_entry_task *t,

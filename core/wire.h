@@ -88,6 +88,16 @@ struct seam_wire_stack {
 	uint64_t ips[]; /* leaf first */
 };
 
+/* A stack as a tool's own BPF programs find it, in a map by its cookie: struct
+ * seam_bpf_stack of <seam/seam.bpf.h>. */
+#define SEAM_KEPT_FRAMES 127
+struct seam_wire_kept {
+	uint64_t cookie, time_ns;
+	uint32_t end; /* enum seam_err; of a copy, why it is none of BPF's */
+	uint32_t nr;
+	uint64_t ips[SEAM_KEPT_FRAMES]; /* leaf first */
+};
+
 /* A stack that the kernel side could not unwind, for the library. */
 struct seam_wire_copy {
 	struct seam_wire head;
@@ -237,6 +247,7 @@ enum seam_count {
 	SEAM_COUNT_REQUESTS, /* by other tools' programs */
 	SEAM_COUNT_REQUESTS_FILTERED, /* in tasks that are not watched */
 	SEAM_COUNT_REQUESTS_NONE, /* for which no stack will come */
+	SEAM_COUNT_NOT_KEPT, /* no room in the map of a tool's programs */
 	SEAM_COUNT_MAX
 };
 

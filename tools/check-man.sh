@@ -101,7 +101,7 @@ headers=$(tree_files 'include/seam/*.h' | grep -v tracer.h)
 check 'pages of section 3 name the calls of the headers' \
 	same include/seam "$(cat $headers | sed -n '/^#\|^ \*/!p' |
 		grep -o '\bseam_[a-z_]*(' | tr -d '(' |
-		grep -v '^seam_lent_\|^seam_session_\(map\|client\)$')" \
+		grep -v '^seam_lent_\|^seam_session_\(map\|client\|keep_in\)$')" \
 	'man/*.3' "$(cat man/*.3 | sed -n 's/^\.Fn \(seam_[a-z_]*\) .*/\1/p')"
 
 for page in $pages; do

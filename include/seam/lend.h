@@ -9,6 +9,7 @@
  *	client = seam_session_lend(session, obj, &err);
  *	...	tell the programs the number
  *	bpf_object__load(obj);
+ *	...	seam_session_keep, if the programs look for stacks
  *	...	attach them
  *	seam_session_start(session, &err);
  *
@@ -67,6 +68,19 @@ static inline int seam_session_lend(struct seam_session *s,
 		snprintf(reterr->reason, sizeof(reterr->reason),
 			 "the object has no seam-request.bpf.o linked in");
 	return n ? (int)seam_session_client(s) : -ENOENT;
+}
+
+/*
+ * Has the client's stacks put into a map of the tool's as well, where its BPF
+ * programs find them by cookie: see struct seam_bpf_stack of <seam/seam.bpf.h>.
+ * Once the object is loaded, and before the session is started. Return: 0, or
+ * -errno; -EINVAL: it is no such map.
+ */
+static inline int seam_session_keep(struct seam_session *s,
+				    const struct bpf_map *map,
+				    struct seam_errinfo *reterr)
+{
+	return seam_session_keep_in(s, bpf_map__fd(map), reterr);
 }
 
 #endif

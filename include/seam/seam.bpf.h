@@ -44,6 +44,37 @@ enum seam_from {
 		 ? SEAM_FROM_USER                                              \
 		 : SEAM_FROM_KERNEL)
 
+/*
+ * A tool whose programs are to see the stacks themselves has a map of them:
+ *
+ *	struct {
+ *		__uint(type, BPF_MAP_TYPE_HASH);
+ *		__uint(max_entries, 1024);
+ *		__type(key, unsigned long long);
+ *		__type(value, struct seam_bpf_stack);
+ *	} stacks SEC(".maps");
+ *
+ * and names it to seam_session_keep (<seam/lend.h>) once it is loaded. A stack
+ * is there under its cookie as soon as it is taken, which is before its task is
+ * back in user space: so at the thread's next system call, say. Who took it is
+ * all the same. It stays there until the tool deletes it; where there is no
+ * room it is not, and counted (not_kept). The stack comes to on_stack in any
+ * case.
+ *
+ * It has SEAM_BPF_FRAMES frames at most; a deeper one ends with SEAM_MAX_STACK.
+ * One that the library has to unwind (the first of a program, mostly) is its
+ * leaf, with the reason as its end: SEAM_NO_TABLE, SEAM_NO_RULE or
+ * SEAM_VMA_BUSY; on_stack gets it whole.
+ */
+#define SEAM_BPF_FRAMES 127
+
+struct seam_bpf_stack {
+	unsigned long long cookie, time_ns;
+	unsigned int end; /* see <seam/error.h>; SEAM_OUTERMOST: whole */
+	unsigned int nr;
+	unsigned long long ips[SEAM_BPF_FRAMES]; /* leaf first */
+};
+
 /* Below this is what seam_request consists of; the end has itself. */
 
 /* What a request or a return comes to next. */

@@ -230,6 +230,7 @@ struct seam_counts {
 	 * the client's or have no user half, or by another's number; and others
 	 * without a cookie. */
 	uint64_t requests, requests_filtered, requests_none;
+	uint64_t not_kept; /* no room in the map of seam_session_keep */
 	uint64_t redo; /* unwinds repeated since a table changed */
 	uint64_t windows, faulted; /* reads of stacks; that faulted pages in */
 	uint64_t last_hits, map_walks, map_retries;
@@ -282,6 +283,10 @@ int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr);
 int seam_session_map(struct seam_session *s, const char *name,
 		     const void *bytes, size_t size,
 		     struct seam_errinfo *reterr);
+/* Likewise, of the map in which such programs find stacks. Its descriptor stays
+ * the caller's. */
+int seam_session_keep_in(struct seam_session *s, int map_fd,
+			 struct seam_errinfo *reterr);
 /* The client's number among those that share, by which its programs ask. */
 uint32_t seam_session_client(const struct seam_session *s);
 /* Readable when something waits; borrowed. Read every 100 ms at least. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Our maps, for another tool's object that has bpf/seam-request.bpf.c in it. */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,23 @@ int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 			return err;
 	}
 	return bpf_map__fd(map);
+}
+
+int seam_kernel_keep(struct seam_kernel *k, int map_fd)
+{
+	uint32_t number = seam_kernel_client(k);
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(map_fd, &info, &size))
+		return -errno;
+	if (info.type != BPF_MAP_TYPE_HASH || info.map_flags ||
+	    info.key_size != sizeof(uint64_t) ||
+	    info.value_size != sizeof(struct seam_wire_kept))
+		return -EINVAL;
+	return bpf_map__update_elem(k->skel->maps.client_stacks, &number,
+				    sizeof(number), &map_fd, sizeof(map_fd),
+				    BPF_ANY);
 }
 
 uint32_t seam_kernel_client(const struct seam_kernel *k)

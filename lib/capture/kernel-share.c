@@ -10,7 +10,7 @@
 #include "capture/fail.h"
 #include "capture/kernel-priv.h"
 
-#define N_SHARED 7
+#define N_SHARED 8
 
 static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 {
@@ -21,6 +21,7 @@ static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 	ret[4] = k->skel->maps.tables;
 	ret[5] = k->skel->maps.common;
 	ret[6] = k->skel->maps.arena;
+	ret[7] = k->skel->maps.client_stacks;
 }
 
 /* Stacks of clients of one group are equal: they have the same programs, and
@@ -99,6 +100,7 @@ static void drop_rings(struct seam_kernel *k, uint32_t number)
 {
 	const int rings = bpf_map__fd(k->skel->maps.client_rings);
 	const int states = bpf_map__fd(k->skel->maps.client_states);
+	const int stacks = bpf_map__fd(k->skel->maps.client_stacks);
 	const uint32_t copies = SEAM_MAX_CLIENTS + number;
 	uint32_t id;
 
@@ -109,6 +111,8 @@ static void drop_rings(struct seam_kernel *k, uint32_t number)
 		bpf_map_delete_elem(rings, &copies);
 	if (!bpf_map_lookup_elem(states, &number, &id))
 		bpf_map_delete_elem(states, &number);
+	if (!bpf_map_lookup_elem(stacks, &number, &id))
+		bpf_map_delete_elem(stacks, &number);
 }
 
 /* With the folder's lock: nobody comes meanwhile. */
@@ -205,7 +209,10 @@ int seam_kernel_shared(struct seam_kernel *k)
 {
 	uint32_t number = seam_kernel_client(k);
 	int fd = bpf_map__fd(k->skel->maps.cpu_states), err;
+	int stacks = bpf_map__fd(k->skel->maps.client_stacks);
 
+	/* Of who had the number before. */
+	bpf_map_delete_elem(stacks, &number);
 	err = put_ring(k, number, k->skel->maps.ring);
 	if (!err)
 		err = put_ring(k, SEAM_MAX_CLIENTS + number,

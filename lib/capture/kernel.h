@@ -146,6 +146,9 @@ int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
  * -EPROTO: made by another build. */
 int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 		     size_t size);
+/* Has our stacks put into this map too, for programs of the tool's own.
+ * -EINVAL: it is none of struct seam_wire_kept by cookie. */
+int seam_kernel_keep(struct seam_kernel *k, int map_fd);
 /* Which client we are, of those that share. */
 uint32_t seam_kernel_client(const struct seam_kernel *k);
 

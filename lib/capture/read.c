@@ -412,6 +412,7 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->requests = k->count[SEAM_COUNT_REQUESTS];
 	ret->requests_filtered = k->count[SEAM_COUNT_REQUESTS_FILTERED];
 	ret->requests_none = k->count[SEAM_COUNT_REQUESTS_NONE];
+	ret->not_kept = k->count[SEAM_COUNT_NOT_KEPT];
 	ret->redo = k->count[SEAM_COUNT_REDO];
 	ret->watch_full = k->count[SEAM_COUNT_WATCH_FULL];
 	ret->windows = k->count[SEAM_COUNT_WINDOWS];

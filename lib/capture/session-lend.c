@@ -41,6 +41,26 @@ int seam_session_map(struct seam_session *s, const char *name,
 	return lend_fail(fd, name, reterr);
 }
 
+int seam_session_keep_in(struct seam_session *s, int map_fd,
+			 struct seam_errinfo *reterr)
+{
+	int err;
+
+	if (!s->lent || s->running)
+		return seam_fail(reterr, -EBUSY,
+				 "stacks can be kept for an object that was "
+				 "lent the session, before that starts");
+	err = seam_kernel_keep(s->kernel, map_fd);
+	if (err == -EINVAL)
+		return seam_fail(
+			reterr, err,
+			"stacks are kept in a map of type hash without "
+			"flags, of struct seam_bpf_stack by cookie");
+	return err ? seam_fail(reterr, err, "the map cannot be had (%s)",
+			       strerror(-err))
+		   : 0;
+}
+
 uint32_t seam_session_client(const struct seam_session *s)
 {
 	return s->kernel ? seam_kernel_client(s->kernel) : 0;

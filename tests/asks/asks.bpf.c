@@ -17,13 +17,28 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define NR_GETPPID 110
 
-const volatile unsigned int client, pid;
+const volatile unsigned int client, pid, deletes;
 unsigned long long lost_asks;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } asked SEC(".maps");
+
+/* The cookies that threads wait for, and the stacks when they are there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} waiting SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, struct seam_bpf_stack);
+} stacks SEC(".maps");
 
 static __always_inline void ask(unsigned int type, unsigned int from)
 {
@@ -33,6 +48,8 @@ static __always_inline void ask(unsigned int type, unsigned int from)
 	if (id >> 32 != pid)
 		return;
 	ask.cookie = seam_request(client, from);
+	if (ask.cookie)
+		bpf_map_update_elem(&waiting, &ask.tid, &ask.cookie, BPF_ANY);
 	if (bpf_ringbuf_output(&asked, &ask, sizeof(ask), 0))
 		__sync_fetch_and_add(&lost_asks, 1);
 }
@@ -59,6 +76,39 @@ int of_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (void *)ctx->args[0]) &&
 	    regs.orig_rax == NR_GETPPID)
 		ask(ASKS_RAW_TP, SEAM_FROM_KERNEL);
+	return 0;
+}
+
+static __always_inline void find(__u64 cookie)
+{
+	struct seam_bpf_stack *stack = bpf_map_lookup_elem(&stacks, &cookie);
+	struct found found = {.cookie = cookie};
+
+	if (!stack)
+		return;
+	found.end = stack->end;
+	found.nr = stack->nr;
+	__builtin_memcpy(found.ips, stack->ips, sizeof(found.ips));
+	if (bpf_ringbuf_output(&asked, &found, sizeof(found), 0))
+		__sync_fetch_and_add(&lost_asks, 1);
+	if (deletes)
+		bpf_map_delete_elem(&stacks, &cookie);
+}
+
+/* The thread has been in user space since, so that its last stack is there. */
+SEC("raw_tp/sys_enter")
+int finds(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid(), *cookie;
+	__u32 tid = id;
+
+	if (id >> 32 != pid)
+		return 0;
+	cookie = bpf_map_lookup_elem(&waiting, &tid);
+	if (!cookie)
+		return 0;
+	find(*cookie);
+	bpf_map_delete_elem(&waiting, &tid);
 	return 0;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * asks PID: has BPF programs of each type ask for stacks of a program, until
- * that ends, and prints these; what it attaches to is in asks.bpf.c, and the
- * program's probed() and returned().
+ * asks PID [ROOM]: has BPF programs of each type ask for stacks of a program,
+ * until that ends, and prints these; what it attaches to is in asks.bpf.c, and
+ * the program's probed() and returned(). And what they find themselves; ROOM:
+ * of so many stacks, which they leave there.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -28,14 +29,26 @@ static const char *const names[ASKS_TYPES] = {
 	[ASKS_UPROBE] = "uprobe",	  [ASKS_URETPROBE] = "uretprobe",
 };
 
-static unsigned long long requests;
+static unsigned long long requests, n_found;
+
+static int on_found(const struct found *found)
+{
+	n_found++;
+	printf("found %#llx %s %u", found->cookie,
+	       seam_err_name((int)found->end), found->nr);
+	for (unsigned i = 0; i < found->nr && i < FOUND_IPS; i++)
+		printf(" %#llx", found->ips[i]);
+	putchar('\n');
+	return 0;
+}
 
 static int on_ask(void *ctx, void *data, size_t size)
 {
 	const struct ask *ask = data;
 
 	(void)ctx;
-	(void)size;
+	if (size == sizeof(struct found))
+		return on_found(data);
 	requests++;
 	printf("ask %s %u %#llx\n", names[ask->type], ask->tid, ask->cookie);
 	return 0;
@@ -133,6 +146,8 @@ static int attach(struct asks *skel, int pid, bool fentry)
 	}
 	links[ASKS_PERF_EVENT] = attach_perf(skel->progs.of_perf_event, pid);
 	links[ASKS_TRACEPOINT] = bpf_program__attach(skel->progs.of_tracepoint);
+	if (!bpf_program__attach(skel->progs.finds))
+		return -errno;
 	links[ASKS_RAW_TP] = bpf_program__attach(skel->progs.of_raw_tp);
 	links[ASKS_TP_BTF] = bpf_program__attach(skel->progs.of_tp_btf);
 	links[ASKS_UPROBE] =
@@ -177,18 +192,21 @@ static int trace(struct seam_session *session, struct asks *skel, int pid,
 	seam_session_counts(session, &counts);
 	printf("counts %llu asked, %llu in others, %llu without a stack to "
 	       "come, "
-	       "%llu seen, %llu unseen\n",
+	       "%llu seen, %llu unseen, %llu by others, %llu found, %llu not "
+	       "kept\n",
 	       (unsigned long long)counts.requests,
 	       (unsigned long long)counts.requests_filtered,
 	       (unsigned long long)counts.requests_none, requests,
-	       skel->bss->lost_asks);
+	       skel->bss->lost_asks, (unsigned long long)counts.by_others,
+	       n_found, (unsigned long long)counts.not_kept);
 	ring_buffer__free(asked);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	uint32_t pid = argc == 2 ? (uint32_t)atoi(argv[1]) : 0;
+	uint32_t pid = argc > 1 ? (uint32_t)atoi(argv[1]) : 0;
+	uint32_t room = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
 	const struct seam_session_opts session_opts = {
 		.sz = sizeof(session_opts), .table_memory = 256 << 20};
 	const struct seam_client_opts opts = {.sz = sizeof(opts),
@@ -205,7 +223,7 @@ int main(int argc, char **argv)
 	bool fentry;
 
 	if (!pid)
-		return fprintf(stderr, "usage: %s PID\n", argv[0]), 2;
+		return fprintf(stderr, "usage: %s PID [ROOM]\n", argv[0]), 2;
 	if (seam_session_open(&session_opts, &session, &info) ||
 	    seam_client_add(session, &opts, &info))
 		return failed("session", &info);
@@ -216,8 +234,15 @@ int main(int argc, char **argv)
 	skel->rodata->client = (unsigned int)client;
 	skel->rodata->pid = pid;
 	fentry = choose(skel);
+	skel->rodata->deletes = !room;
+	if (room)
+		bpf_map__set_max_entries(skel->maps.stacks, room);
 	if (asks__load(skel))
 		return failed("cannot load", &info);
+	if (seam_session_keep(session, skel->maps.asked, &info) != -EINVAL)
+		return failed("a ring taken for a map of stacks", &info);
+	if (seam_session_keep(session, skel->maps.stacks, &info))
+		return failed("keep", &info);
 	status = trace(session, skel, (int)pid, fentry);
 	asks__destroy(skel);
 	seam_session_close(session);

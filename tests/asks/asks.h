@@ -17,3 +17,12 @@ struct ask {
 	unsigned int type; /* enum asks_type */
 	unsigned int tid;
 };
+
+#define FOUND_IPS 16
+
+/* A stack that a program has found by its cookie. */
+struct found {
+	unsigned long long cookie;
+	unsigned int end, nr;
+	unsigned long long ips[FOUND_IPS];
+};

@@ -3,7 +3,7 @@
 """Description: BPF programs of every tracing type ask for stacks, all of one
 object: perf_event, tracepoint, raw_tp, tp_btf, fentry, fexit, uprobe and
 uretprobe. Each has the known path of its own, and no request is without an
-answer or a count. What another build takes stacks with is refused.
+answer or a count. They find the stacks themselves too. What another build takes stacks with is refused.
 
 The tool is tests/asks. What it is attached to does not come in one stay in the
 kernel, so that each program opens entries.
@@ -64,10 +64,13 @@ int main(void)
 """
 
 
-def trace(bench, exe):
+def trace(bench, exe, *room, record=()):
+    """Return: the tool's status and lines, and what it says."""
     program = bench.start([exe], stdin=subprocess.PIPE)
     out, err = bench.path("out"), bench.path("err")
-    tracer = bench.start([bench.args.asks, str(program.pid)],
+    recorder = bench.recorder("-p", str(program.pid), *record).ready() \
+        if record else None
+    tracer = bench.start([bench.args.asks, str(program.pid), *room],
                          stdout=open(out, "w"), stderr=open(err, "w"),
                          env=bench.env)
     while tracer.poll() is None and "ready" not in open(out).read():
@@ -76,6 +79,8 @@ def trace(bench, exe):
     program.stdin.close()
     program.wait()
     status = tracer.wait()
+    if recorder:
+        recorder.interrupt()
     with open(out) as o, open(err) as e:
         return status, [line.split() for line in o], e.read()
 
@@ -84,6 +89,10 @@ def names_of(namer, ips):
     """Root first. The leaf is no return address."""
     return [namer.name(ip) for ip in reversed(ips[1:])] + \
         [namer.name(ips[0] + 1)]
+
+
+def numbers(words):
+    return [int(word) for word in words if word.isdigit()]
 
 
 def parse(lines, exe):
@@ -101,7 +110,7 @@ def parse(lines, exe):
         elif words[0] == "none":
             missing[words[1].rstrip(":")] = " ".join(words[2:])
         elif words[0] == "counts":
-            counts = [int(n) for n in words if n.isdigit()]
+            counts = numbers(words)
     return asks, stacks, missing, counts
 
 
@@ -132,15 +141,19 @@ def check_type(bench, kind, cookies, stacks):
                collections.Counter(f[1] for f in found))
 
 
+def compiled(bench):
+    return bench.compile(SOURCE, "known", "-no-pie", "-DROUNDS=%d" % ROUNDS)
+
+
 def types(bench):
-    exe = bench.compile(SOURCE, "known", "-no-pie", "-DROUNDS=%d" % ROUNDS)
+    exe = compiled(bench)
     status, lines, said = trace(bench, exe)
     asks, stacks, missing, counts = parse(lines, exe)
     bench.note("%s; %s" % ({k: len(v) for k, v in asks.items()}, counts))
     if not bench.test("one object with all of them is loaded, and traces",
                       status == 0 and counts, said):
         return
-    total, filtered, none, seen, unseen = counts
+    total, filtered, none, seen, unseen, *_ = counts
     every = [c for cookies in asks.values() for c in cookies]
     bench.test("every request was seen, and answered or counted",
                total - filtered == seen == len(every) and not unseen and
@@ -155,6 +168,54 @@ def types(bench):
             check_type(bench, kind, asks[kind], stacks)
 
 
+def check_found(bench, what, lines):
+    """What programs find in BPF is what comes to on_stack. Return: counts."""
+    stacks = {words[1]: words[2:] for words in lines if words[0] == "stack"}
+    found = [words[1:] for words in lines if words[0] == "found"]
+    counts = numbers(lines[-1])
+    bench.note("%s: %d found, %s" % (what, len(found), counts))
+    wrong = []
+    for cookie, end, n, *ips in found:
+        other = stacks.get(cookie, ["none"])
+        # Of a copy the leaf, until there is a table.
+        whole = [end, *ips] == other[:17] and int(n) == len(other) - 1
+        copied = end == "no-table" and ips == other[1:2]
+        if not whole and not copied:
+            wrong.append((cookie, end, n, ips, other))
+    bench.test(what + ": what programs find is what the tool gets",
+               len(found) >= ROUNDS and not wrong,
+               "\n".join(map(str, wrong[:5])) or len(found))
+    whole = sum(end == "outermost" for _, end, *_ in found)
+    bench.test(what + ": and many whole, from when there are tables on",
+               whole >= ROUNDS / 4, "%d of %d" % (whole, len(found)))
+    return counts
+
+
+def kept(bench):
+    """Programs find stacks in a map of the tool's, by their cookies."""
+    exe = compiled(bench)
+    status, lines, said = trace(bench, exe)
+    if not bench.test("the tool traces", status == 0, said):
+        return
+    counts = check_found(bench, "alone", lines)
+    bench.test("alone: all were kept", not counts[7], counts)
+    # The first in each entry, so that it unwinds.
+    status, lines, said = trace(bench, exe, record=(
+        "-e", "task:task_rename,raw_syscalls:sys_enter", "-c", "1"))
+    if not bench.test("the tool traces beside a recording", status == 0, said):
+        return
+    counts = check_found(bench, "beside a recording", lines)
+    bench.test("beside a recording: also what that unwound",
+               counts[5] > 100, counts)
+    status, lines, said = trace(bench, exe, "64")
+    if not bench.test("the tool traces with little room", status == 0, said):
+        return
+    counts = numbers(lines[-1])
+    stacks = sum(words[0] == "stack" for words in lines)
+    bench.test("little room: what is not kept is counted, and none is lost",
+               counts[7] == stacks - 64 > 0, "%d %s" % (stacks, counts))
+
+
 def another_build(bench):
     """Linked to what another build of this version takes stacks with."""
     done = subprocess.run([bench.args.other, str(bench.start(
@@ -166,6 +227,6 @@ def another_build(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(types, another_build, options=(
+    sys.exit(livetest.main(types, kept, another_build, options=(
         ("--asks", "build/tests/asks/asks"),
         ("--other", "build/tests/asks/asks-other"))))
