@@ -66,6 +66,7 @@ def program(bench, ms=400):
 def programs(bench):
     program(bench)
     program(bench, 150)
+    bench.compile(WRITER, "writer")
 
 
 def by_event(samples):
