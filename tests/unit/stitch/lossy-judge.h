@@ -256,26 +256,34 @@ static inline void judge_stats(const struct judge *j,
 	LOSSY_CHECK(st->other_task == j->of_other);
 }
 
-static inline void judge(const struct lossy *l, enum seam_join rule)
+/* The reader is closed. */
+static inline void judge_reader(const struct lossy *l, enum seam_join rule,
+				struct seam_pd_reader *r)
 {
-	struct seam_pd_reader *r;
 	struct seam_stitched out;
 	struct seam_stitch *s;
 	struct judge j;
 	int rc;
 
 	judge_init(&j, l);
-	LOSSY_CHECK(!seam_pd_open_mem(l->words, 8 * l->n_words, &r, NULL));
-	LOSSY_CHECK(!seam_pd_damage(r)->damaged);
-	LOSSY_CHECK(seam_pd_n_records(r) == l->n);
 	LOSSY_CHECK(!seam_stitch_new(r, &s));
 	LOSSY_CHECK(!seam_stitch_join_by(s, rule));
 	while ((rc = seam_stitch_next(s, &out)) > 0)
 		judge_sample(&j, &out, rule);
 	LOSSY_CHECK(!rc);
+	LOSSY_CHECK(!seam_pd_damage(r)->damaged);
+	LOSSY_CHECK(seam_pd_n_records(r) == l->n);
 	judge_stats(&j, seam_stitch_stats(s), rule);
 	seam_stitch_free(s);
 	seam_pd_close(r);
+}
+
+static inline void judge(const struct lossy *l, enum seam_join rule)
+{
+	struct seam_pd_reader *r;
+
+	LOSSY_CHECK(!seam_pd_open_mem(l->words, 8 * l->n_words, &r, NULL));
+	judge_reader(l, rule, r);
 }
 
 #endif
