@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/index.h"
 #include "core/arch.h"
 #include "core/err.h"
 #include "core/wire.h"
+#include "offline/entered.h"
 #include "seam/tracer.h"
 #include "unwind/skid.h"
 
@@ -16,6 +18,7 @@
 int seam_offline_init(struct seam_offline *o)
 {
 	o->decoder = NULL;
+	memset(o->entered, 0, sizeof(o->entered));
 	return seam_offline_files_init(&o->files);
 }
 
@@ -164,6 +167,37 @@ static bool is_contradicted(const struct seam_offline_copy *copy,
 		!is_mapped(copy, s->ips[1] - 1, &f));
 }
 
+/* Or it is a word that is code, but where the leaf cannot return to. */
+static bool is_another_call(struct full *full, const struct seam_dump *dump,
+			    const struct seam_offline_stack *s)
+{
+	const struct seam_offline_copy *copy = full->copy;
+	const struct seam_entered e = {find_mapping, read_code, full};
+	uint64_t leaf, ra, key[4] = {0}, hash, was, *known;
+	struct seam_offline_file *f[2];
+	bool is_other;
+
+	if (s->n < 2 || s->methods[1] == SEAM_METHOD_FP)
+		return false;
+	leaf = s->ips[0] - dump->syscall;
+	ra = s->ips[1];
+	if (!copy->find(copy->ctx, leaf, &f[0], &key[1]) || !f[0] ||
+	    !copy->find(copy->ctx, ra - 1, &f[1], &key[3]) || !f[1])
+		return false;
+	key[0] = (uintptr_t)f[0];
+	key[2] = (uintptr_t)f[1];
+	hash = seam_hash(SEAM_HASH_START, key, sizeof(key)) | 1;
+	known = &full->o->entered[(hash >> 1) % SEAM_OFFLINE_ENTERED];
+	was = __atomic_load_n(known, __ATOMIC_RELAXED);
+	if ((was | 1) == hash)
+		return was == hash;
+	pthread_mutex_lock(&full->o->files.lock);
+	is_other = seam_entered_otherwise(&e, leaf, ra);
+	pthread_mutex_unlock(&full->o->files.lock);
+	__atomic_store_n(known, hash - !is_other, __ATOMIC_RELAXED);
+	return is_other;
+}
+
 static void blame_file(const struct seam_offline_copy *copy,
 		       const struct seam_offline_stack *s)
 {
@@ -181,9 +215,10 @@ static void unsure(struct seam_offline_stack *ret)
 	ret->end = SEAM_UNSURE;
 }
 
-static void judge(const struct seam_offline_copy *copy,
-		  const struct seam_dump *dump, struct seam_offline_stack *ret)
+static void judge(struct full *full, const struct seam_dump *dump,
+		  struct seam_offline_stack *ret)
 {
+	const struct seam_offline_copy *copy = full->copy;
 	const struct seam_perf_user *user = &copy->user;
 	struct seam_offline_file *f;
 
@@ -195,7 +230,8 @@ static void judge(const struct seam_offline_copy *copy,
 		      dump->stack_size >= user->stack_room &&
 		      ret->reach.missing > dump->stack_size &&
 		      ret->reach.missing < SEAM_OFFLINE_STACK_MAX;
-	if (user->in_kernel && is_contradicted(copy, ret))
+	if (user->in_kernel &&
+	    (is_contradicted(copy, ret) || is_another_call(full, dump, ret)))
 		unsure(ret);
 	blame_file(copy, ret);
 }
@@ -239,5 +275,5 @@ void seam_offline_unwind(struct seam_offline *o,
 		ret->reach = (struct seam_dump_reach){0};
 		unwind_full(&full, &dump, is_precise, ret);
 	}
-	judge(copy, &dump, ret);
+	judge(&full, &dump, ret);
 }

@@ -41,8 +41,13 @@ struct seam_offline_stack {
 	uint8_t methods[SEAM_OFFLINE_FRAMES]; /* enum seam_method */
 };
 
+#define SEAM_OFFLINE_ENTERED 4096
+
 struct seam_offline {
 	struct seam_offline_files files;
+	/* What was found of pairs of a leaf and a return address: a hash of
+	 * them, whose lowest bit is the answer (entered.h). No lock. */
+	uint64_t entered[SEAM_OFFLINE_ENTERED];
 	/* With the files' lock held. */
 	struct seam_decoder *decoder; /* NULL: not needed yet */
 };

@@ -402,6 +402,61 @@ static void precise(void **state)
 	free(m2);
 }
 
+/* The stack of another moment: where the leaf's return address should lie, a
+ * word that is code. Return: whether it was there. */
+static bool set_return(struct moment *m, uint64_t to)
+{
+	for (size_t i = 16; i < sizeof(m->stack) - 8; i += 8)
+		if (!memcmp(m->stack + i, &m->callers[0], 8)) {
+			memcpy(m->stack + i, &to, 8);
+			return true;
+		}
+	return false;
+}
+
+/*
+ * In the kernel SP may be that of an earlier entry. Where the word there is
+ * behind no call, or behind one of another function, it is not believed; in
+ * user mode there is no such doubt.
+ */
+static void stale(void **state)
+{
+	const uint64_t words[] = {
+		now.callers[1], /* behind the call of outer */
+		(uint64_t)(uintptr_t)outer + 1, /* behind none */
+		now.callers[0], /* its own */
+	};
+	struct moment *m2 = malloc(sizeof(*m2));
+	struct image m;
+	struct read in;
+
+	(void)state;
+	assert_non_null(m2);
+	start(&m, false);
+	for (size_t i = 0; i < 3; i++) {
+		*m2 = now;
+		assert_true(set_return(m2, words[i]));
+		add_sample(&m, m2,
+			   (struct with){.misc = PERF_RECORD_MISC_KERNEL});
+		add_sample(&m, m2,
+			   (struct with){.misc = PERF_RECORD_MISC_USER});
+	}
+	open_all(&in, &m);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(seam_stitch_next(in.s, &in.out), 1);
+		assert_int_equal(in.out.end == SEAM_UNSURE, i < 2);
+		assert_int_equal(in.out.n_stack == 0, i < 2);
+		assert_int_equal(seam_stitch_next(in.s, &in.out), 1);
+		assert_int_not_equal(in.out.end, SEAM_UNSURE);
+		assert_int_equal(in.out.frames[in.out.n_kernel + 1].ip,
+				 words[i]);
+	}
+	assert_int_equal(seam_stitch_next(in.s, &in.out), 0);
+	assert_int_equal(seam_stitch_stats(in.s)->end[SEAM_UNSURE], 2);
+	close_all(&in);
+	free(m2);
+}
+
 /* More than a window, so that threads are at it: each in its place. */
 static void many(void **state)
 {
@@ -479,7 +534,8 @@ int main(void)
 		cmocka_unit_test(whole),	cmocka_unit_test(cut),
 		cmocka_unit_test(other_moment), cmocka_unit_test(no_user),
 		cmocka_unit_test(foreign),	cmocka_unit_test(precise),
-		cmocka_unit_test(many),		cmocka_unit_test(merged),
+		cmocka_unit_test(stale),	cmocka_unit_test(many),
+		cmocka_unit_test(merged),
 	};
 
 	/* No folder for tables can be made there. */
