@@ -320,6 +320,66 @@ static void clients_end_at_exit(void **state)
 		 world_search("clients that end, exit", PLAN_SWEEP, &limits));
 }
 
+static void three_clients(void **state)
+{
+	static const struct limits limits = {
+		.samples = 3, .interrupts = 1, .entries = 1, .clients = 3};
+
+	(void)state;
+	AT_LEAST(100000, world_search("three clients", PLAN_ONE, &limits));
+}
+
+static void three_clients_exit(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .clients = 3,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(20000, world_search("three clients, exit", PLAN_ONE, &limits));
+}
+
+/* Two numbers are swept at once, by two who are given them. */
+static void two_clients_end(void **state)
+{
+	static const struct limits limits = {
+		.samples = 1, .entries = 1, .switches = 2, .clients = 3};
+
+	(void)state;
+	AT_LEAST(20000,
+		 world_search("two clients that end", PLAN_SWEEP, &limits));
+}
+
+/* Clients of two groups have elements and stacks of their own, and cookies of
+ * the same counters. */
+static void groups(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 2,
+					     .entries = 1,
+					     .clients = 2,
+					     .groups = true};
+
+	(void)state;
+	AT_LEAST(20000, world_search("groups", PLAN_ONE, &limits));
+}
+
+static void groups_exec_and_exit(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .clients = 2,
+					     .groups = true,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(20000,
+		 world_search("groups, exec and exit", PLAN_ONE, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +407,11 @@ int main(void)
 		cmocka_unit_test(clients_end),
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(clients),
+		cmocka_unit_test(three_clients),
+		cmocka_unit_test(three_clients_exit),
+		cmocka_unit_test(two_clients_end),
+		cmocka_unit_test(groups),
+		cmocka_unit_test(groups_exec_and_exit),
 	};
 
 	/* One of them alone: mutants.sh. */

@@ -32,7 +32,9 @@ static void check_samples(void)
 		for (int k = 0; k < w.n_samples; k++)
 			HOLDS(!a->cookie || a->cookie != w.samples[k].cookie ||
 				      (a->at.task == w.samples[k].at.task &&
-				       a->at.entry == w.samples[k].at.entry),
+				       a->at.entry == w.samples[k].at.entry &&
+				       group_of(a->client) ==
+					       group_of(w.samples[k].client)),
 			      "cookie %llx names two entries",
 			      (unsigned long long)a->cookie);
 		for (int k = 0; a->cookie && k < w.n_stacks; k++)
@@ -81,7 +83,7 @@ static bool is_first_of_cookie(const struct sample *a)
  * sample that came has its stack, or a reason, or one more stack was lost. */
 static void check_losses(uint32_t client)
 {
-	const uint64_t *counted = w.counted[client - 1];
+	const uint64_t *counted = w.counted[__builtin_ctz(client)];
 	uint64_t wanted = 0, came = 0, without = 0;
 
 	for (int i = 0; i < w.n_samples; i++) {
@@ -122,7 +124,9 @@ static void check_again(void)
 		return;
 	for (int i = 0; i < w.n_stacks; i++)
 		for (int k = 0; k < i; k++)
-			if (is_same(w.stacks[i].at, w.stacks[k].at)) {
+			if (is_same(w.stacks[i].at, w.stacks[k].at) &&
+			    group_of(w.stacks[i].clients) ==
+				    group_of(w.stacks[k].clients)) {
 				n++;
 				break;
 			}

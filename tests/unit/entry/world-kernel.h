@@ -11,10 +11,11 @@
 static uint32_t pick(uint32_t n);
 static bool may(uint8_t *left);
 
-static struct seam_element *element_of(uint64_t task)
+static struct seam_element *element_of(uint64_t task, uint32_t group)
 {
 	for (int i = 0; i < w.n_elements; i++)
-		if (!w.elements[i].dropped && w.elements[i].self == task)
+		if (!w.elements[i].dropped && w.elements[i].self == task &&
+		    w.elements[i].group == group)
 			return &w.elements[i];
 	return NULL;
 }
@@ -24,7 +25,7 @@ static struct seam_element *seam_entry_env_element(struct seam_entry_task *t)
 	struct seam_element *found;
 
 	step();
-	found = element_of(t->self);
+	found = element_of(t->self, t->env->group);
 	step_value(found ? found - w.elements + 1 : 0);
 	return found;
 }
@@ -32,11 +33,12 @@ static struct seam_element *seam_entry_env_element(struct seam_entry_task *t)
 static void seam_entry_env_element_make(struct seam_entry_task *t)
 {
 	step();
-	if (element_of(t->self) || may(&w.left.full))
+	if (element_of(t->self, t->env->group) || may(&w.left.full))
 		return;
 	if (w.n_elements == MAX_ELEMENTS)
 		abort();
-	w.elements[w.n_elements++] = (struct seam_element){.self = t->self};
+	w.elements[w.n_elements++] =
+		(struct seam_element){.self = t->self, .group = t->env->group};
 	TRACE("an element is made");
 }
 
@@ -85,7 +87,7 @@ static void seam_entry_env_count(struct seam_entry_task *t,
 	TRACE("count %d", what);
 	w.n_again += what == SEAM_COUNT_AGAIN;
 	if (what == SEAM_COUNT_WANTED || what == SEAM_COUNT_LOST_SAMPLE)
-		w.counted[t->clients - 1][what]++;
+		w.counted[__builtin_ctz(t->clients)][what]++;
 }
 
 static bool is_same(struct place a, struct place b)
@@ -192,13 +194,13 @@ static void take_stack(struct seam_element *el, uint64_t cookie,
 
 	step();
 	el->left = why_not ? el->regs : self()->at;
-	self()->unwinding++;
+	self()->unwinding[el->group]++;
 	/* Whatever is wanted from here on. */
 	depth = step_value(seam_who_depth(el->entry.who));
 	step();
 	deliver(el, depth, cookie, clients, why_not);
 	step();
-	self()->unwinding--;
+	self()->unwinding[el->group]--;
 }
 
 static void seam_entry_env_unwind(struct seam_entry_task *t,
@@ -226,6 +228,7 @@ static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env,
 
 	env->task = task;
 	env->was_asked = env->is_own = false;
+	env->group = group_of(clients);
 	*t = (struct seam_entry_task){
 		.start = task->start,
 		.self = task->self,

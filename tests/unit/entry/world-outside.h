@@ -32,32 +32,34 @@ static void take_outside(void)
 }
 
 /* What was asked by the client that ended is nobody's any more. */
-static void forget_second(void)
+static void forget(uint32_t client)
 {
 	for (int i = 0; i < w.n_samples; i++)
-		if (w.samples[i].client == SECOND)
+		if (w.samples[i].client == client)
 			w.samples[i].cookie = 0;
 	for (int i = 0; i < w.n_stacks; i++)
-		w.stacks[i].clients &= ~SECOND;
+		w.stacks[i].clients &= ~client;
 }
 
-/* The second client ends, and when its bit was swept it is given to the next.
- */
-static void sweep(void)
+/* The client of that number ends, and when its bit was swept it is given to the
+ * next. With another that does the same for another at once. */
+static void sweep(uint32_t number)
 {
+	uint32_t client = 1u << number;
+
 	step();
 	/* Its programs run to their end, which is long before. */
-	if (w.asking)
+	if (w.asking[number])
 		return;
-	w.ended = 1;
-	TRACE("client %x ends", SECOND);
+	w.ended |= client;
+	TRACE("client %x ends", client);
 	step();
 	/* What is sent from here on comes to the next. */
-	forget_second();
+	forget(client);
 	for (int i = 0; i < w.n_elements; i++)
-		seam_who_sweep(&w.elements[i].entry, SECOND);
-	w.ended = 0;
-	TRACE("client %x begins", SECOND);
+		seam_who_sweep(&w.elements[i].entry, client);
+	w.ended &= ~client;
+	TRACE("client %x begins", client);
 }
 
 #endif

@@ -78,6 +78,7 @@ struct seam_element {
 	uint8_t work; /* enum work */
 	uint8_t worker; /* the task it is queued for */
 	uint8_t cpu; /* that the irq_work is on */
+	uint8_t group;
 	uint64_t self; /* key */
 };
 
@@ -105,7 +106,7 @@ struct task {
 	uint8_t tid, cpu, entries;
 	uint8_t exiting, dead, no_mm, no_work, over, in_user, begun;
 	/* A sample taken there says SEAM_SAMPLE_OWN; may say so. */
-	uint8_t unwinding, inside;
+	uint8_t unwinding[2], inside[2]; /* by group */
 	struct place at;
 	uint64_t
 		known[MAX_LEVELS]; /* hash of what the code at each level saw */
@@ -123,13 +124,15 @@ struct world {
 	struct limits left;
 	uint8_t current, n_samples, n_stacks, n_elements;
 	uint8_t n_again, n_outside;
-	uint8_t asking; /* programs of the second client at work */
-	uint8_t ended; /* it has: it asks nothing */
+	uint8_t asking[MAX_CLIENTS]; /* its programs at work */
+	uint8_t ended; /* bits of those that have: they ask nothing */
+	uint8_t pad[6];
 };
 
 struct seam_entry_env {
 	struct task *task;
 	bool was_asked, is_own; /* whether the unwind makes the event */
+	uint8_t group;
 };
 
 static struct world w;
@@ -138,6 +141,14 @@ static enum plan plan;
 static const struct limits *limits;
 static ucontext_t contexts[MAX_TASKS], main_context;
 static char stacks[MAX_TASKS][64 << 10];
+
+/* The bit of a client that may be in another group. */
+#define SECOND 2u
+
+static uint32_t group_of(uint32_t clients)
+{
+	return limits->groups && clients & SECOND;
+}
 
 static struct task *self(void)
 {

@@ -6,9 +6,6 @@
 
 #include "world-kernel.h"
 
-/* The bit of the client that ends. */
-#define SECOND 2u
-
 static uint32_t pick(uint32_t n)
 {
 	struct task *t = self();
@@ -141,6 +138,16 @@ static bool wants_less(void)
 	return limits->interrupts ? self()->level + 1 < MAX_LEVELS : pick(2);
 }
 
+static uint32_t pick_client(void)
+{
+	uint32_t all[MAX_CLIENTS], n = 0;
+
+	for (uint32_t i = 0; i < n_clients(); i++)
+		if (!(w.ended >> i & 1))
+			all[n++] = i;
+	return all[pick(n)];
+}
+
 static void request(bool in_user)
 {
 	struct seam_entry_env env;
@@ -148,20 +155,24 @@ static void request(bool in_user)
 	struct seam_asked asked;
 	struct sample *sample;
 	struct place at = self()->at;
-	bool unwinding = self()->unwinding, inside = self()->inside;
-	uint32_t client;
+	uint32_t number, client, group;
+	bool unwinding, inside;
 
 	/* Its room is taken before others can come in between. */
 	sample = &w.samples[step_value(w.n_samples++)];
-	client = 1u << pick(w.ended ? 1 : n_clients());
-	w.asking += client == SECOND;
+	number = pick_client();
+	client = 1u << number;
+	group = group_of(client);
+	unwinding = self()->unwinding[group];
+	inside = self()->inside[group];
+	w.asking[number]++;
 	TRACE("request of %x%s", client, in_user ? " from user code" : "");
 	entry_task(&t, &env, client);
 	if (limits->depths && wants_less())
 		t.depth = SHALLOW;
-	self()->inside++;
+	self()->inside[group]++;
 	seam_entry_request(&t, in_user, &asked);
-	self()->inside--;
+	self()->inside[group]--;
 	*sample = (struct sample){asked.cookie,
 				  at,
 				  asked.cookie ? 0 : asked.end,
@@ -173,7 +184,7 @@ static void request(bool in_user)
 		sample->lost = may(&w.left.sample_drops);
 		seam_sample_sent(&t, sample->lost);
 	}
-	w.asking -= client == SECOND;
+	w.asking[number]--;
 	TRACE("cookie %llx, end %d, flags %d, depth %d",
 	      (unsigned long long)sample->cookie, sample->end, sample->flags,
 	      sample->depth);

@@ -64,10 +64,10 @@ static bool run_works(void)
 	}
 	el->work = WORK_RUNNING;
 	TRACE("callback");
-	entry_task(&t, &env, 1);
-	self()->inside++;
+	entry_task(&t, &env, el->group ? SECOND : 1);
+	self()->inside[el->group]++;
 	seam_entry_return(&t, el);
-	self()->inside--;
+	self()->inside[el->group]--;
 	TRACE("callback ends");
 	step();
 	el->work = WORK_STANDBY;
@@ -107,14 +107,14 @@ static void run_programs(void (*program)(struct seam_entry_task *))
 		if (limits->late && pick(2))
 			continue;
 		/* Between two that have its bit there is none. */
-		if (step_value(w.ended) && 1u << i == SECOND)
+		if (step_value(w.ended) >> i & 1)
 			continue;
-		w.asking += 1u << i == SECOND;
+		w.asking[i]++;
 		entry_task(&t, &env, limits->told ? all : 1u << i);
-		self()->inside++;
+		self()->inside[env.group]++;
 		program(&t);
-		self()->inside--;
-		w.asking -= 1u << i == SECOND;
+		self()->inside[env.group]--;
+		w.asking[i]--;
 		if (i + 1 < n_clients())
 			step();
 	}
@@ -224,7 +224,7 @@ static void run_task(void)
 	bool lives = true;
 
 	if (plan == PLAN_SWEEP && is_outside()) {
-		sweep();
+		sweep(w.current);
 		return;
 	}
 	if (is_outside()) {
@@ -252,11 +252,13 @@ static void run_task(void)
 /* The kernel frees a dead task; another gets its number and its memory. */
 static void run_free(void)
 {
-	struct seam_element *el = element_of(self()->self);
+	for (uint32_t group = 0; group < 1u + limits->groups; group++) {
+		struct seam_element *el = element_of(self()->self, group);
 
-	/* Which is not always seen. */
-	if (el && !pick(2))
-		el->dropped = 1;
+		/* Which is not always seen. */
+		if (el && !pick(2))
+			el->dropped = 1;
+	}
 	if (plan == PLAN_REUSE && !w.current)
 		w.tasks[1].begun = 1;
 }
@@ -313,6 +315,8 @@ static void set_up(void)
 	w.tasks[w.current].begun = 1;
 	if (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP)
 		w.tasks[1].begun = 1;
+	if (plan == PLAN_SWEEP)
+		w.tasks[2].begun = n_clients() > 2;
 }
 
 static void run(void *arg)

@@ -16,13 +16,13 @@
 
 #include "explore.h"
 
-#define MAX_TASKS 2
+#define MAX_TASKS 3 /* or who does something to one from outside */
+#define MAX_CLIENTS 3
 #define MAX_LEVELS 3 /* a task, interrupted, that interrupted */
 #define MAX_ELEMENTS 6
 #define MAX_SAMPLES 6
 #define MAX_STACKS 10
 #define N_CPUS 2
-#define MAX_CLIENTS 2
 
 /* How far a search goes. */
 struct limits {
@@ -38,6 +38,7 @@ struct limits {
 	uint8_t outside; /* stacks tried to be taken from outside */
 	bool depths; /* interrupts of interrupts want deeper stacks */
 	uint8_t clients; /* that ask; 0 is 1 */
+	bool groups; /* the second has another's elements, and its own stacks */
 	bool late; /* some may have begun when an exec or exit had */
 	bool told; /* at an exec or exit it is known who else wants the stack */
 	bool may_exec, may_exit;
@@ -50,7 +51,8 @@ enum plan {
 	PLAN_REUSE, /* one, and when it is freed another in its place */
 	PLAN_MOVE, /* a thread's exec, which takes its process's first tid */
 	PLAN_OUTSIDE, /* one, and whoever takes its stack from outside */
-	PLAN_SWEEP, /* one, and a client that ends; then another has its bit */
+	/* One, and each client but the first ends; then another has its bit. */
+	PLAN_SWEEP,
 };
 
 /* Searches it all, prints what it was, and tells where it went wrong.
