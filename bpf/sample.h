@@ -49,10 +49,14 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	sample->end = SEAM_NO_USER;
 	sample->stack_tid = task->pid;
 	sample->taken_ns = 0;
+	sample->user_ip = 0;
 	if (!has_user(task))
 		return true;
 	if (!depth)
 		return !is_own(task, is_perf);
+	/* Known whatever becomes of its stack. */
+	if (!in_user && !unsure)
+		sample->user_ip = task_regs(task)->ip;
 	entry_task(&t, &env, task);
 	t.depth = depth;
 	env.unsure = unsure;

@@ -46,6 +46,8 @@ struct seam_wire_sample {
 	struct seam_wire head; /* cookie 0: no user half, .end says why */
 	uint64_t ip, period;
 	uint64_t taken_ns; /* SEAM_SAMPLE_TAIL: when its stack was taken */
+	uint64_t user_ip; /* where the kernel was entered, if a user stack is
+			   * wanted and that is known; else 0 */
 	uint16_t event;
 	uint16_t flags; /* enum seam_sample_flags */
 	uint32_t stack_tid; /* that the cookie's stack comes under */

@@ -101,6 +101,9 @@ struct seam_sample {
 	uint64_t tail_ns; /* in an exec or exit whose stack was taken before:
 			   * when; else 0 */
 	bool user; /* taken in user mode: ip is the user's */
+	uint64_t user_ip; /* else where the kernel was entered: there, whatever
+			   * becomes of the stack; 0: no user half is wanted,
+			   * or it is not sure */
 	int end; /* with cookie 0: an end code */
 	const uint64_t *kernel_ips; /* leaf first; NULL if n_kernel is 0 */
 	size_t n_kernel;

@@ -18,7 +18,7 @@
 struct entry {
 	uint64_t cookie;
 	uint64_t last_ns; /* of the last sample or the stack */
-	uint64_t ip; /* the user's, as far as a sample told; else 0 */
+	uint64_t ip; /* where the kernel was entered; 0: it is not sure */
 	uint32_t pid, tid, cpu;
 	bool waits;
 };
@@ -69,8 +69,8 @@ static void note(struct entry *e, const struct seam_sample *sample)
 {
 	if (sample->time_ns > e->last_ns)
 		e->last_ns = sample->time_ns;
-	if (!e->ip && sample->user)
-		e->ip = sample->ip;
+	if (!e->ip)
+		e->ip = sample->user ? sample->ip : sample->user_ip;
 	e->cpu = sample->cpu;
 }
 

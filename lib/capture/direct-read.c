@@ -154,6 +154,8 @@ static void set_halves(struct taken *t, struct seam_sample *sample)
 	bool own_ip = !(t->event->asks & SEAM_ASK_NO_KERNEL);
 
 	sample->user = !t->in_kernel || !own_ip;
+	if (!sample->user && t->has_user && t->event->max_frames)
+		sample->user_ip = t->user_ip;
 	if (t->in_kernel && !own_ip)
 		sample->ip = t->user_ip;
 	if (sample->user || t->event->asks & SEAM_ASK_NO_KERNEL_STACK)

@@ -69,8 +69,9 @@ void seam_pd_add_attr(struct pd_buf *b, const struct seam_pd_event *ev)
 	uint64_t flags;
 
 	u.attr.size = SEAM_ATTR_SIZE;
-	u.attr.sample_type =
-		SEAM_PD_SAMPLE_TYPE | (ev->attr.sample_type & PERF_SAMPLE_RAW);
+	u.attr.sample_type = SEAM_PD_SAMPLE_TYPE |
+			     (ev->attr.sample_type &
+			      (PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER));
 	u.attr.sample_id_all = 1;
 	u.attr.use_clockid = 1;
 	u.attr.clockid = CLOCK_MONOTONIC;

@@ -238,6 +238,28 @@ static void add_payload(struct pd_buf *b, const struct seam_pd_sample *s,
 	}
 }
 
+void seam_pd_want_user_ip(struct perf_event_attr *attr)
+{
+	attr->sample_type |= PERF_SAMPLE_REGS_USER;
+	attr->sample_regs_user = 1ULL << SEAM_PD_REG_IP;
+}
+
+static size_t user_ip_words(const struct seam_pd_sample *s)
+{
+	return s->has_user_ip ? 1 + (s->user_ip != 0) : 0;
+}
+
+/* As the user's registers, of which it is the only one. */
+static void add_user_ip(struct pd_buf *b, const struct seam_pd_sample *s)
+{
+	if (!s->has_user_ip)
+		return;
+	add_u64(b, s->user_ip ? PERF_SAMPLE_REGS_ABI_64
+			      : PERF_SAMPLE_REGS_ABI_NONE);
+	if (s->user_ip)
+		add_u64(b, s->user_ip);
+}
+
 int seam_pd_write_sample(struct seam_pd_writer *w,
 			 const struct seam_pd_sample *s)
 {
@@ -250,7 +272,7 @@ int seam_pd_write_sample(struct seam_pd_writer *w,
 		return -E2BIG;
 	n += s->n_kernel ? s->n_kernel + 1 : 0;
 	n += s->cookie ? 2 : 0;
-	size = 8 * (1 + 7 + n) + raw;
+	size = 8 * (1 + 7 + n + user_ip_words(s)) + raw;
 	if (size > UINT16_MAX)
 		return -E2BIG;
 	add_header(&w->raw, PERF_RECORD_SAMPLE, s->misc, size);
@@ -270,6 +292,7 @@ int seam_pd_write_sample(struct seam_pd_writer *w,
 		add_u64(&w->raw, s->cookie);
 	}
 	add_payload(&w->raw, s, raw);
+	add_user_ip(&w->raw, s);
 	note_time(w, s->id.time_ns);
 	return fail(w, w->raw.err);
 }

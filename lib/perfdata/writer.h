@@ -91,6 +91,9 @@ struct seam_pd_sample {
 	struct seam_pd_id id;
 	uint16_t misc; /* PERF_RECORD_MISC_KERNEL or _USER */
 	uint64_t ip, period, cookie; /* cookie 0: no user half wanted */
+	/* If the event's attr is of seam_pd_want_user_ip. ip 0: not known. */
+	bool has_user_ip;
+	uint64_t user_ip;
 	const uint64_t *kernel_ips; /* leaf first, without marker */
 	size_t n_kernel;
 	/* If the event's attr asks for PERF_SAMPLE_RAW; NULL: lost. */
@@ -131,6 +134,10 @@ int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
  * from a write that had to make room) and are sticky: the file keeps what
  * the last flush left. -E2BIG: more than SEAM_PD_MAX_IPS entries, nothing
  * was written. */
+/* The attr asks for it; the number that the kernel has for ip among amd64's
+ * registers. */
+#define SEAM_PD_REG_IP 8
+void seam_pd_want_user_ip(struct perf_event_attr *attr);
 int seam_pd_write_sample(struct seam_pd_writer *w,
 			 const struct seam_pd_sample *sample);
 int seam_pd_write_stack(struct seam_pd_writer *w,

@@ -60,6 +60,8 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		.ip = sample->ip,
 		.period = sample->period,
 		.cookie = sample->cookie,
+		.has_user_ip = true,
+		.user_ip = sample->user_ip,
 		.kernel_ips = sample->kernel_ips,
 		.n_kernel = sample->n_kernel,
 		.payload = sample->payload,
@@ -131,8 +133,11 @@ static void turn_side(struct seam_recorder *r, int all)
 
 static struct seam_pd_event event_of(const struct seam_event *ev)
 {
+	struct perf_event_attr attr = ev->attr;
+
+	seam_pd_want_user_ip(&attr);
 	return (struct seam_pd_event){
-		.attr = ev->attr,
+		.attr = attr,
 		.name = ev->name,
 		.ids = ev->ids,
 		.n_ids = ev->n,

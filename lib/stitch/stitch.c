@@ -260,6 +260,21 @@ static int leaf_only(struct seam_stitch *s, struct walk *w)
 	return 0;
 }
 
+/* Of a stack that never came, where the kernel was entered: the only register
+ * that the sample has. */
+static int entry_only(struct seam_stitch *s, const struct walk *w)
+{
+	const struct seam_pd_rec_sample *sample = &s->rec.sample;
+
+	if (w->user || !sample->user_regs_abi || sample->user_regs.n != 1 ||
+	    sample->user_regs_mask != 1ULL << SEAM_PD_REG_IP)
+		return 0;
+	if (reserve(s, 1))
+		return -ENOMEM;
+	add_frame(s, seam_pd_word(sample->user_regs, 0), false, w->space);
+	return 1;
+}
+
 /* The record that the sample, which was read last, is to be joined with. */
 static int find(struct seam_stitch *s, uint64_t cookie,
 		struct cookie_entry **ret)
@@ -278,8 +293,9 @@ static int find(struct seam_stitch *s, uint64_t cookie,
 
 /* A sample that was merged earlier says the end itself. Of one whose record
  * never came there is at most the leaf. */
-static void merged_half(const struct seam_stitch *s, struct seam_stitched *out)
+static int merged_half(struct seam_stitch *s, struct walk *w)
 {
+	struct seam_stitched *out = w->out;
 	unsigned mode = s->rec.misc & MISC_CPUMODE;
 	size_t leaf = mode == PERF_RECORD_MISC_USER ? 1 : 0;
 	bool none = s->n - out->n_kernel <= leaf;
@@ -289,6 +305,25 @@ static void merged_half(const struct seam_stitch *s, struct seam_stitched *out)
 	if (none && (out->end == SEAM_LOST || out->end == SEAM_PENDING ||
 		     out->end == SEAM_WINDOW))
 		out->half = SEAM_HALF_MISSING;
+	return out->half == SEAM_HALF_MISSING ? entry_only(s, w) : 0;
+}
+
+/* Its record is not there. */
+static int missing_half(struct seam_stitch *s, struct walk *w, bool deferred)
+{
+	struct seam_stitched *out = w->out;
+	int rc = entry_only(s, w);
+
+	if (deferred || rc > 0) {
+		out->half = SEAM_HALF_MISSING;
+		out->end = deferred ? seam_cookie_missing(&s->cookies,
+							  out->cookie, &s->rec)
+				    : SEAM_LOST;
+	} else {
+		out->half = SEAM_HALF_NONE;
+		out->end = SEAM_NO_USER;
+	}
+	return rc;
 }
 
 /* A task of the kernel's that has a program's mappings. */
@@ -363,19 +398,16 @@ static int user_half(struct seam_stitch *s, struct walk *w,
 	    seam_copies_has(event_of(s)))
 		return copied_half(s, w, p);
 	rc = leaf_only(s, w);
-	if (deferred) {
-		out->half = SEAM_HALF_MISSING;
-		out->end =
-			seam_cookie_missing(&s->cookies, out->cookie, &s->rec);
-	} else if (s->rec.sample.end) {
-		merged_half(s, out);
-	} else if (w->user && !event_of(s)->attr.exclude_callchain_user) {
+	if (rc)
+		return rc;
+	if (!deferred && s->rec.sample.end)
+		rc = merged_half(s, w);
+	else if (!deferred && w->user &&
+		 !event_of(s)->attr.exclude_callchain_user)
 		out->half = SEAM_HALF_WITH;
-	} else {
-		out->half = SEAM_HALF_NONE;
-		out->end = SEAM_NO_USER;
-	}
-	return rc;
+	else
+		rc = missing_half(s, w, deferred);
+	return rc < 0 ? rc : 0;
 }
 
 static void count(struct seam_stitch *s, const struct seam_stitched *out)

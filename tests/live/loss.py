@@ -63,6 +63,12 @@ def add_up(bench, name, recording, samples):
                report["lost_samples"] == lost["samples"],
                "%s and %s" % (report["lost_samples"], lost["samples"]))
     cookies = {s["cookie"] for s in samples if s["end"] == "lost"}
+    bare = [s for s in samples if s["end"] == "lost"]
+    bad = [s for s in bare if len(livetest.user_path(s)) != 1 or
+           "sym" not in livetest.user_frames(s)[0]]
+    bench.test(name + ": what is lost has where the kernel was entered",
+               not bad, "%d of %d\n%s" % (len(bad), len(bare), "\n".join(
+                   map(livetest.show, bad[:3]))))
     dropped = lost["stacks"] + lost["copies"] + lost["scratch"]
     bench.test(name + ": no stack is lost that was not counted",
                len(cookies) <= dropped, "%d entries without a stack, %d "
