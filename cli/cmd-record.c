@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/processes.h"
 #include "cli/record-merge.h"
 #include "cli/record-options.h"
 #include "cli/summary.h"
@@ -34,6 +35,8 @@ struct recording {
 	int child_wait;
 	bool is_written; /* whole, whatever the command's status */
 	uint64_t deadline_ns; /* 0: none */
+	uint32_t *ids; /* of a command that runs already; NULL: none */
+	size_t n_ids;
 };
 
 static int complain(const char *what, const char *why)
@@ -174,6 +177,8 @@ static int open_recorder(struct recording *rec)
 {
 	const struct record_options *o = rec->opts;
 	const struct seam_pd_wait wait = {rec->signals, on_wait, rec};
+	/* A command beside -p says how long. */
+	bool follows = o->command && !o->n_ids && !o->delay_ms;
 	struct seam_recorder_opts opts = {
 		.sz = sizeof(opts),
 		.session = {.sz = sizeof(opts.session),
@@ -187,10 +192,12 @@ static int open_recorder(struct recording *rec)
 			   .events = o->events,
 			   .n_events = o->n_events,
 			   .tasks = o->tasks,
-			   .ids = o->ids,
-			   .n_ids = o->n_ids,
-			   .child = (uint32_t)rec->child.pid,
-			   .path = o->command ? rec->child.path : NULL,
+			   .ids = rec->ids ? rec->ids : o->ids,
+			   .n_ids = rec->ids ? rec->n_ids : o->n_ids,
+			   .child = follows ? (uint32_t)rec->child.pid : 0,
+			   .path = follows ? rec->child.path : NULL,
+			   .cpus = o->cpus,
+			   .n_cpus = o->n_cpus,
 			   .max_frames = o->max_stack,
 			   .unwind = o->unwind},
 		.stacks_only = o->stacks_only,
@@ -218,19 +225,41 @@ static int open_recorder(struct recording *rec)
 	return err;
 }
 
-static int let_go(struct recording *rec)
+static int exec_child(struct recording *rec)
 {
-	int err;
+	int err = rec->opts->command ? child_exec(&rec->child) : 0;
 
-	if (rec->opts->duration_s)
-		rec->deadline_ns =
-			seam_now_ns() + (uint64_t)(rec->opts->duration_s * 1e9);
-	if (!rec->opts->command)
-		return 0;
-	err = child_exec(&rec->child);
 	if (err)
 		complain_command(rec->opts->command[0], err);
 	return err;
+}
+
+/* Unless it runs already. */
+static int let_go(struct recording *rec)
+{
+	if (rec->opts->duration_s)
+		rec->deadline_ns =
+			seam_now_ns() + (uint64_t)(rec->opts->duration_s * 1e9);
+	return rec->opts->delay_ms ? 0 : exec_child(rec);
+}
+
+/* The command runs for that long before anything is opened: it is then what -p
+ * would name, with all that it has started. */
+static int delay(struct recording *rec)
+{
+	const struct record_options *o = rec->opts;
+	uint64_t end = seam_now_ns() + o->delay_ms * 1000000, now;
+	struct pollfd fd = {.fd = rec->signals, .events = POLLIN};
+
+	while (!on_signals(rec) && (now = seam_now_ns()) < end)
+		poll(&fd, 1, (int)((end - now) / 1000000) + 1);
+	if (rec->child_ended || rec->ends)
+		return complain("-D", "the end came before the recording "
+				      "began; nothing is written");
+	if (o->command && o->tasks != SEAM_TASKS_ALL && !o->n_ids &&
+	    processes_below((uint32_t)rec->child.pid, &rec->ids, &rec->n_ids))
+		return complain("-D", strerror(ENOMEM));
+	return 0;
 }
 
 /* A command that outlives its recording is asked to end, as perf does. */
@@ -323,6 +352,10 @@ int cmd_record(int argc, char **argv)
 	rec.signals = open_signals(&rec);
 	if (rec.signals < 0)
 		status = complain("signalfd", strerror(errno));
+	else if (opts.delay_ms && (err = exec_child(&rec)))
+		status = not_run(err);
+	else if (opts.delay_ms && delay(&rec))
+		status = 1;
 	else if (open_recorder(&rec))
 		status = 1;
 	else if ((err = let_go(&rec)))
@@ -333,6 +366,7 @@ int cmd_record(int argc, char **argv)
 	seam_recorder_close(rec.recorder);
 	status = merge(&rec, status);
 	close(rec.signals);
+	free(rec.ids);
 	record_options_fini(&opts);
 	return status;
 }

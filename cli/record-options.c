@@ -13,6 +13,7 @@
 #include "capture/event-name.h"
 #include "capture/order.h"
 #include "cli/number.h"
+#include "cli/record-perf.h"
 
 static const char usage_text[] =
 	"usage: seam record [OPTIONS] [-a | -p PID | -t TID | [--] COMMAND]\n"
@@ -39,9 +40,9 @@ static const char usage_text[] =
 	"freq=HZ,\n"
 	"                        period=N, name=TEXT, kernel-callchains,\n"
 	"                        user-callchains or call-graph=no\n"
-	"  -F, --freq HZ         samples a second (default 999); a tracepoint "
-	"is\n"
-	"                        sampled at each hit, or by -c\n"
+	"  -F, --freq HZ         samples a second (default 999), or max; a "
+	"tracepoint\n"
+	"                        is sampled at each hit, or by -c\n"
 	"  -c, --count N         a sample every N events instead\n"
 	"      --off-cpu         -e offcpu-time as well: where tasks sleep, "
 	"and\n"
@@ -90,9 +91,15 @@ static const char usage_text[] =
 	"programs, or\n"
 	"                        native, the kernel's own, by frame pointers "
 	"alone\n"
-	"  -z, --compress LEVEL  zstd level, 0 to 19; 0: none (1)\n"
+	"  -z, --compress LEVEL, --compression-level LEVEL\n"
+	"                        zstd level, 0 to 19; 0: none (1)\n"
+	"  -C, --cpu LIST        every task on these CPUs, as 0,2-3\n"
+	"  -u, --uid USER        the processes of a user, and their children\n"
+	"  -D, --delay MS        let the command run for so long first\n"
+	"      --all-user        EVENT:u of all events; --all-kernel: EVENT:k\n"
 	"      --json-summary F  the summary as JSON too\n"
-	"  -q, --quiet           no summary\n"
+	"  -q, --quiet           no summary; -v, --verbose: one\n"
+	"  -k, --clockid mono    no other clock is taken\n"
 	"  -h, --help            this\n";
 
 static int bad(const char *option, const char *value, const char *want)
@@ -155,7 +162,8 @@ static const struct option long_options[] = {
 	{"unwind", required_argument, NULL, OPT_UNWIND},
 	{"duration", required_argument, NULL, OPT_DURATION},
 	{"engine", required_argument, NULL, OPT_ENGINE},
-	{"compress", required_argument, NULL, 'z'},
+	{"compress", optional_argument, NULL, 'z'},
+	{"compression-level", optional_argument, NULL, 'z'},
 	{"json-summary", required_argument, NULL, OPT_JSON},
 	{"off-cpu", no_argument, NULL, OPT_OFF_CPU},
 	{"merge", no_argument, NULL, OPT_MERGE},
@@ -163,15 +171,22 @@ static const struct option long_options[] = {
 	{"stacks-only", no_argument, NULL, OPT_STACKS_ONLY},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
 };
+
+#define N_LONG (sizeof(long_options) / sizeof(long_options[0]))
 
 /* Options whose value is a number in a range. */
 static int on_number(struct record_options *o, int c, const char *value)
 {
 	uint64_t v = 0;
 	bool units = c == OPT_TABLE_MEMORY || c == OPT_STACK_COPY;
-	int err = cli_number(value, units, &v);
+	int err;
+
+	if (c == 'F' && !strcmp(value, "max")) {
+		o->freq = record_perf_max_freq();
+		return -1;
+	}
+	err = cli_number(value, units, &v);
 
 	switch (c) {
 	case 'F':
@@ -242,13 +257,38 @@ static int add_event(struct record_options *o, const char *name, size_t len)
 static int on_event(struct record_options *o, const char *list)
 {
 	for (;;) {
-		size_t len = seam_event_name_end(list);
-		int status = add_event(o, list, len);
+		int status;
 
-		if (status >= 0 || !list[len])
+		if (*list == '{') {
+			status = record_perf_group(o, &list, add_event);
+		} else {
+			size_t len = seam_event_name_end(list);
+
+			status = add_event(o, list, len);
+			list += len;
+		}
+		if (status >= 0 || !*list)
 			return status;
-		list += len + 1;
+		list++;
 	}
+}
+
+/* Alone it is a level, and so is a number behind it, as --compress 3 was here
+ * before perf's -z: no command has such a name. */
+static int on_compress(struct record_options *o, const char *value)
+{
+	const char *next = o->argv[optind];
+	const char *level = value && *value == '=' ? value + 1 : value;
+
+	if (!level && next && *next &&
+	    strspn(next, "0123456789") == strlen(next)) {
+		level = next;
+		optind++;
+	}
+	if (level)
+		return on_number(o, 'z', level);
+	o->zstd_level = 1;
+	return -1;
 }
 
 static int on_duration(struct record_options *o, const char *value)
@@ -337,6 +377,10 @@ static int on_call_graph(const char *value)
 
 static int on_option(struct record_options *o, int c)
 {
+	int status = record_perf_take(o, c, optarg);
+
+	if (status != -2)
+		return status;
 	switch (c) {
 	case 'e':
 		return on_event(o, optarg);
@@ -372,6 +416,8 @@ static int on_option(struct record_options *o, int c)
 		return on_pages(o, optarg);
 	case OPT_UNWIND:
 		return on_unwind(o, optarg);
+	case 'z':
+		return on_compress(o, optarg);
 	case OPT_ENGINE:
 		return on_engine(o, optarg);
 	case OPT_TABLES:
@@ -434,13 +480,8 @@ static int complete(struct record_options *o, int argc, char **argv)
 
 	if (optind < argc)
 		o->command = argv + optind;
-	if (o->command && o->n_ids) {
-		fputs("seam: record: a command and -p or -t exclude each "
-		      "other\n",
-		      stderr);
-		return 2;
-	}
-	if (!o->command && !o->n_ids && o->tasks != SEAM_TASKS_ALL) {
+	if (!o->command && !o->n_ids && o->tasks != SEAM_TASKS_ALL &&
+	    !o->n_cpus) {
 		fputs("seam: record: nothing to record: give a command, -p, "
 		      "-t or -a\n",
 		      stderr);
@@ -458,6 +499,9 @@ static int complete(struct record_options *o, int argc, char **argv)
 	if (o->off_cpu && (status = add_event(o, SEAM_SLEEP_EVENT,
 					      strlen(SEAM_SLEEP_EVENT))) >= 0)
 		return status;
+	status = record_perf_complete(o);
+	if (status >= 0)
+		return status;
 	if (!o->max_stack)
 		o->max_stack = SEAM_CLIENT_MAX_FRAMES;
 	for (size_t i = 0; i < o->n_events; i++) {
@@ -469,8 +513,11 @@ static int complete(struct record_options *o, int argc, char **argv)
 
 int record_options_parse(struct record_options *o, int argc, char **argv)
 {
+	struct option all[N_LONG + RECORD_PERF_ROOM];
 	int c, status = -1;
 
+	memcpy(all, long_options, sizeof(long_options));
+	record_perf_options(all + N_LONG, RECORD_PERF_ROOM);
 	*o = (struct record_options){
 		.tasks = SEAM_TASKS_PROCESSES,
 		.output = "perf.data",
@@ -481,8 +528,9 @@ int record_options_parse(struct record_options *o, int argc, char **argv)
 	};
 	optind = 1;
 	while (status < 0 &&
-	       (c = getopt_long(argc, argv, "+e:F:c:p:t:ao:gm:z:qh",
-				long_options, NULL)) != -1)
+	       (c = getopt_long(argc, argv,
+				"+e:F:c:p:t:ao:gm:z::qh" RECORD_PERF_LETTERS,
+				all, NULL)) != -1)
 		status = on_option(o, c);
 	if (status < 0)
 		status = complete(o, argc, argv);
@@ -498,5 +546,6 @@ void record_options_fini(struct record_options *o)
 		o->names[i] = NULL;
 	}
 	free(o->ids);
-	o->ids = NULL;
+	free(o->cpus);
+	o->ids = o->cpus = NULL;
 }

@@ -17,6 +17,10 @@ struct record_options {
 	enum seam_tasks tasks;
 	uint32_t *ids;
 	size_t n_ids;
+	uint32_t *cpus; /* NULL: all */
+	size_t n_cpus;
+	uint64_t delay_ms; /* the command runs before it is recorded */
+	char mode; /* 'u' or 'k', which events are to have; 0: as named */
 	const char *output, *json_summary;
 	uint32_t max_stack, stack_copy; /* copy 0: the engine's usual */
 	enum seam_engine engine;

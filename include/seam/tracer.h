@@ -173,6 +173,10 @@ struct seam_client_opts {
 	void (*on_record)(void *ctx, uint64_t time_ns,
 			  const struct perf_event_header *record);
 	void *ctx;
+	/* Where events count; NULL: on every CPU. Not of what BPF takes itself:
+	 * tracepoints, probes, sleeps. */
+	const uint32_t *cpus;
+	size_t n_cpus;
 };
 
 #define SEAM_UNKNOWN UINT64_MAX /* a count that cannot be told */

@@ -262,11 +262,16 @@ static int set_precise(const struct seam_event_name *name,
 static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
 		    struct seam_event_name *name, struct seam_errinfo *reterr)
 {
+	char chosen[32];
 	const char *text = spec->name;
 	int err;
 
-	if (!text)
-		text = usual_event(ev);
+	/* Modifiers alone are the default's. */
+	if (!text || *text == ':') {
+		snprintf(chosen, sizeof(chosen), "%s%s", usual_event(ev),
+			 text ? text : "");
+		text = chosen;
+	}
 	err = seam_event_name_parse(text, name, reterr);
 	if (err)
 		return err;
@@ -360,14 +365,46 @@ static int open_one(struct seam_event *ev, int tid, int cpu,
 	return 0;
 }
 
-static int open_all(struct seam_event *ev, const struct seam_scope *scope,
+/* Of the n that are online, those that are wanted. Return: how many. */
+static int choose_cpus(const struct seam_event_spec *spec,
+		       const struct seam_event *ev, int *cpus, int n,
+		       struct seam_errinfo *reterr)
+{
+	if (spec->n_cpus && seam_event_is_lent(ev))
+		return seam_fail(reterr, -EINVAL,
+				 "%s is taken on every CPU; of counted events "
+				 "alone a CPU can be named",
+				 ev->base);
+	if (spec->n_cpus > (size_t)n)
+		return seam_fail(reterr, -EINVAL, "only %d CPUs are online", n);
+	for (size_t i = 0; i < spec->n_cpus; i++) {
+		bool is_online = false;
+
+		for (int at = 0; at < n && !is_online; at++)
+			is_online = (uint32_t)cpus[at] == spec->cpus[i];
+		if (!is_online)
+			return seam_fail(reterr, -EINVAL,
+					 "CPU %u is not online", spec->cpus[i]);
+	}
+	for (size_t i = 0; i < spec->n_cpus; i++)
+		cpus[i] = (int)spec->cpus[i];
+	return spec->n_cpus ? (int)spec->n_cpus : n;
+}
+
+static int open_all(struct seam_event *ev, const struct seam_event_spec *spec,
 		    struct seam_errinfo *reterr)
 {
+	const struct seam_scope *scope =
+		spec->direct ? &spec->direct->scope : NULL;
 	size_t n_tasks = seam_scope_n(scope), all;
 	int *cpus = NULL, n = seam_online_cpus(&cpus), err;
 
-	if (n < 0)
+	if (n >= 0)
+		n = choose_cpus(spec, ev, cpus, n, reterr);
+	if (n < 0) {
+		free(cpus);
 		return n;
+	}
 	all = n_tasks * (size_t)n;
 	ev->fds = calloc(all, sizeof(*ev->fds));
 	ev->ids = calloc(all, sizeof(*ev->ids));
@@ -446,8 +483,7 @@ int seam_event_open(const struct seam_event_spec *spec, struct seam_event *ret,
 	else if (!err && ev.is_tracepoint && !name.no_payload)
 		ask_payload(&ev);
 	if (!err)
-		err = open_all(&ev, spec->direct ? &spec->direct->scope : NULL,
-			       reterr);
+		err = open_all(&ev, spec, reterr);
 	if (err) {
 		seam_event_close(&ev);
 		return err;

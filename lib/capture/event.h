@@ -36,6 +36,8 @@ struct seam_event_spec { /* what the user asked for */
 	uint32_t max_frames; /* of a user stack */
 	bool stacks_only; /* no frames of the kernel, no payloads */
 	struct seam_event_direct *direct; /* NULL: BPF takes the stacks */
+	const uint32_t *cpus; /* NULL: every one */
+	size_t n_cpus;
 };
 
 struct seam_event {

@@ -114,6 +114,8 @@ int seam_session_open_event(struct seam_session *s,
 		.max_frames = s->client.max_frames,
 		.stacks_only = s->client.stacks_only,
 		.direct = direct,
+		.cpus = s->client.cpus,
+		.n_cpus = s->client.n_cpus,
 	};
 	int err = seam_event_open(&spec, &s->events[s->n_events], reterr);
 

@@ -3,8 +3,9 @@
 #
 # record-perf.sh SEAM
 # Description: options that perf record has are taken where they mean the same
-# here, and what stands for no way to stacks, or cannot be merged, is refused
-# before anything is recorded.
+# here, or where it is always so; every other is refused by a line that says what
+# there is instead, before anything is recorded, as is what stands for no way to
+# stacks, or cannot be merged.
 . "$(dirname "$0")/cli.sh"
 
 refuses() {
@@ -29,6 +30,52 @@ done
 check 'the long names of perf record' takes --event cpu-clock --freq 99 \
 	--output x --all-cpus --mmap-pages 64 -g -q
 check 'the short ones' takes -e cpu-clock -c 1000 -o x -a -m 64 -g -q
+check '-F max' takes -F max
+check 'what is always so' takes -N -B -T -P -R -f --no-buildid --timestamp \
+	--period --sample-cpu --buildid-all --buildid-mmap --strict-freq
+check '-C, -D, -k, -v' takes -C 0,2-3 -D 100 -k mono -k CLOCK_MONOTONIC -v \
+	--cpu=1 --delay 0 --clockid monotonic --verbose
+check '--all-user' takes --all-user
+check '--all-kernel' takes -e cycles:p --all-kernel
+check 'both' refuses 'exclude each other' --all-user --all-kernel
+check 'a group is its members' takes -e '{cpu-clock,page-faults/period=3,max-stack=4/}:u,cs'
+check 'no group without an end' refuses "want a '}'" -e '{cpu-clock,cs'
+check 'no group that its leader reads' refuses "':S'" \
+	-e '{cpu-clock,page-faults}:S'
+check 'an empty group is no event' refuses 'want an event' -e '{,cs}'
+
+# Its value is perf's -z alone, or as seam's was before; perf takes none that
+# stands apart.
+compresses() {
+	fails 2 "-m 'x'" "$seam" record "$@" -m x -- true
+}
+for z in -z -z3 '-z 3' -z=3 --compress=3 --compression-level=3 \
+	--compression-level '--compress 3'; do
+	check "$z" compresses $z
+done
+check '-z 20' refuses 'want 0 to 19' -z 20
+check '-z=x' refuses 'want 0 to 19' -z=x
+
+for cpus in '' , x 0- 3-2 -1 0,,1 99999; do
+	check "-C '$cpus' is refused" refuses "-C '$cpus': want CPUs" -C "$cpus"
+done
+check '-C is for all tasks' refuses 'exclude each other' -C 0 -p 1
+check '-D -1 has nothing that begins it' refuses 'no --control' -D -1
+check '-D 1-2,3-4' refuses 'without ranges' -D 1-2,3-4
+check '-k boottime' refuses 'always CLOCK_MONOTONIC' -k boottime
+check '-u of nobody there' refuses "want a user's name" -u no-such-user
+check '-u with -a' refuses 'exclude each other' -a -u root
+
+# Each with the value that perf wants of it.
+for option in -i --no-inherit -s -d --phys-data -W -b '-j any' '-G x' -n \
+	'-r 1' -S -I --user-regs '--filter x' --exclude-perf --switch-output \
+	--overwrite '--control fd:1' --threads --aio '--affinity cpu' \
+	'--max-size 1M' --per-thread --no-buffering --kcore --switch-events \
+	'--off-cpu-thresh 1' --dry-run --tail-synthesize --user-callchains \
+	--kernel-callchains; do
+	check "$option is refused" refuses "perf's --[a-z-]* is not here: ." \
+		$option
+done
 check '--merge' takes --merge
 check 'stacks alone cannot be merged' refuses 'exclude each other' \
 	--merge --stacks-only

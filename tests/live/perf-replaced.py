@@ -29,7 +29,7 @@ perf annotate --stdio -s leaf >annotate.txt
 """
 
 # What stands behind "record" in such scripts.
-COMMAND = ["-g", "-F 499 -e cpu-clock --call-graph dwarf,8192",
+COMMAND = ["-g", "-F max -z -g -N -B -T -e cpu-clock", "-F 499 -e cpu-clock --call-graph dwarf,8192",
            "-c 2000000 -e cpu-clock -g -o perf.data -q",
            "--freq=499 --call-graph fp --output perf.data"]
 TARGET = ["-g -p %d", "-g -t %d", "-F 499 -g --pid %d"]
@@ -83,6 +83,28 @@ def each(bench, perf, title, record, command=COMMAND, others=TARGET):
         bench.test("%s: record %s" % (title, options), not wrong, wrong)
     wrong = looked_at(bench, perf, "%s -a -g -- sleep 0.6" % record)
     bench.test("%s: record -a -g -- sleep" % title, not wrong, wrong)
+    wrong = looked_at(bench, perf, "%s -p %d -g -- sleep 0.6" % (
+        record, target.pid))
+    bench.test("%s: record -p -g -- sleep" % title, not wrong, wrong)
+    wrong = looked_at(bench, perf, "%s -D 1 -g -- %s 2000" % (
+        record, program))
+    bench.test("%s: record -D" % title, not wrong, wrong)
+    cpu = min(os.sched_getaffinity(0))
+    wrong = looked_at(bench, perf, "%s -C %d -g -- taskset -c %d %s 400" % (
+        record, cpu, cpu, program)) or other_cpu(bench, perf, cpu)
+    bench.test("%s: record -C" % title, not wrong, wrong)
+
+
+def other_cpu(bench, perf, cpu):
+    """None, or samples of another CPU than -C named."""
+    cpus = subprocess.run(
+        [perf, "script", "-F", "cpu,ip", "-G", "-i",
+         os.path.join(bench.path("script"), "perf.data")], env=bench.env,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",
+        errors="replace").stdout
+    found = {int(line.split("]")[0][1:]) for line in cpus.splitlines()
+             if line.startswith("[")}
+    return None if found == {cpu} else "samples of CPUs %s" % sorted(found)
 
 
 def newer_perf(bench):
@@ -92,7 +114,7 @@ def newer_perf(bench):
         return
     every = bool(os.environ.get("SEAM_TEST_ALL"))
     each(bench, perf, "perf 7.3.4", bench.seam + " record",
-         COMMAND if every else COMMAND[1:3], TARGET if every else TARGET[:2])
+         COMMAND if every else COMMAND[1:4], TARGET if every else TARGET[:2])
 
 
 def older_perf(bench):
