@@ -31,6 +31,14 @@ bad_files() {
 		! [ -e "$dir/out.folded" ]
 }
 
+# As the recording's mappings have them, read by themselves.
+build_ids() {
+	"$seam" export --to "$1" -i "$golden/deferred/sig.data" \
+		-o "$dir/ids.$1" 2>/dev/null &&
+		python3 "$here/export-build-ids.py" "$1" "$dir/ids.$1" \
+			"$golden/deferred/sig.data"
+}
+
 # As markers of the first thread.
 lost_marked() {
 	same_stacks firefox deferred/lost-m1-pf || return
@@ -165,5 +173,12 @@ for format in folded speedscope pprof firefox chrome; do
 		check "$format has the stacks of $name" \
 			same_stacks $format $name
 	done
+done
+for form in pprof firefox chrome; do
+	[ $form != pprof ] || command -v protoc >/dev/null || {
+		skip "$form has the build-ids" 'there is no protoc'
+		continue
+	}
+	check "$form has the build-ids" build_ids $form
 done
 tap_done
