@@ -4,7 +4,7 @@
 # check-made.sh WRITE-MADE
 # Description: whatever names and weights there are, independent readers take
 # each format and find in it the stacks of the folded one, with U+FFFD for
-# what is no UTF-8.
+# what is no UTF-8, and the mark of guessed frames.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../tools/tap.sh"
 dir=$(mktemp -d)
@@ -15,6 +15,12 @@ same_stacks() {
 	python3 "$here/../../cli/export-read.py" "$3" "$dir/$3" \
 		>"$dir/stacks" || return
 	cmp "$dir/stacks" "$dir/wanted"
+}
+
+# So it is in each format, which has the same stacks.
+marked() {
+	LC_ALL=C grep -qa ';? perhaps' "$dir/folded" &&
+		! LC_ALL=C sed 's/? perhaps//g' "$dir/folded" | grep -qa perhaps
 }
 
 "$1" 0 >"$dir/folded" || exit 1
@@ -29,6 +35,7 @@ for line in sorted(text.split("\n")[:-1],
                    key=lambda line: line.rsplit(" ", 1)[0]):
     print(line)
 END
+check 'guessed frames have their mark' marked
 n=0
 for format in speedscope pprof firefox chrome; do
 	n=$((n + 1))
