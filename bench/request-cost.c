@@ -150,7 +150,7 @@ static double cost_ns(const struct bpf_program *prog)
 
 static int measure(uint32_t pid, int go, int done, long events)
 {
-	struct seam_counts counts;
+	struct seam_counts counts = {.sz = sizeof(counts)};
 	struct cost c = {0};
 	long long ns;
 	int stats;

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 					      .on_stack = on_stack};
 	struct seam_errinfo info = {0};
 	struct seam_session *session;
-	struct seam_counts counts;
+	struct seam_counts counts = {.sz = sizeof(counts)};
 	struct slow_calls *skel;
 	int client;
 

@@ -44,6 +44,7 @@ enum seam_end {
 	SEAM_END_WINDOW = 21,
 };
 
+/* Stays as it is. */
 struct seam_errinfo {
 	int code; /* enum seam_err, 0 if errno says it all */
 	uint64_t offset; /* bytes from the start of what .where names */

@@ -16,12 +16,17 @@
  *		poll(seam_session_fd(session), 100 ms);
  *		seam_session_read(session);
  *	}
- *	seam_session_stop(session);
+ *	seam_client_remove(session);
  *	seam_session_close(session);
  *
- * Callbacks come from seam_session_read and seam_session_stop, in the
- * calling thread; what they are given is valid until they return. A session
- * is used by one thread.
+ * Callbacks come from seam_session_start, _read and _stop and
+ * seam_client_remove, in the calling thread; what they are given is valid until
+ *they return. A session is used by one thread.
+ *
+ * A structure that begins with sz may grow, at its end. What a caller gives has
+ * sz set to sizeof: what an older caller's lacks is as 0, and what a later
+ *one's has beyond ours must be 0, or the call says -E2BIG. What callbacks are
+ *given says in sz how much of it is there. Others stay as they are.
  */
 #ifndef SEAM_TRACER_H
 #define SEAM_TRACER_H
@@ -66,7 +71,7 @@ enum seam_tables_from {
 
 struct seam_session_opts {
 	size_t sz; /* sizeof(struct seam_session_opts) */
-	uint64_t table_memory; /* bytes for tables in the kernel */
+	uint64_t table_memory; /* bytes for tables in the kernel; 0: 512 MiB */
 	/* Bytes, at most 65536 (dump: 65528 by the kernel); 0: the engine's
 	 * usual. */
 	uint32_t stack_copy;
@@ -78,6 +83,7 @@ struct seam_session_opts {
 	enum seam_tables_from tables_from;
 };
 
+/* Stays as it is: what is new goes into names. */
 struct seam_client_event {
 	/* As perf's -e has it, with modifiers and terms (see seam-record(1)),
 	 * which go before what is said here; NULL: cycles or cpu-clock. */
@@ -87,6 +93,7 @@ struct seam_client_event {
 };
 
 struct seam_sample {
+	size_t sz; /* of what is there */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t cookie; /* 0: no user half will come, .end says why */
 	/* Of offcpu-time the period is the ns slept, and the time when the
@@ -123,6 +130,7 @@ enum seam_method {
 };
 
 struct seam_user_stack {
+	size_t sz; /* of what is there */
 	uint64_t time_ns, cookie;
 	uint64_t took_ns; /* in the kernel */
 	uint32_t pid, tid, cpu;
@@ -154,8 +162,9 @@ struct seam_client_opts {
 	 * have its tables ready; may be NULL. */
 	uint32_t child;
 	const char *path;
-	/* 1 to SEAM_CLIENT_MAX_FRAMES; of an event whose name says nothing
-	 * else. A stack comes as deep as one of its events wants it. */
+	/* At most SEAM_CLIENT_MAX_FRAMES; of an event whose name says nothing
+	 * else. A stack comes as deep as one of its events wants it. 0: none,
+	 * samples have the kernel's half alone. */
 	uint32_t max_frames;
 	/* How frames are found, as --unwind of seam-record(1) has it; NULL:
 	 * its default. */
@@ -163,10 +172,12 @@ struct seam_client_opts {
 	/* Samples are for the sake of their user stacks: without frames of the
 	 * kernel and payloads, whatever the events' names say. */
 	bool stacks_only;
+	/* NULL only if no event makes one. */
 	void (*on_sample)(void *ctx, const struct seam_sample *sample);
-	/* For each cookie that on_sample was given, in the end: if its stack is
-	 * nowhere to be had with SEAM_END_LOST, once that is sure. More than
-	 * once where the stack was taken again, or told SEAM_END_PENDING. */
+	/* NULL only if no event wants a user stack. For each cookie that
+	 * on_sample was given, in the end: if its stack is nowhere to be had
+	 * with SEAM_END_LOST, once that is sure. More than once where the stack
+	 * was taken again, or told SEAM_END_PENDING. */
 	void (*on_stack)(void *ctx, const struct seam_user_stack *stack);
 	/* What followed processes do, as perf records it (mmap, comm, fork,
 	 * exit, lost), in order of time; may be NULL. */
@@ -192,6 +203,7 @@ struct seam_refused {
 };
 
 struct seam_counts {
+	size_t sz; /* sizeof(struct seam_counts) */
 	uint64_t events; /* overflows that the event program saw */
 	uint64_t expected; /* by a count of their own; or SEAM_UNKNOWN */
 	/* The same of the client's tasks alone. */
@@ -271,6 +283,10 @@ int seam_session_open(const struct seam_session_opts *opts,
 		      struct seam_session **ret, struct seam_errinfo *reterr);
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		    struct seam_errinfo *reterr);
+/* Ends the session's client: its events are closed, nothing is asked for it any
+ * more, and what waits is handed out. Another may be added. -ENOENT: there is
+ * none. */
+int seam_client_remove(struct seam_session *s);
 /* Which engine a client made it: never SEAM_ENGINE_AUTO after that. why, which
  * may be NULL: why auto took no better one, borrowed; empty: it is the best, or
  * was asked for. */
@@ -301,6 +317,7 @@ int seam_session_fd(const struct seam_session *s);
 int seam_session_read(struct seam_session *s);
 /* Stops the events, takes the stacks of sleepers, hands out the rest. */
 int seam_session_stop(struct seam_session *s);
+/* ret->sz is set. */
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret);
 /*
  * Files that were refused; when the session is stopped. ret: of the first of

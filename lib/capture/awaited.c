@@ -33,6 +33,7 @@ struct sweep {
 static void give_up(const struct sweep *sw, const struct entry *e)
 {
 	const struct seam_user_stack stack = {
+		.sz = sizeof(stack),
 		.time_ns = e->last_ns,
 		.cookie = e->cookie,
 		.pid = e->pid,

@@ -167,6 +167,7 @@ int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 	memcpy(ret->ips, c->ips, n * sizeof(*ret->ips));
 	memcpy(ret->ips + n, c->found, n);
 	ret->stack = (struct seam_user_stack){
+		.sz = sizeof(ret->stack),
 		.time_ns = copy->head.time_ns,
 		.cookie = copy->head.cookie,
 		.took_ns = copy->took_ns,

@@ -25,7 +25,8 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 	struct seam_session *s = ctx;
 
 	note(s, seam_awaited_stack(&s->awaited, stack));
-	s->theirs.on_stack(s->theirs.ctx, stack);
+	if (s->theirs.on_stack)
+		s->theirs.on_stack(s->theirs.ctx, stack);
 }
 
 static void on_lost(void *ctx, const struct seam_user_stack *stack)

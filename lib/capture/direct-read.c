@@ -186,6 +186,7 @@ static void give_sample(struct seam_session *s, struct taken *t)
 {
 	const struct seam_pd_rec *rec = &t->rec;
 	struct seam_sample sample = {
+		.sz = sizeof(sample),
 		.time_ns = rec->time_ns,
 		.ip = rec->sample.ip,
 		.period = rec->sample.period,

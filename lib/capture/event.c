@@ -155,6 +155,8 @@ static int set_halves(const struct seam_event_name *name, struct seam_event *ev,
 		ev->asks |= SEAM_ASK_NO_KERNEL_STACK;
 	if (name->halves & SEAM_HALVES_KERNEL)
 		ev->max_frames = 0;
+	if (!ev->max_frames)
+		ev->attr.exclude_callchain_user = 1;
 	return 0;
 }
 

@@ -130,6 +130,7 @@ static void give_own_half(struct seam_native *n,
 			  size_t n_ips, bool full)
 {
 	struct seam_user_stack stack = {
+		.sz = sizeof(stack),
 		.time_ns = sample->time_ns,
 		.cookie = sample->cookie,
 		.pid = sample->pid,
@@ -208,6 +209,7 @@ static void take_stack_of(struct seam_native *n, const struct seam_pd_rec *rec,
 	size_t n_ips =
 		from->ips.n < SEAM_MAX_FRAMES ? from->ips.n : SEAM_MAX_FRAMES;
 	struct seam_user_stack stack = {
+		.sz = sizeof(stack),
 		.time_ns = rec->time_ns,
 		.cookie = from->cookie,
 		.pid = rec->pid,
@@ -309,6 +311,7 @@ static void give_pending(void *ctx, uint64_t tid, void *value)
 	struct seam_native *n = ctx;
 	struct task *t = value;
 	struct seam_user_stack stack = {
+		.sz = sizeof(stack),
 		.time_ns = t->first_ns,
 		.cookie = t->cookie,
 		.pid = t->pid,

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "capture/far.h"
+#include "capture/opts.h"
 #include "capture/session-priv.h"
 
 /* 1, 0 or -ENOMEM. */
@@ -187,6 +188,7 @@ static void give_sample(struct seam_session *s,
 			const struct seam_wire_sample *rec, size_t size)
 {
 	struct seam_sample sample = {
+		.sz = sizeof(sample),
 		.time_ns = rec->head.time_ns,
 		.cookie = rec->head.cookie,
 		.ip = rec->ip,
@@ -241,6 +243,7 @@ static void give_stack(struct seam_session *s,
 		       const struct seam_wire_stack *rec, size_t size)
 {
 	struct seam_user_stack stack = {
+		.sz = sizeof(stack),
 		.time_ns = rec->head.time_ns,
 		.cookie = rec->head.cookie,
 		.took_ns = rec->took_ns,
@@ -320,9 +323,12 @@ static int read_kernel(struct seam_session *s)
 int seam_session_read(struct seam_session *s)
 {
 	struct seam_unwound *unwound = NULL;
-	long n_unwound = seam_worker_take(s->worker, &unwound);
 	int err, unwound_err, deliver_err;
+	long n_unwound;
 
+	if (!s->worker) /* not started */
+		return -EINVAL;
+	n_unwound = seam_worker_take(s->worker, &unwound);
 	seam_batch_clear(&s->samples);
 	seam_batch_clear(&s->copies);
 	err = s->kernel ? read_kernel(s) : seam_direct_read(s, !s->running);
@@ -470,24 +476,24 @@ static void set_tables(struct seam_session *s, struct seam_counts *ret)
 
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 {
+	struct seam_counts c = {.sz = sizeof(c)};
 	struct seam_worker_stats worker;
 	struct seam_kernel_counts k;
 	int err = s->kernel ? seam_kernel_counts(s->kernel, &k) : 0;
 
 	if (err)
 		return err;
-	memset(ret, 0, sizeof(*ret));
 	if (s->kernel) {
-		set_kernel_counts(s, &k, ret);
-		set_tables(s, ret);
+		set_kernel_counts(s, &k, &c);
+		set_tables(s, &c);
 	} else {
-		seam_direct_counts(s, ret);
+		seam_direct_counts(s, &c);
 	}
 	seam_worker_stats(s->worker, &worker);
-	ret->files_stuck = worker.files_stuck;
-	ret->fp_frames += worker.dump.by_fp;
-	ret->guessed_frames = worker.dump.guessed;
-	ret->code_gone = worker.dump.code_gone;
-	set_made(&worker.made, ret);
-	return 0;
+	c.files_stuck = worker.files_stuck;
+	c.fp_frames += worker.dump.by_fp;
+	c.guessed_frames = worker.dump.guessed;
+	c.code_gone = worker.dump.code_gone;
+	set_made(&worker.made, &c);
+	return seam_opts_give(ret, &c, sizeof(c));
 }

@@ -20,7 +20,8 @@
 #include "unwind/refused.h"
 
 struct seam_session {
-	struct seam_session_opts opts;
+	struct seam_session_opts asked; /* as the session was opened */
+	struct seam_session_opts opts; /* as its client made them */
 	struct seam_client_opts theirs; /* the client, as it was given */
 	struct seam_client_opts client; /* with our callbacks before its own */
 	struct seam_awaited awaited; /* cookies that it was told */

@@ -164,8 +164,13 @@ static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 
 int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 {
-	int err = seam_sideband_enable(s->sideband);
+	int err;
 
+	if (!s->client.sz || s->worker)
+		return seam_fail(reterr, -EINVAL,
+				 s->worker ? "the session has been started"
+					   : "the session has no client");
+	err = seam_sideband_enable(s->sideband);
 	s->start_ns = seam_now_ns();
 	if (!err)
 		err = synthesize(s);

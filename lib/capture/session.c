@@ -10,29 +10,30 @@
 #include <unistd.h>
 
 #include "capture/fail.h"
+#include "capture/opts.h"
 #include "capture/order.h"
 #include "capture/session-priv.h"
 #include "capture/target.h"
 #include "capture/unsure.h"
 
+#define USUAL_TABLE_MEMORY (512ULL << 20)
+
 _Static_assert(SEAM_CLIENT_MAX_FRAMES == SEAM_MAX_FRAMES &&
 		       SEAM_CLIENT_MAX_EVENTS == SEAM_MAX_EVENTS,
 	       "one limit each");
 
-int seam_session_open(const struct seam_session_opts *opts,
-		      struct seam_session **ret, struct seam_errinfo *reterr)
+static int check_opts(const struct seam_session_opts *opts,
+		      struct seam_errinfo *reterr)
 {
-	struct seam_session *s;
-
-	if (opts->sz == sizeof(*opts) && !seam_engine_name(opts->engine))
+	if (!seam_engine_name(opts->engine))
 		return seam_fail(reterr, -EINVAL,
 				 "bad session options: there is no such "
 				 "engine");
-	if (opts->sz == sizeof(*opts) && opts->tables_from > SEAM_TABLES_MAPPED)
+	if (opts->tables_from > SEAM_TABLES_MAPPED)
 		return seam_fail(reterr, -EINVAL,
 				 "bad session options: tables are auto, kernel "
 				 "or mapped");
-	if (opts->sz != sizeof(*opts) || opts->stack_copy > SEAM_MAX_COPY)
+	if (opts->stack_copy > SEAM_MAX_COPY)
 		return seam_fail(reterr, -EINVAL,
 				 "bad session options: a stack copy has at "
 				 "most %d bytes",
@@ -43,10 +44,28 @@ int seam_session_open(const struct seam_session_opts *opts,
 				 "bad session options: a buffer's pages are a "
 				 "power of two, at most %u",
 				 SEAM_SESSION_MAX_PAGES);
-	s = calloc(1, sizeof(*s));
+	return 0;
+}
+
+int seam_session_open(const struct seam_session_opts *opts,
+		      struct seam_session **ret, struct seam_errinfo *reterr)
+{
+	struct seam_session *s = calloc(1, sizeof(*s));
+	int err;
+
 	if (!s)
 		return -ENOMEM;
-	s->opts = *opts;
+	err = seam_opts_take(&s->opts, sizeof(s->opts), opts,
+			     "struct seam_session_opts", reterr);
+	if (!err)
+		err = check_opts(&s->opts, reterr);
+	if (err) {
+		free(s);
+		return err;
+	}
+	if (!s->opts.table_memory)
+		s->opts.table_memory = USUAL_TABLE_MEMORY;
+	s->asked = s->opts;
 	s->images.refused = &s->refused;
 	s->processes.images = &s->images;
 	*ret = s;
@@ -276,6 +295,12 @@ static int check_engine(const struct seam_session *s,
 				 "others have one for each event ('seam "
 				 "doctor' says what it needs)");
 	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].max_frames && !s->theirs.on_stack)
+			return seam_fail(reterr, -EINVAL,
+					 "%s: it wants user stacks, and the "
+					 "client has no on_stack",
+					 s->events[i].name);
+	for (size_t i = 0; i < s->n_events; i++)
 		if (s->events[i].attr.precise_ip && !can_be_precise(s))
 			return seam_fail(reterr, -ENOTSUP,
 					 "%s: the engine %s takes no precise "
@@ -286,21 +311,86 @@ static int check_engine(const struct seam_session *s,
 	return 0;
 }
 
-int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
+/* What a client had made. */
+static void forget_client(struct seam_session *s)
+{
+	const struct seam_session_opts asked = s->asked;
+
+	seam_worker_stop(s->worker);
+	seam_tables_close(s->tables);
+	/* BPF lets go of the events before they are closed. */
+	seam_kernel_close(s->kernel);
+	if (s->poll_fd)
+		close(s->poll_fd);
+	seam_payloads_close(s->payloads);
+	for (size_t i = 0; i < s->n_events; i++)
+		seam_event_close(&s->events[i]);
+	seam_sideband_close(s->sideband);
+	seam_direct_fini(&s->direct);
+	seam_processes_fini(&s->processes);
+	seam_images_fini(&s->images);
+	seam_followed_fini(&s->followed);
+	for (size_t i = 0; i < s->n_targets; i++)
+		seam_target_close(&s->targets[i]);
+	free(s->targets);
+	seam_strip_fini(&s->strip);
+	seam_batch_fini(&s->samples);
+	seam_batch_fini(&s->copies);
+	seam_held_fini(&s->held);
+	seam_awaited_fini(&s->awaited);
+	free(s->found);
+	*s = (struct seam_session){.asked = asked, .opts = asked};
+	s->images.refused = &s->refused;
+	s->processes.images = &s->images;
+}
+
+static int check_client(const struct seam_client_opts *opts,
+			struct seam_errinfo *reterr)
+{
+	if (opts->n_events > SEAM_MAX_EVENTS ||
+	    opts->max_frames > SEAM_MAX_FRAMES)
+		return seam_fail(reterr, -EINVAL,
+				 "a client has at most %d events and %d frames",
+				 SEAM_MAX_EVENTS, SEAM_MAX_FRAMES);
+	if ((opts->n_events && !opts->events) || (opts->n_ids && !opts->ids))
+		return seam_fail(reterr, -EINVAL,
+				 "a client's events or ids are NULL");
+	if (opts->tasks > SEAM_TASKS_THREADS)
+		return seam_fail(reterr, -EINVAL,
+				 "a client's tasks are all, processes or "
+				 "threads");
+	if (opts->n_events && !opts->on_sample)
+		return seam_fail(reterr, -EINVAL,
+				 "a client that has events needs on_sample");
+	if (!opts->on_stack && (opts->max_frames || !opts->n_events))
+		return seam_fail(reterr, -EINVAL,
+				 "a client that wants user stacks needs "
+				 "on_stack");
+	if (!opts->n_events && !opts->max_frames)
+		return seam_fail(reterr, -EINVAL,
+				 "a client without events is there for stacks, "
+				 "and needs max_frames");
+	return 0;
+}
+
+int seam_client_add(struct seam_session *s, const struct seam_client_opts *from,
 		    struct seam_errinfo *reterr)
 {
-	const char *order = opts->unwind ? opts->unwind : SEAM_DEFAULT_ORDER;
-	const char *wrong;
+	struct seam_client_opts client, *opts = &client;
+	const char *wrong, *order;
 	int err;
 
 	if (s->client.sz)
-		return seam_fail(reterr, -EBUSY, "a session has one client");
-	if (opts->sz != sizeof(*opts) || opts->n_events > SEAM_MAX_EVENTS ||
-	    !opts->max_frames || opts->max_frames > SEAM_MAX_FRAMES)
-		return seam_fail(reterr, -EINVAL,
-				 "a client has at most %d events and 1 to %d "
-				 "frames",
-				 SEAM_MAX_EVENTS, SEAM_MAX_FRAMES);
+		return seam_fail(reterr, -EBUSY,
+				 "a session has one client: remove it, or open "
+				 "another session");
+	err = seam_opts_take(&client, sizeof(client), from,
+			     "struct seam_client_opts", reterr);
+	if (!err)
+		err = check_client(&client, reterr);
+	if (err)
+		return err;
+	order = opts->unwind ? opts->unwind : SEAM_DEFAULT_ORDER;
 	wrong = seam_order_parse(order, &s->methods);
 	if (wrong)
 		return seam_fail(reterr, -EINVAL, "unwind '%s': %s", order,
@@ -317,7 +407,22 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,
 		err = seam_engine_is_direct(s->engine)
 			      ? seam_direct_open(s, reterr)
 			      : open_bpf(s, reterr);
-	return err ? err : check_engine(s, reterr);
+	if (!err)
+		err = check_engine(s, reterr);
+	if (err)
+		forget_client(s);
+	return err;
+}
+
+int seam_client_remove(struct seam_session *s)
+{
+	int err;
+
+	if (!s->client.sz)
+		return -ENOENT;
+	err = seam_session_stop(s);
+	forget_client(s);
+	return err;
 }
 
 enum seam_engine seam_session_engine(const struct seam_session *s,
@@ -420,6 +525,8 @@ uint64_t seam_session_refused(struct seam_session *s,
 
 int seam_session_fd(const struct seam_session *s)
 {
+	if (!s->client.sz)
+		return -EINVAL;
 	if (s->poll_fd)
 		return s->poll_fd;
 	return s->kernel ? seam_kernel_poll_fd(s->kernel)
@@ -444,30 +551,7 @@ struct seam_session *seam_session_close(struct seam_session *s)
 {
 	if (!s)
 		return NULL;
-	seam_session_stop(s);
-	seam_worker_stop(s->worker);
-	seam_tables_close(s->tables);
-	/* BPF lets go of the events before they are closed. */
-	seam_kernel_close(s->kernel);
-	if (s->poll_fd)
-		close(s->poll_fd);
-	seam_payloads_close(s->payloads);
-	for (size_t i = 0; i < s->n_events; i++)
-		seam_event_close(&s->events[i]);
-	seam_sideband_close(s->sideband);
-	seam_direct_fini(&s->direct);
-	seam_processes_fini(&s->processes);
-	seam_images_fini(&s->images);
-	seam_followed_fini(&s->followed);
-	for (size_t i = 0; i < s->n_targets; i++)
-		seam_target_close(&s->targets[i]);
-	free(s->targets);
-	seam_strip_fini(&s->strip);
-	seam_batch_fini(&s->samples);
-	seam_batch_fini(&s->copies);
-	seam_held_fini(&s->held);
-	seam_awaited_fini(&s->awaited);
-	free(s->found);
+	seam_client_remove(s);
 	free(s);
 	return NULL;
 }

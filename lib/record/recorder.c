@@ -270,6 +270,7 @@ static void write_lost(struct seam_recorder *r)
 	};
 	const struct seam_counts *c = &r->sum.counts;
 
+	r->sum.counts.sz = sizeof(r->sum.counts);
 	note(r, seam_session_counts(r->session, &r->sum.counts));
 	if (c->lost_samples <= r->lost_written)
 		return;
