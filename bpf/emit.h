@@ -64,6 +64,25 @@ static __always_inline uint32_t append_by_fp(struct scratch *s, uint32_t nr)
 	return words;
 }
 
+/* The registers that the unwind began with, behind what is there so far, if one
+ * of those that the stack is for wants them. Return: words. */
+static __always_inline uint32_t append_regs(struct scratch *s,
+					    const struct task_state *state,
+					    uint32_t words)
+{
+	const struct seam_common *all = common_state();
+	uint64_t at = words;
+
+	if (!all || !(*(volatile uint32_t *)&all->want_regs & s->clients))
+		return 0;
+	asm volatile("" : "+r"(at));
+	if (at > SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS)
+		return 0;
+	bpf_probe_read_kernel(s->ips + at, sizeof(state->regs), state->regs);
+	s->stack.flags |= SEAM_STACK_REGS;
+	return SEAM_WIRE_REGS;
+}
+
 /* Another client's ring may be smaller than ours. */
 static __always_inline uint64_t ring_flags_of(void *map)
 {
@@ -225,8 +244,9 @@ static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 	count_add(SEAM_COUNT_LAST_HITS, s->last_hits);
 	count_add(SEAM_COUNT_UNWIND_NS, s->stack.took_ns);
 	nr += s->stack.by_fp;
-	if (nr > SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS)
-		nr = SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS;
+	nr += append_regs(s, env->state, nr);
+	if (nr > SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS + SEAM_WIRE_REGS)
+		nr = SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS + SEAM_WIRE_REGS;
 	size = sizeof(s->stack) + (uint64_t)nr * 8;
 	seam_send(s, size, false, end);
 }

@@ -28,8 +28,8 @@ static void print_lost(const struct seam_share_client *c)
 
 static void print_client(const struct seam_share_client *c)
 {
-	printf("    %7" PRIu32 "  %-15s %s", c->pid, c->name,
-	       c->owns ? "owns the tables; " : "");
+	printf("    %7" PRIu32 "  %-15s %s%s%s", c->pid, c->name, c->client,
+	       c->client[0] ? "; " : "", c->owns ? "owns the tables; " : "");
 	if (!c->is_known) {
 		puts("rings cannot be seen");
 		return;
@@ -70,8 +70,9 @@ void doctor_print_clients(const struct seam_share_list *list)
 
 static json_t *client_json(const struct seam_share_client *c)
 {
-	json_t *o = json_pack("{s:I, s:s, s:b}", "pid", (json_int_t)c->pid,
-			      "name", c->name, "owns_tables", c->owns);
+	json_t *o = json_pack("{s:I, s:s, s:s, s:b}", "pid", (json_int_t)c->pid,
+			      "name", c->name, "client", c->client,
+			      "owns_tables", c->owns);
 
 	if (!o || !c->is_known)
 		return o;

@@ -191,7 +191,7 @@ static void print_engine(FILE *to, const struct seam_summary *sum)
 	fputc('\n', to);
 }
 
-/* Other recordings, as far as there were any. */
+/* Other clients, as far as there were any. */
 static void print_others(FILE *to, const struct seam_summary *sum)
 {
 	const struct seam_counts *c = &sum->counts;
@@ -201,10 +201,11 @@ static void print_others(FILE *to, const struct seam_summary *sum)
 			sum->alone);
 	else if (c->clients || c->by_others)
 		fprintf(to,
-			"seam: shared with other recordings, %" PRIu64
-			" when it began: %" PRIu64
+			"seam: shared with other clients, %" PRIu64
+			" when it began%s%s%s: %" PRIu64
 			" user stacks and copies are of their unwinds\n",
-			c->clients, c->by_others);
+			c->clients, sum->others[0] ? " (" : "", sum->others,
+			sum->others[0] ? ")" : "", c->by_others);
 }
 
 static void print_events(FILE *to, const struct seam_summary *sum)
@@ -450,6 +451,7 @@ static json_t *json_summary(const struct seam_summary *sum)
 	set_count(root, "files_refused", sum->n_refused);
 	json_object_set_new(root, "refused_files", json_refused(sum));
 	json_object_set_new(root, "engine", json_string(sum->engine));
+	json_object_set_new(root, "others", json_string(sum->others));
 	json_object_set_new(root, "alone", json_string(sum->alone));
 	json_object_set_new(root, "engine_why", json_string(sum->why));
 	json_object_set_new(root, "ns_per_frame", json_frame_ns(c));

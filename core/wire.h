@@ -17,6 +17,7 @@
 #define SEAM_MAX_COPY 65536 /* bytes of a stack copy */
 #define SEAM_WIRE_REGS 17 /* by DWARF number; [16] is the ip */
 #define SEAM_MAX_CLIENTS 16 /* that share what is known of tasks */
+#define SEAM_CLIENT_NAME 32 /* bytes of a client's name, the last is 0 */
 
 enum seam_wire_type {
 	SEAM_WIRE_SAMPLE = 1,
@@ -67,6 +68,7 @@ enum seam_stack_flags {
 	/* Not of BPF's: the ip is a precise event's, and the rest is of behind
 	 * its instruction. */
 	SEAM_STACK_PRECISE = 256,
+	SEAM_STACK_REGS = 512, /* the registers are behind it all */
 };
 
 /* How frames are found, beside by tables; what a client chose. */
@@ -87,7 +89,8 @@ struct seam_wire_stack {
 	/* Words behind the ips, 0 or enough for a bit a frame: bit i is set if
 	 * frame i was found without a table, by its frame pointer. */
 	uint32_t by_fp;
-	uint64_t ips[]; /* leaf first */
+	/* Leaf first; behind all that, with SEAM_STACK_REGS, SEAM_WIRE_REGS. */
+	uint64_t ips[];
 };
 
 /* A stack as a tool's own BPF programs find it, in a map by its cookie: struct
@@ -320,6 +323,9 @@ struct seam_common {
 	/* How far the arena was ever written: of files' tables, and each client
 	 * of its made code's. That memory stays. */
 	uint64_t used_files, used_made[SEAM_MAX_CLIENTS];
+	uint32_t want_regs; /* bits of clients that have stacks' registers */
+	uint32_t want_all; /* that have every stack which any asked for */
+	char names[SEAM_MAX_CLIENTS][SEAM_CLIENT_NAME]; /* their own choice */
 };
 
 /* Argument and answer of the program that watches a task. */

@@ -39,6 +39,8 @@
 
 #define SEAM_CLIENT_MAX_FRAMES 4096 /* of a user stack */
 #define SEAM_CLIENT_MAX_EVENTS 16
+#define SEAM_CLIENT_REGS                                                       \
+	17 /* rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8-r15, rip */
 
 struct seam_session;
 struct perf_event_header;
@@ -145,10 +147,14 @@ struct seam_user_stack {
 	size_t n_ips;
 	/* n_ips of enum seam_method; NULL: all but the first by tables. */
 	const uint8_t *methods;
+	/* What it was unwound from: SEAM_CLIENT_REGS of them, in the order
+	 * of DWARF's numbers; NULL: the client did not ask, or nobody knows. */
+	const uint64_t *regs;
 };
 
 struct seam_client_opts {
 	size_t sz; /* sizeof(struct seam_client_opts) */
+	/* What seam-doctor(1) and other sessions call it; NULL: nothing. */
 	const char *name;
 	const struct seam_client_event *events;
 	/* At most SEAM_CLIENT_MAX_EVENTS; 0: its stacks are those that its own
@@ -188,6 +194,12 @@ struct seam_client_opts {
 	 * tracepoints, probes, sleeps. */
 	const uint32_t *cpus;
 	size_t n_cpus;
+	/* Stacks come with the registers that they were unwound from. */
+	bool registers;
+	/* Every stack that any client of the machine asked for comes, if that
+	 * client shares unwinds with this one; it knows its own by the cookie.
+	 * Samples are its own, records (on_record) of all tasks. */
+	bool all;
 };
 
 #define SEAM_UNKNOWN UINT64_MAX /* a count that cannot be told */
@@ -295,6 +307,9 @@ enum seam_engine seam_session_engine(const struct seam_session *s,
 /* Why the session shares with no other process's; NULL: it does, or will, or
  * its engine cannot. Borrowed. */
 const char *seam_session_alone(const struct seam_session *s);
+/* The names of the clients of other sessions that shared with this one when its
+ * client came, with commas between; cut to size. */
+void seam_session_others(const struct seam_session *s, char *ret, size_t size);
 int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr);
 /*
  * For BPF programs that ask for stacks; <seam/lend.h> calls it, for whatever

@@ -161,11 +161,12 @@ int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 	if (n == 1 && end == SEAM_NO_TABLE && dump.syscall &&
 	    find_mapping(&ctx, c->ips[0], &(struct seam_mapping){0}))
 		end = SEAM_EXEC;
-	ret->ips = malloc(n * (sizeof(*ret->ips) + 1));
+	ret->ips = malloc(sizeof(copy->regs) + n * (sizeof(*ret->ips) + 1));
 	if (!ret->ips)
 		return -ENOMEM;
 	memcpy(ret->ips, c->ips, n * sizeof(*ret->ips));
-	memcpy(ret->ips + n, c->found, n);
+	memcpy(ret->ips + n, copy->regs, sizeof(copy->regs));
+	memcpy(ret->ips + n + SEAM_WIRE_REGS, c->found, n);
 	ret->stack = (struct seam_user_stack){
 		.sz = sizeof(ret->stack),
 		.time_ns = copy->head.time_ns,
@@ -180,7 +181,8 @@ int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 		.by_library = true,
 		.ips = ret->ips,
 		.n_ips = n,
-		.methods = (const uint8_t *)(ret->ips + n),
+		.methods = (const uint8_t *)(ret->ips + n + SEAM_WIRE_REGS),
+		.regs = ret->ips + n,
 	};
 	return 0;
 }

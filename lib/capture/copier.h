@@ -14,7 +14,7 @@ struct seam_decoder;
 /* A stack copy that has been unwound. */
 struct seam_unwound {
 	struct seam_user_stack stack;
-	uint64_t *ips; /* and behind them their methods */
+	uint64_t *ips; /* and behind them registers and methods */
 };
 
 struct seam_copier {

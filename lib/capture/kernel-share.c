@@ -267,15 +267,46 @@ void seam_kernel_hide(struct seam_kernel *k)
 		drop_rings(k, k->share.number);
 }
 
-/* With our number: whoever had it before may have been the other kind. */
-void seam_kernel_set_serving(struct seam_kernel *k, bool serves)
+static void set_own(struct seam_kernel *k, uint32_t *bits, bool on)
 {
 	const uint32_t bit = 1U << seam_kernel_client(k);
 
-	if (serves)
-		__atomic_or_fetch(&k->common->serving, bit, __ATOMIC_SEQ_CST);
+	if (on)
+		__atomic_or_fetch(bits, bit, __ATOMIC_SEQ_CST);
 	else
-		__atomic_and_fetch(&k->common->serving, ~bit, __ATOMIC_SEQ_CST);
+		__atomic_and_fetch(bits, ~bit, __ATOMIC_SEQ_CST);
+}
+
+/* With our number: whoever had it before may have been another kind. */
+void seam_kernel_set_serving(struct seam_kernel *k, bool serves)
+{
+	set_own(k, &k->common->serving, serves);
+	seam_kernel_want_regs(k, false);
+	seam_kernel_want_all(k, false);
+	seam_kernel_call(k, serves ? "serve" : NULL);
+}
+
+void seam_kernel_want_regs(struct seam_kernel *k, bool wants)
+{
+	set_own(k, &k->common->want_regs, wants);
+}
+
+void seam_kernel_want_all(struct seam_kernel *k, bool wants)
+{
+	set_own(k, &k->common->want_all, wants);
+}
+
+/* Whoever reads it meanwhile finds a 0 at the end. */
+void seam_kernel_call(struct seam_kernel *k, const char *name)
+{
+	char *to = k->common->names[seam_kernel_client(k)];
+
+	for (size_t i = 0; i + 1 < SEAM_CLIENT_NAME; i++) {
+		const char c = name && *name ? *name++ : 0;
+
+		/* Neither a terminal nor JSON takes all that it may be. */
+		to[i] = c && (c < ' ' || c > '~') ? '?' : c;
+	}
 }
 
 void seam_kernel_count_far(struct seam_kernel *k)
@@ -296,6 +327,27 @@ void seam_kernel_unshare(struct seam_kernel *k)
 	if (k->is_shared)
 		seam_share_leave(&k->share);
 	k->is_shared = false;
+}
+
+void seam_kernel_names(const struct seam_kernel *k, char *ret, size_t size)
+{
+	const char *comma = "";
+	size_t at = 0;
+
+	ret[0] = 0;
+	for (uint32_t i = 0; k->is_shared && i < SEAM_MAX_CLIENTS; i++) {
+		const char *name = k->common->names[i];
+		int n;
+
+		if (!(k->share.others >> i & 1) || !name[0])
+			continue;
+		n = snprintf(ret + at, size - at, "%s%.*s", comma,
+			     SEAM_CLIENT_NAME - 1, name);
+		if (n < 0 || (size_t)n >= size - at)
+			break;
+		at += (size_t)n;
+		comma = ", ";
+	}
 }
 
 uint32_t seam_kernel_others(const struct seam_kernel *k, const char **ret_why)

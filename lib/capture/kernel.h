@@ -104,6 +104,12 @@ int seam_kernel_own(struct seam_kernel *k);
 /* Lets another own them. */
 void seam_kernel_disown(struct seam_kernel *k);
 bool seam_kernel_owns(const struct seam_kernel *k);
+/* The names of those that shared with us when we came, with commas between. */
+void seam_kernel_names(const struct seam_kernel *k, char *ret, size_t size);
+/* What this client is called, and wants beside stacks of its own. */
+void seam_kernel_call(struct seam_kernel *k, const char *name);
+void seam_kernel_want_regs(struct seam_kernel *k, bool wants);
+void seam_kernel_want_all(struct seam_kernel *k, bool wants);
 /* A name for a table that no other ever had. */
 uint32_t seam_kernel_table_id(struct seam_kernel *k);
 /* The keys of files: the first, if key is NULL, and the next. -ENOENT: no

@@ -21,7 +21,7 @@
 static int is_followed(struct seam_session *s,
 		       const struct seam_side_record *rec)
 {
-	if (s->client.tasks == SEAM_TASKS_ALL ||
+	if (s->client.tasks == SEAM_TASKS_ALL || s->client.all ||
 	    rec->header->type == PERF_RECORD_LOST)
 		return 1;
 	return seam_followed_record(&s->followed, rec->time_ns, rec->header);
@@ -198,9 +198,9 @@ static void give_sample(struct seam_session *s,
 		.cpu = rec->head.cpu,
 		.stack_tid = rec->stack_tid,
 		.event = rec->event,
-		.user_ip = rec->user_ip,
 		.tail_ns = rec->flags & SEAM_SAMPLE_TAIL ? rec->taken_ns : 0,
 		.user = rec->flags & SEAM_SAMPLE_USER,
+		.user_ip = rec->user_ip,
 		.end = rec->head.cookie ? 0 : (int)rec->end,
 	};
 
@@ -257,10 +257,15 @@ static void give_stack(struct seam_session *s,
 		.n_ips = rec->nr,
 	};
 
-	if (size < sizeof(*rec) ||
-	    (size - sizeof(*rec)) / 8 < (uint64_t)rec->nr + rec->by_fp ||
+	uint64_t words = (uint64_t)rec->nr + rec->by_fp, regs = words;
+
+	if (rec->flags & SEAM_STACK_REGS)
+		words += SEAM_WIRE_REGS;
+	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < words ||
 	    (rec->by_fp && rec->by_fp < (rec->nr + 63) / 64))
 		return;
+	if (s->client.registers && rec->flags & SEAM_STACK_REGS)
+		stack.regs = rec->ips + regs;
 	stack.methods = methods_of(s, rec);
 	s->client.on_stack(s->client.ctx, &stack);
 }
@@ -282,6 +287,8 @@ static int give_unwound(struct seam_session *s, struct seam_unwound *unwound,
 			long n)
 {
 	for (long i = 0; i < n; i++) {
+		if (!s->client.registers)
+			unwound[i].stack.regs = NULL;
 		s->client.on_stack(s->client.ctx, &unwound[i].stack);
 		free(unwound[i].ips);
 	}

@@ -98,7 +98,7 @@ static int synthesize(struct seam_session *s)
 
 	if (err)
 		return err;
-	if (s->client.tasks == SEAM_TASKS_ALL)
+	if (s->client.tasks == SEAM_TASKS_ALL || s->client.all)
 		return seam_synth_all(&sy);
 	seam_idmap_each(&s->followed.by_pid, synth_followed, &ctx);
 	return ctx.err;
@@ -124,6 +124,8 @@ static uint32_t deepest(const struct seam_session *s)
 {
 	uint32_t depth = s->n_events && !s->lent ? 1 : s->client.max_frames;
 
+	if (s->client.all)
+		return SEAM_MAX_FRAMES;
 	for (size_t i = 0; i < s->n_events; i++)
 		if (s->events[i].max_frames > depth)
 			depth = s->events[i].max_frames;
@@ -152,6 +154,8 @@ static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	int err = join_fds(s);
 
+	seam_kernel_want_regs(s->kernel, s->client.registers);
+	seam_kernel_want_all(s->kernel, s->client.all);
 	if (!err)
 		err = attach_events(s, reterr);
 

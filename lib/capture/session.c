@@ -19,6 +19,7 @@
 #define USUAL_TABLE_MEMORY (512ULL << 20)
 
 _Static_assert(SEAM_CLIENT_MAX_FRAMES == SEAM_MAX_FRAMES &&
+		       SEAM_CLIENT_REGS == SEAM_WIRE_REGS &&
 		       SEAM_CLIENT_MAX_EVENTS == SEAM_MAX_EVENTS,
 	       "one limit each");
 
@@ -203,6 +204,7 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	err = seam_kernel_open(&opts, &s->kernel, reterr);
 	if (err)
 		return err;
+	seam_kernel_call(s->kernel, s->client.name);
 	return seam_tables_open(s->kernel, &s->processes, &s->opts, &s->tables);
 }
 
@@ -289,6 +291,10 @@ static int check_engine(const struct seam_session *s,
 				 "BPF programs can ask for stacks with the "
 				 "engine deferred alone ('seam doctor' says "
 				 "what it needs)");
+	if (s->client.all && s->engine != SEAM_ENGINE_DEFERRED)
+		return seam_fail(reterr, -ENOTSUP,
+				 "others' stacks come with the engine deferred "
+				 "alone ('seam doctor' says what it needs)");
 	if (s->client.stacks_only && s->engine != SEAM_ENGINE_DEFERRED)
 		return seam_fail(reterr, -ENOTSUP,
 				 "stacks alone take the engine deferred, since "
@@ -362,11 +368,12 @@ static int check_client(const struct seam_client_opts *opts,
 	if (opts->n_events && !opts->on_sample)
 		return seam_fail(reterr, -EINVAL,
 				 "a client that has events needs on_sample");
-	if (!opts->on_stack && (opts->max_frames || !opts->n_events))
+	if (!opts->on_stack &&
+	    (opts->max_frames || opts->all || !opts->n_events))
 		return seam_fail(reterr, -EINVAL,
 				 "a client that wants user stacks needs "
 				 "on_stack");
-	if (!opts->n_events && !opts->max_frames)
+	if (!opts->n_events && !opts->max_frames && !opts->all)
 		return seam_fail(reterr, -EINVAL,
 				 "a client without events is there for stacks, "
 				 "and needs max_frames");
@@ -442,6 +449,14 @@ const char *seam_session_alone(const struct seam_session *s)
 	return why;
 }
 
+void seam_session_others(const struct seam_session *s, char *ret, size_t size)
+{
+	if (size)
+		ret[0] = 0;
+	if (size && s->kernel)
+		seam_kernel_names(s->kernel, ret, size);
+}
+
 /* A thread's exec may have given it its process's number, under which it is
  * watched from then on. */
 static bool target_gone(const struct seam_session *s,
@@ -481,6 +496,7 @@ static int stop_bpf(struct seam_session *s)
 
 	/* Tracepoints cannot be disabled. */
 	seam_kernel_detach(s->kernel);
+	seam_kernel_want_all(s->kernel, false);
 	err = seam_session_read(s);
 	if (!err) {
 		await_deferred();

@@ -222,6 +222,9 @@ void seam_share_look(struct seam_share_list *list)
 		if (!knows[c->group])
 			continue;
 		c->made_bytes = common[c->group].used_made[c->number];
+		snprintf(c->client, sizeof(c->client), "%.*s",
+			 SEAM_CLIENT_NAME - 1,
+			 common[c->group].names[c->number]);
 		/* A process may be more than one client. */
 		if (common[c->group].owner)
 			c->owns = c->owns &&

@@ -94,6 +94,7 @@ enum seam_share_lost {
 struct seam_share_client {
 	uint32_t pid, group, number; /* group: 0, 1, ... */
 	char name[16]; /* of its process, printable */
+	char client[SEAM_CLIENT_NAME]; /* its own choice; may be empty */
 	bool owns; /* the tables of its group */
 	bool is_known; /* what follows could be read */
 	uint64_t ring_bytes, ring_used; /* of both of its rings */

@@ -171,6 +171,7 @@ static int open_writer(struct seam_recorder *r,
 	snprintf(r->sum.why, sizeof(r->sum.why), "%s", why);
 	why = seam_session_alone(r->session);
 	snprintf(r->sum.alone, sizeof(r->sum.alone), "%s", why ? why : "");
+	seam_session_others(r->session, r->sum.others, sizeof(r->sum.others));
 	pd_opts.engine = r->sum.engine;
 	for (size_t i = 0; i < n; i++)
 		pd[i] = event_of(events[i]);

@@ -29,6 +29,7 @@ struct seam_summary {
 	char events[SEAM_SUMMARY_EVENTS][256]; /* names, cut if longer */
 	const char *why_clock; /* nobody asked for that event; or NULL */
 	const char *engine; /* its name */
+	char others[160]; /* names of those that it shared with at first */
 	char alone[160]; /* why it shares with no other recording; or empty */
 	char why[96]; /* auto took no better one; or empty */
 };

@@ -187,7 +187,9 @@ def three(bench):
     listed = subprocess.run([bench.seam, "doctor"], stdout=subprocess.PIPE,
                             encoding="utf-8", env=bench.env).stdout
     pids = {str(r.process.pid) for r in (killed, deep, shallow)}
-    bench.test("doctor lists all three", pids <= set(listed.split()), listed)
+    bench.test("doctor lists all three, by their names",
+               pids <= set(listed.split()) and listed.count(" record; ") >= 3,
+               listed)
     killed.process.kill()
     killed.process.wait()
     livetest.burn(ENOUGH, pid)
@@ -213,6 +215,9 @@ def three(bench):
     check_exact(bench, [since(e, now) for e in entries],
                 (deep, shallow, late), began + [
                     {"unwinds": 0, "by_others": 0, "again": 0}])
+    bench.test("the summary names with whom",
+               late.summary["others"] == "record, record",
+               late.summary["others"])
     bench.test("nobody stayed alone",
                not any(r.summary["alone"] for r in recordings))
     bench.test("the last has left nothing pinned", not groups(), groups())
