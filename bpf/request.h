@@ -38,6 +38,15 @@ struct seam_entry_env {
 	bool is_perf; /* a perf event, or a sleep: no tracepoint's */
 };
 
+/* Who has the stacks that we ask for: we, and who has all. */
+static __always_inline uint32_t served_clients(void)
+{
+	const struct seam_common *all = common_state();
+	uint32_t more = all ? *(const volatile uint32_t *)&all->want_all : 0;
+
+	return OWN_CLIENT | (more & SEAM_WHO_MASK);
+}
+
 /* The current task, to entry.h. */
 static __always_inline void entry_task(struct seam_entry_task *t,
 				       struct seam_entry_env *env,
@@ -52,7 +61,7 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 	t->image = (uint64_t)task->mm;
 	t->tid = task->pid;
 	t->depth = seam_max_stack;
-	t->clients = OWN_CLIENT;
+	t->clients = served_clients();
 	t->exiting = task->flags & PF_EXITING;
 	t->gone = !t->image;
 	t->dead = task->exit_state;

@@ -294,6 +294,48 @@ static void clients_depths_from_outside(void **state)
 				     PLAN_OUTSIDE, &limits));
 }
 
+/* One more client asks nothing, and has what the others ask. */
+static void listener(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 2,
+					     .entries = 2,
+					     .refusals = 1,
+					     .clients = 2,
+					     .depths = true,
+					     .listener = true};
+
+	(void)state;
+	AT_LEAST(30000, world_search("listener", PLAN_ONE, &limits));
+}
+
+static void listener_exec_and_exit(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .may_exec = true,
+					     .may_exit = true,
+					     .listener = true};
+
+	(void)state;
+	AT_LEAST(10000,
+		 world_search("listener, exec and exit", PLAN_ONE, &limits));
+}
+
+static void listener_from_outside(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .entries = 2,
+					     .switches = 2,
+					     .outside = 1,
+					     .listener = true};
+
+	(void)state;
+	AT_LEAST(5000,
+		 world_search("listener, from outside", PLAN_OUTSIDE, &limits));
+}
+
 /* Who interrupts a closed entry may join that, and not for who has ended. */
 static void clients_end(void **state)
 {
@@ -402,6 +444,9 @@ int main(void)
 		cmocka_unit_test(clients_from_outside),
 		cmocka_unit_test(from_outside),
 		cmocka_unit_test(depths_from_outside),
+		cmocka_unit_test(listener),
+		cmocka_unit_test(listener_exec_and_exit),
+		cmocka_unit_test(listener_from_outside),
 		cmocka_unit_test(clients_depths_from_outside),
 		cmocka_unit_test(clients_end_at_exit),
 		cmocka_unit_test(clients_end),

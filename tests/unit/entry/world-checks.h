@@ -23,6 +23,15 @@ static void check_user(void)
 	}
 }
 
+static bool was_heard(uint64_t cookie)
+{
+	for (int i = 0; i < w.n_stacks; i++)
+		if (w.stacks[i].cookie == cookie &&
+		    w.stacks[i].clients & LISTENER)
+			return true;
+	return false;
+}
+
 static void check_samples(void)
 {
 	for (int i = 0; i < w.n_samples; i++) {
@@ -47,6 +56,9 @@ static void check_samples(void)
 		HOLDS(!found || (a->at.task == found->at.task &&
 				 a->at.entry == found->at.entry),
 		      "cookie %llx: another entry's stack",
+		      (unsigned long long)a->cookie);
+		HOLDS(!a->cookie || !a->heard || was_heard(a->cookie),
+		      "cookie %llx: its stack did not come to who wants all",
 		      (unsigned long long)a->cookie);
 		/* What exec and exit took is as deep as any may want it. */
 		HOLDS(!found || found->end || found->depth >= a->depth,

@@ -54,6 +54,8 @@ static void step(void);
 /* Frames that requests want; what exec and exit take is as deep as that. */
 #define SHALLOW 1
 #define DEEP 2
+/* Has no programs: whoever asks, asks for it too (want_all). */
+#define LISTENER 8u
 
 enum work { /* as kernel/bpf/helpers.c has it */
 	    WORK_STANDBY,
@@ -89,6 +91,8 @@ struct sample {
 	uint16_t flags;
 	uint8_t depth; /* wanted */
 	uint8_t client; /* that asked, a bit */
+	uint8_t heard; /* by the listener */
+	uint8_t pad[3];
 	uint64_t lost; /* no room in the client's ring */
 };
 
@@ -126,6 +130,7 @@ struct world {
 	uint8_t n_again, n_outside;
 	uint8_t asking[MAX_CLIENTS]; /* its programs at work */
 	uint8_t ended; /* bits of those that have: they ask nothing */
+	uint8_t listens; /* the listener does */
 	uint8_t pad[6];
 };
 

@@ -166,6 +166,8 @@ static void request(bool in_user)
 	unwinding = self()->unwinding[group];
 	inside = self()->inside[group];
 	w.asking[number]++;
+	if (limits->listener && !step_value(w.listens))
+		w.listens = pick(2);
 	TRACE("request of %x%s", client, in_user ? " from user code" : "");
 	entry_task(&t, &env, client);
 	if (limits->depths && wants_less())
@@ -179,6 +181,8 @@ static void request(bool in_user)
 				  asked.flags,
 				  t.depth,
 				  client,
+				  (t.clients & LISTENER) != 0,
+				  {0},
 				  0};
 	if (seam_sample_asked(&t, &asked)) {
 		sample->lost = may(&w.left.sample_drops);

@@ -43,6 +43,7 @@ struct limits {
 	bool told; /* at an exec or exit it is known who else wants the stack */
 	bool may_exec, may_exit;
 	bool at_once; /* each stack is taken at its event */
+	bool listener; /* some client may begin to want whatever others ask */
 };
 
 /* What the tasks do. */
