@@ -6,8 +6,8 @@
  * the cookies. A client is a tracer in it: it names events and tasks, and
  * gets for each event a sample with the kernel's half of the stack and a
  * cookie, and later, once for each entry into the kernel, the user's half
- * with that cookie. `seam record` is a client like any other. For now a
- * session has one client and lives in one process.
+ * with that cookie. `seam record` is a client like any other. A
+ * session has one client; a process may have several sessions.
  *
  *	seam_session_open(&session_opts, &session, &err);
  *	seam_client_add(session, &client_opts, &err);

@@ -11,16 +11,6 @@
 #include "capture/share.h"
 #include "seam.skel.h"
 
-/* Where the arena lies in the address space of all who share it: BPF addresses
- * are its low 32 bits, so a multiple of 4 GiB makes them offsets.
- * AddressSanitizer's shadow lies below; ThreadSanitizer leaves room only
- * there. */
-#ifdef __SANITIZE_THREAD__
-#define ARENA_ADDR (1ULL << 38)
-#else
-#define ARENA_ADDR (1ULL << 45)
-#endif
-
 #define TASK_PROGRAMS 9
 #define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
@@ -58,6 +48,11 @@ int seam_kernel_share(struct seam_kernel *k,
 		      const struct seam_kernel_opts *opts);
 /* Takes the machine's counters of cookies. Before the maps are made. */
 int seam_kernel_cookies(struct seam_kernel *k, struct seam_errinfo *reterr);
+/* Stacks of clients of one group are equal: they have the same programs, and
+ * the same ways to unwind. What user space does with what is shared is the
+ * same, too. */
+uint64_t seam_kernel_group(const struct seam_kernel *k,
+			   const struct seam_kernel_opts *opts);
 /* Once the maps are made, and before anything is attached. */
 int seam_kernel_shared(struct seam_kernel *k);
 /* Nothing of others comes to our rings any more. */

@@ -24,14 +24,11 @@ static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 	ret[7] = k->skel->maps.client_stacks;
 }
 
-/* Stacks of clients of one group are equal: they have the same programs, and
- * the same ways to unwind. What user space does with what is shared is the
- * same, too, and their arena lies at the same address. */
-static uint64_t group_of(const struct seam_kernel *k,
-			 const struct seam_kernel_opts *opts)
+uint64_t seam_kernel_group(const struct seam_kernel *k,
+			   const struct seam_kernel_opts *opts)
 {
 	const uint64_t ways[] = {opts->methods, opts->stack_copy,
-				 opts->tables_from, ARENA_ADDR};
+				 opts->tables_from};
 	const struct bpf_object_skeleton *s = k->skel->skeleton;
 	uint64_t hash = seam_hash(0, s->data, s->data_sz);
 
@@ -147,7 +144,7 @@ static int try_share(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		return err;
 	if (!opts->only_tables)
 		seam_share_wake();
-	err = seam_share_enter(group_of(k, opts), &k->share, reterr);
+	err = seam_share_enter(seam_kernel_group(k, opts), &k->share, reterr);
 	if (err)
 		return err;
 	k->is_shared = true;

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/arena.h"
 #include "capture/fail.h"
 #include "capture/kernel-priv.h"
 #include "seam-at-once.skel.h"
@@ -167,7 +168,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 		return -EIO;
 	k->event_tag &= SEAM_EVENT_TAG_MASK;
 	skel->rodata_seam->seam_event_tag = k->event_tag;
-	return bpf_map__set_map_extra(skel->maps.arena, ARENA_ADDR);
+	return 0;
 }
 
 static int open_rings(struct seam_kernel *k)
@@ -199,6 +200,7 @@ static int map_arena(struct seam_kernel *k)
 		     bpf_map__fd(k->skel->maps.common), 0);
 	uint32_t number = seam_kernel_client(k);
 	void *at;
+	int err;
 
 	if (common == MAP_FAILED)
 		return -errno;
@@ -209,11 +211,10 @@ static int map_arena(struct seam_kernel *k)
 	seam_kernel_tables_changed(k);
 	k->arena_size = (size_t)bpf_map__max_entries(k->skel->maps.arena) *
 			(size_t)sysconf(_SC_PAGESIZE);
-	at = mmap((void *)ARENA_ADDR, k->arena_size, PROT_READ | PROT_WRITE,
-		  MAP_SHARED | MAP_FIXED_NOREPLACE,
-		  bpf_map__fd(k->skel->maps.arena), 0);
-	if (at == MAP_FAILED)
-		return -errno;
+	err = seam_arena_map(bpf_map__fd(k->skel->maps.arena), k->arena_size,
+			     &at);
+	if (err)
+		return err;
 	k->arena = at;
 	/* Pages come when user space touches them; until then BPF reads 0,
 	 * loses what it writes, and pays a fault for each. */
@@ -227,7 +228,7 @@ static int map_arena(struct seam_kernel *k)
 static void unmap(struct seam_kernel *k)
 {
 	if (k->arena)
-		munmap(k->arena, k->arena_size);
+		seam_arena_unmap(k->arena);
 	if (k->common)
 		munmap(k->common, sizeof(*k->common));
 	k->arena = NULL;
@@ -284,6 +285,19 @@ static void fit_to(struct seam_kernel *k, const struct running *running)
 	bpf_program__set_autoload(k->skel->progs.seam_exit_signals, !early);
 }
 
+/* Of one that is shared and there already, it is known. */
+static int place_arena(struct seam_kernel *k,
+		       const struct seam_kernel_opts *opts)
+{
+	uint64_t address;
+
+	if (k->is_shared && k->share.others)
+		return 0;
+	address = seam_arena_address(seam_kernel_group(k, opts));
+	return address ? bpf_map__set_map_extra(k->skel->maps.arena, address)
+		       : -EBUSY;
+}
+
 /* Loads the object, with maps of its own or shared ones. */
 static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		const struct running *running)
@@ -302,6 +316,8 @@ static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		err = seam_kernel_share(k, opts);
 	else if (!opts->alone)
 		seam_kernel_cookies(k, NULL); /* or has its own */
+	if (!err)
+		err = place_arena(k, opts);
 	if (!err)
 		err = seam_bpf__load(k->skel);
 	if (!err && !k->has_cookies)

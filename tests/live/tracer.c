@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * tracer PID SECONDS KIND...
+ * Several sessions in one process, each with a client of its kind, that trace
+ * the same process by <seam/tracer.h>. Says what their callbacks were given;
+ * tracer.py judges.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "seam/tracer.h"
+
+#define MAX_CLIENTS 8
+#define RSP 7
+#define RIP 16
+
+static uint32_t pid;
+static const struct seam_client_event event = {.name = "task:task_rename",
+					       .period = 1};
+
+struct client {
+	const char *kind;
+	struct seam_session *session;
+};
+
+static void on_sample(void *ctx, const struct seam_sample *s)
+{
+	const struct client *c = ctx;
+
+	printf("%s sample %" PRIx64 " %" PRIx64 " %s\n", c->kind, s->cookie,
+	       s->user_ip, s->cookie ? "-" : seam_err_name(s->end));
+}
+
+static void on_stack(void *ctx, const struct seam_user_stack *s)
+{
+	const struct client *c = ctx;
+
+	if (s->pid != pid)
+		return;
+	printf("%s stack %" PRIx64 " %s %" PRIx64 " %" PRIx64, c->kind,
+	       s->cookie, seam_err_name(s->end), s->regs ? s->regs[RIP] : 0,
+	       s->regs ? s->regs[RSP] : 0);
+	for (size_t i = 0; i < s->n_ips; i++)
+		printf(" %" PRIx64, s->ips[i]);
+	putchar('\n');
+}
+
+static int fail(const struct client *c, const char *what, int err,
+		const struct seam_errinfo *info)
+{
+	fprintf(stderr, "%s: %s: %d %s\n", c->kind, what, err, info->reason);
+	return 1;
+}
+
+static int add(struct client *c)
+{
+	struct seam_client_opts opts = {.sz = sizeof(opts),
+					.name = c->kind,
+					.events = &event,
+					.n_events = 1,
+					.tasks = SEAM_TASKS_PROCESSES,
+					.ids = &pid,
+					.n_ids = 1,
+					.max_frames = 64,
+					.on_sample = on_sample,
+					.on_stack = on_stack,
+					.ctx = c};
+	struct seam_errinfo info = {0};
+	const char *why = "", *alone;
+	int err;
+
+	if (!strcmp(c->kind, "deep"))
+		opts.registers = true;
+	if (!strcmp(c->kind, "shallow")) {
+		opts.max_frames = 2;
+		opts.tasks = SEAM_TASKS_THREADS;
+	}
+	if (!strcmp(c->kind, "order"))
+		opts.unwind = "fp";
+	if (!strcmp(c->kind, "none"))
+		opts.max_frames = 0;
+	if (!strcmp(c->kind, "all")) {
+		opts.all = true;
+		opts.n_events = 0;
+		opts.max_frames = 0;
+	}
+	err = seam_client_add(c->session, &opts, &info);
+	if (err)
+		return fail(c, "add", err, &info);
+	alone = seam_session_alone(c->session);
+	printf("%s engine %s %s\n", c->kind,
+	       seam_session_engine(c->session, &why) == SEAM_ENGINE_DEFERRED
+		       ? "deferred"
+		       : why,
+	       alone ? alone : "shares");
+	return 0;
+}
+
+/* When all are there, since who has begun has to be read. */
+static int start(const struct client *c)
+{
+	struct seam_errinfo info = {0};
+	int err = seam_session_start(c->session, &info);
+
+	return err ? fail(c, "start", err, &info) : 0;
+}
+
+static void run(struct client *clients, int n, double seconds)
+{
+	struct pollfd fds[MAX_CLIENTS];
+	struct timespec now, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += (time_t)seconds;
+	do {
+		for (int i = 0; i < n; i++)
+			fds[i] = (struct pollfd){
+				seam_session_fd(clients[i].session), POLLIN, 0};
+		poll(fds, (nfds_t)n, 100);
+		for (int i = 0; i < n; i++)
+			seam_session_read(clients[i].session);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec < end.tv_sec ||
+		 (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+}
+
+int main(int argc, char **argv)
+{
+	const struct seam_session_opts opts = {.sz = sizeof(opts)};
+	struct client clients[MAX_CLIENTS];
+	int n = argc - 3, err = 0;
+
+	if (n < 1 || n > MAX_CLIENTS)
+		return 2;
+	pid = (uint32_t)atoi(argv[1]);
+	for (int i = 0; i < n && !err; i++) {
+		clients[i] = (struct client){.kind = argv[3 + i]};
+		err = seam_session_open(&opts, &clients[i].session, NULL);
+		if (!err)
+			err = add(&clients[i]);
+	}
+	for (int i = 0; i < n && !err; i++)
+		err = start(&clients[i]);
+	if (err)
+		return 1;
+	run(clients, n, atof(argv[2]));
+	/* Who was last begins once more. */
+	if (seam_client_remove(clients[n - 1].session) ||
+	    add(&clients[n - 1]) || start(&clients[n - 1]))
+		return 1;
+	run(clients, n, atof(argv[2]));
+	for (int i = n - 1; i >= 0; i--) {
+		struct seam_counts c = {.sz = sizeof(c)};
+
+		seam_session_stop(clients[i].session);
+		seam_session_counts(clients[i].session, &c);
+		printf("%s counts %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		       "\n",
+		       clients[i].kind, c.unwinds, c.by_others, c.lost_stacks,
+		       c.samples);
+		seam_session_close(clients[i].session);
+	}
+	return 0;
+}

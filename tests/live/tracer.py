@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: clients by <seam/tracer.h>, several in one process: who overlaps
+has the same cookies and one unwind; who wants all has every stack of the
+others; who wants none has none; another order is another unwind; each cookie
+that was told has its stack told, with the registers where that was asked; and
+who is removed may come again.
+
+Who is right: a program whose every call is from one known path.
+"""
+
+import collections
+import sys
+
+import livetest
+from clients import SOURCE, private
+
+SECONDS = "2"
+KINDS = ("all", "order", "none", "shallow", "deep")
+
+
+class Told:
+    def __init__(self, text):
+        self.samples = collections.defaultdict(dict)
+        self.stacks = collections.defaultdict(dict)
+        self.ends = collections.defaultdict(collections.Counter)
+        self.engines, self.counts = {}, {}
+        for line in text.splitlines():
+            kind, what, *rest = line.split(" ")
+            if what == "sample":
+                self.samples[kind][rest[0]] = int(rest[1], 16)
+                self.ends[kind][rest[2]] += 1
+            elif what == "stack":
+                self.stacks[kind][rest[0]] = (
+                    rest[1], int(rest[2], 16), int(rest[3], 16), rest[4:])
+            elif what == "engine":
+                self.engines[kind] = rest
+            elif what == "counts":
+                self.counts[kind] = dict(zip(
+                    ("unwinds", "by_others", "lost", "samples"),
+                    map(int, rest)))
+
+
+def each(bench, told, kind):
+    samples, stacks = told.samples[kind], told.stacks[kind]
+    bench.test(kind + ": each cookie that was told has its stack told",
+               samples and not samples.keys() - stacks.keys(),
+               "%d of %d not" % (len(samples.keys() - stacks.keys()),
+                                 len(samples)))
+    ends = collections.Counter(s[0] for s in stacks.values())
+    bench.note("%s: %d samples' cookies, %s, %s" % (
+        kind, len(samples), dict(ends), told.counts[kind]))
+
+
+def apart(bench, told):
+    none = told.ends["none"]
+    bench.test("none: has samples, and no stack", none["no-user"] and
+               set(none) == {"no-user"} and not told.stacks["none"], none)
+    bench.test("order: its unwinds are its own",
+               told.counts["order"]["by_others"] == 0 and
+               told.counts["order"]["unwinds"] >= len(told.samples["order"]),
+               told.counts["order"])
+
+
+def together(bench, told):
+    deep, shallow = told.stacks["deep"], told.stacks["shallow"]
+    both = deep.keys() & told.samples["deep"].keys() & \
+        told.samples["shallow"].keys() & shallow.keys()
+    bench.test("deep and shallow share cookies",
+               len(both) >= 0.5 * len(told.samples["deep"]) and both,
+               "%d of %d" % (len(both), len(told.samples["deep"])))
+    wrong = [c for c in both if "lost" not in (deep[c][0], shallow[c][0]) and
+             deep[c][3][:2] != shallow[c][3][:2]]
+    bench.test("and stacks", not wrong,
+               [(deep[c], shallow[c]) for c in wrong[:3]])
+    unwinds = sum(told.counts[kind]["unwinds"] for kind in ("deep", "shallow"))
+    bench.test("of one unwind", unwinds <= 1.2 * len(
+        shallow.keys() | deep.keys()) and sum(
+            told.counts[kind]["by_others"] for kind in ("deep", "shallow")),
+               "%d unwinds of %d entries" % (unwinds, len(
+                   shallow.keys() | deep.keys())))
+
+
+def listener(bench, told):
+    heard = told.stacks["all"]
+    lost = told.counts["all"]["lost"]
+    for kind in ("deep", "shallow"):
+        said = {c: s for c, s in told.stacks[kind].items() if s[0] != "lost"}
+        missed = said.keys() - heard.keys()
+        bench.test("all: has every stack of " + kind,
+                   said and len(missed) <= lost,
+                   "%d of %d not; %d lost" % (len(missed), len(said), lost))
+        # Of a copy each has as much as it wants.
+        wrong = [c for c in said.keys() & heard.keys()
+                 if said[c][3] != heard[c][3][:len(said[c][3])]]
+        bench.test("all: and the same", not wrong, "%d: %s" % (
+            len(wrong), [(c, said[c], heard[c]) for c in wrong[:3]]))
+    bench.test("all: none of another order's",
+               not heard.keys() & (told.stacks["order"].keys() - told.stacks[
+                   "deep"].keys() - told.stacks["shallow"].keys()))
+
+
+def registers(bench, told):
+    stacks = [(c, s) for c, s in told.stacks["deep"].items()
+              if s[0] != "lost" and s[3]]
+    wrong = [s for c, s in stacks if s[1] != int(s[3][0], 16) or not s[2]]
+    bench.test("deep: the registers are the leaf's", stacks and not wrong,
+               wrong[:3])
+    wrong = [(c, s) for c, s in stacks if c in told.samples["deep"] and
+             told.samples["deep"][c] != s[1]]
+    bench.test("deep: and samples say where it left user space", not wrong,
+               wrong[:3])
+    given = [s for s in told.stacks["shallow"].values() if s[1]]
+    bench.test("shallow: has none, not having asked", not given, given[:3])
+
+
+def tracers(bench):
+    exe = bench.compile(SOURCE, "known")
+    target = bench.start([exe])
+    with open(bench.path("out"), "w") as out, \
+            open(bench.path("err"), "w") as err:
+        status = bench.start([bench.args.tool, str(target.pid), SECONDS,
+                              *KINDS], stdout=out, stderr=err,
+                             env=bench.env).wait()
+    target.kill()
+    target.wait()
+    with open(bench.path("out")) as out, open(bench.path("err")) as err:
+        told = Told(out.read())
+        said = err.read()
+    if not bench.test("five sessions in one process", status == 0 and
+                      told.counts.keys() == set(KINDS), said):
+        return
+    bench.test("all are deferred, and share with others",
+               all(e == ["deferred", "shares"]
+                   for e in told.engines.values()), told.engines)
+    for kind in ("deep", "shallow", "order"):
+        each(bench, told, kind)
+    apart(bench, told)
+    together(bench, told)
+    listener(bench, told)
+    registers(bench, told)
+
+
+if __name__ == "__main__":
+    private()
+    sys.exit(livetest.main(tracers, options=(
+        ("--tool", "build/tests/live/tracer"),)))
