@@ -44,6 +44,7 @@ rule 'bpf includes core, bpf, and libbpf'"'"'s headers for BPF programs' \
 forbid 'lib does not include cli' '^(cli/|.*commands\.h$)' lib
 forbid 'lib does not include bpf, but lib/capture may' \
 	'^bpf/|\.skel\.h$|\.bpf\.' lib ':!lib/capture'
+forbid 'a recording is a client of the public interface' '^capture/' lib/record
 forbid 'cli does not include bpf' '^bpf/|\.skel\.h$' cli
 forbid 'cli reaches core through lib only' '^core/' cli
 forbid 'a header of lib has one name, that begins with its folder' '^lib/' \

@@ -43,6 +43,7 @@
 	17 /* rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8-r15, rip */
 
 struct seam_session;
+struct perf_event_attr;
 struct perf_event_header;
 
 enum seam_tasks {
@@ -120,6 +121,7 @@ struct seam_sample {
 	 * tracefs says. NULL: lost, or nobody could have it. */
 	const void *payload;
 	size_t payload_size;
+	uint64_t id; /* perf's, of its event on its CPU */
 };
 
 /* How a frame was found from the one below it. */
@@ -200,6 +202,23 @@ struct seam_client_opts {
 	 * client shares unwinds with this one; it knows its own by the cookie.
 	 * Samples are its own, records (on_record) of all tasks. */
 	bool all;
+};
+
+/* What a client's event became, for who writes perf.data. */
+struct seam_event_info {
+	size_t sz; /* sizeof(struct seam_event_info) */
+	const struct perf_event_attr *attr; /* as files have it */
+	const char *name; /* of output: "cpu-clock" */
+	const char *base; /* without terms: SUBSYSTEM:NAME of a tracepoint */
+	const uint64_t *ids; /* perf's, one for each CPU, or task and CPU */
+	size_t n_ids;
+	/* Of a tracepoint, if its samples are to have what it tells: its format
+	 * file, and the bytes without strings. Else NULL and 0. */
+	const char *format;
+	size_t payload_size;
+	bool payload_refused; /* it was wanted, but may not be had */
+	/* Why it is a clock that nobody asked for; NULL: it was, or is none. */
+	const char *why_clock;
 };
 
 #define SEAM_UNKNOWN UINT64_MAX /* a count that cannot be told */
@@ -290,6 +309,12 @@ struct seam_counts {
 	uint64_t payload_addresses;
 };
 
+/* "deferred"; NULL: no engine has that number. */
+const char *seam_engine_name(enum seam_engine engine);
+/* A file of tracefs's folder of events, as "header_page", which readers of
+ * payloads want. NULL: it cannot be had. The caller frees it. */
+char *seam_tracepoint_text(const char *file);
+
 /* All below return 0 or -errno; reterr may be NULL. */
 int seam_session_open(const struct seam_session_opts *opts,
 		      struct seam_session **ret, struct seam_errinfo *reterr);
@@ -327,6 +352,13 @@ int seam_session_keep_in(struct seam_session *s, int map_fd,
 			 struct seam_errinfo *reterr);
 /* The client's number among those that share, by which its programs ask. */
 uint32_t seam_session_client(const struct seam_session *s);
+/* The client's i-th event; behind the last, the one that on_record's records
+ * have the id of; behind that -ENOENT. ret->sz is set; what it points to is
+ * borrowed until the client is removed. */
+int seam_session_event(const struct seam_session *s, size_t i,
+		       struct seam_event_info *ret);
+/* Whether the client named tasks, and the last of them has ended. */
+bool seam_session_targets_gone(const struct seam_session *s);
 /* Readable when something waits; borrowed. Read every 100 ms at least. */
 int seam_session_fd(const struct seam_session *s);
 int seam_session_read(struct seam_session *s);

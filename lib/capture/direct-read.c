@@ -199,6 +199,7 @@ static void give_sample(struct seam_session *s, struct taken *t)
 		.end = SEAM_NO_USER,
 		.payload = rec->sample.raw,
 		.payload_size = rec->sample.raw_len,
+		.id = seam_event_id(t->event, rec->cpu),
 	};
 	bool wants = t->has_user && t->event->max_frames;
 

@@ -8,8 +8,6 @@
 
 #include "seam/tracer.h"
 
-/* "deferred"; NULL: no engine has that number. */
-const char *seam_engine_name(enum seam_engine engine);
 /* Return: false: no engine is called that. */
 bool seam_engine_by_name(const char *name, enum seam_engine *ret);
 /* Whether it reads samples from the kernel's perf events themselves. */

@@ -208,6 +208,7 @@ static void give_sample(struct seam_session *s,
 	    rec->event >= s->n_events)
 		return;
 	sample.max_frames = s->events[rec->event].max_frames;
+	sample.id = seam_event_id(&s->events[rec->event], sample.cpu);
 	sample.n_kernel = rec->nr;
 	sample.kernel_ips = rec->ips;
 	if (seam_event_is_lent(&s->events[rec->event]) && rec->nr)

@@ -11,12 +11,12 @@
 #include "capture/kernel.h"
 #include "capture/payload.h"
 #include "capture/process.h"
-#include "capture/session.h"
 #include "capture/sideband.h"
 #include "capture/strip.h"
 #include "capture/tables.h"
 #include "capture/target.h"
 #include "capture/worker.h"
+#include "seam/tracer.h"
 #include "unwind/refused.h"
 
 struct seam_session {

@@ -166,7 +166,7 @@ static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 	return err;
 }
 
-int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
+static int start(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	int err;
 
@@ -190,5 +190,18 @@ int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
 	if (!err)
 		err = s->kernel ? start_bpf(s, reterr) : seam_direct_start(s);
 	s->running = !err;
+	return err;
+}
+
+int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr)
+{
+	struct seam_errinfo why = {0};
+	int err = start(s, &why);
+
+	if (err && !why.reason[0])
+		return seam_fail(reterr, err, "starting the events failed (%s)",
+				 strerror(-err));
+	if (err && reterr)
+		*reterr = why;
 	return err;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* A session: the kernel side, the events and sideband of one client. */
-#include "capture/session.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -549,18 +547,26 @@ int seam_session_fd(const struct seam_session *s)
 			 : seam_sideband_fd(s->sideband);
 }
 
-size_t seam_session_events(const struct seam_session *s,
-			   const struct seam_event *ret[static 17])
+int seam_session_event(const struct seam_session *s, size_t i,
+		       struct seam_event_info *ret)
 {
-	for (size_t i = 0; i < s->n_events; i++)
-		ret[i] = &s->events[i];
-	ret[s->n_events] = seam_sideband_event(s->sideband);
-	return s->n_events + 1;
-}
+	const struct seam_event *ev = i < s->n_events ? &s->events[i] : NULL;
+	struct seam_event_info info = {.sz = sizeof(info)};
 
-const char *seam_session_event_name(const struct seam_session *s, size_t i)
-{
-	return i < s->n_events ? s->events[i].name : NULL;
+	if (i == s->n_events && s->sideband)
+		ev = seam_sideband_event(s->sideband);
+	if (!ev)
+		return -ENOENT;
+	info.attr = &ev->attr;
+	info.name = ev->name;
+	info.base = ev->base;
+	info.ids = ev->ids;
+	info.n_ids = ev->n;
+	info.format = ev->tracepoint.format;
+	info.payload_size = ev->tracepoint.size;
+	info.payload_refused = ev->payload_refused;
+	info.why_clock = ev->why_clock;
+	return seam_opts_give(ret, &info, sizeof(info));
 }
 
 struct seam_session *seam_session_close(struct seam_session *s)

@@ -10,6 +10,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "seam/tracer.h"
+
 /* Where tracefs may be mounted. */
 static const char *const roots[] = {"/sys/kernel/tracing",
 				    "/sys/kernel/debug/tracing"};

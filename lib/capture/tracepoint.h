@@ -23,8 +23,4 @@ struct seam_tracepoint {
 int seam_tracepoint_read(const char *name, struct seam_tracepoint *ret);
 void seam_tracepoint_fini(struct seam_tracepoint *tp);
 
-/* Text of a file of tracefs's folder of events. NULL: it cannot be had. Caller
- * frees. */
-char *seam_tracepoint_text(const char *file);
-
 #endif

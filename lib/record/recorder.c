@@ -2,14 +2,12 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "capture/engine.h"
-#include "capture/fail.h"
-#include "capture/session.h"
 #include "record/entries.h"
 #include "record/sidequeue.h"
 
@@ -20,6 +18,9 @@
 #define AWAIT_NS 5000000000ULL
 /* Where someone reads along, with a window of his own for stacks. */
 #define LIVE_NS 200000000ULL
+
+/* Of a client, and of records about processes. */
+#define EVENTS (SEAM_CLIENT_MAX_EVENTS + 1)
 
 struct seam_recorder {
 	struct seam_session *session;
@@ -50,11 +51,10 @@ static bool is_surplus(const struct seam_recorder *r,
 static void on_sample(void *ctx, const struct seam_sample *sample)
 {
 	struct seam_recorder *r = ctx;
-	const struct seam_event *events[17];
 	bool leave_out;
 	struct seam_pd_sample pd = {
 		.id = {sample->pid, sample->tid, sample->time_ns, sample->cpu,
-		       0},
+		       sample->id},
 		.misc = sample->user ? PERF_RECORD_MISC_USER
 				     : PERF_RECORD_MISC_KERNEL,
 		.ip = sample->ip,
@@ -68,8 +68,6 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		.payload_size = sample->payload_size,
 	};
 
-	seam_session_events(r->session, events);
-	pd.id.id = seam_event_id(events[sample->event], sample->cpu);
 	leave_out = r->stacks_only && is_surplus(r, sample);
 	if (sample->cookie && seam_entries_sample(&r->entries, sample))
 		return;
@@ -131,29 +129,48 @@ static void turn_side(struct seam_recorder *r, int all)
 		    : seam_sidequeue_turn(&r->side, seam_now_ns(), &ops));
 }
 
-static struct seam_pd_event event_of(const struct seam_event *ev)
+static struct seam_pd_event event_of(const struct seam_event_info *ev)
 {
-	struct perf_event_attr attr = ev->attr;
+	struct perf_event_attr attr = *ev->attr;
 
 	seam_pd_want_user_ip(&attr);
 	return (struct seam_pd_event){
 		.attr = attr,
 		.name = ev->name,
 		.ids = ev->ids,
-		.n_ids = ev->n,
+		.n_ids = ev->n_ids,
 		.tracepoint = ev->base,
-		.format = ev->tracepoint.format,
-		.payload_size = ev->tracepoint.size,
+		.format = ev->format,
+		.payload_size = ev->payload_size,
 	};
+}
+
+/* The client's, and last the one of records about processes. */
+static size_t take_events(struct seam_recorder *r,
+			  struct seam_pd_event pd[static EVENTS])
+{
+	struct seam_event_info ev = {.sz = sizeof(ev)};
+	size_t n = 0;
+
+	while (n < EVENTS && !seam_session_event(r->session, n, &ev)) {
+		if (!n)
+			r->sum.why_clock = ev.why_clock;
+		pd[n++] = event_of(&ev);
+		r->sum.no_payload += ev.payload_refused;
+	}
+	for (size_t i = 0; i + 1 < n && i < SEAM_SUMMARY_EVENTS; i++)
+		snprintf(r->sum.events[r->sum.n_events++],
+			 sizeof(r->sum.events[0]), "%s", pd[i].name);
+	r->entries.id = pd[n - 1].ids[0];
+	return n;
 }
 
 static int open_writer(struct seam_recorder *r,
 		       const struct seam_recorder_opts *opts,
 		       struct seam_errinfo *reterr)
 {
-	const struct seam_event *events[17];
-	struct seam_pd_event pd[17];
-	size_t n = seam_session_events(r->session, events);
+	struct seam_pd_event pd[EVENTS];
+	size_t n = take_events(r, pd);
 	struct seam_pd_opts pd_opts = {
 		.sz = sizeof(pd_opts),
 		.events = pd,
@@ -173,19 +190,9 @@ static int open_writer(struct seam_recorder *r,
 	snprintf(r->sum.alone, sizeof(r->sum.alone), "%s", why ? why : "");
 	seam_session_others(r->session, r->sum.others, sizeof(r->sum.others));
 	pd_opts.engine = r->sum.engine;
-	for (size_t i = 0; i < n; i++)
-		pd[i] = event_of(events[i]);
-	r->entries.id = events[n - 1]->ids[0];
-	/* The last one is of records about processes. */
-	for (size_t i = 0; i + 1 < n && i < SEAM_SUMMARY_EVENTS; i++) {
-		snprintf(r->sum.events[r->sum.n_events++],
-			 sizeof(r->sum.events[0]), "%s", events[i]->name);
-		r->sum.no_payload += events[i]->payload_refused;
-	}
-	r->sum.why_clock = events[0]->why_clock;
 	/* Readers of payloads want these. */
 	for (size_t i = 0; i < n; i++) {
-		if (!seam_event_has_payload(events[i]))
+		if (!(pd[i].attr.sample_type & PERF_SAMPLE_RAW))
 			continue;
 		page = seam_tracepoint_text("header_page");
 		event = seam_tracepoint_text("header_event");
@@ -236,12 +243,7 @@ int seam_recorder_start(struct seam_recorder *r, struct seam_errinfo *reterr)
 	int err;
 
 	r->flushed_ns = seam_now_ns();
-	if (reterr)
-		reterr->reason[0] = 0;
 	err = seam_session_start(r->session, reterr);
-	if (err && !(reterr && reterr->reason[0]))
-		return seam_fail(reterr, err, "starting the events failed (%s)",
-				 strerror(-err));
 	return err ? err : r->err;
 }
 
