@@ -356,9 +356,10 @@ static int check_client(const struct seam_client_opts *opts,
 		return seam_fail(reterr, -EINVAL,
 				 "a client has at most %d events and %d frames",
 				 SEAM_MAX_EVENTS, SEAM_MAX_FRAMES);
-	if ((opts->n_events && !opts->events) || (opts->n_ids && !opts->ids))
+	if ((opts->n_events && !opts->events) || (opts->n_ids && !opts->ids) ||
+	    (opts->n_cpus && !opts->cpus))
 		return seam_fail(reterr, -EINVAL,
-				 "a client's events or ids are NULL");
+				 "a client's events, ids or CPUs are NULL");
 	if (opts->tasks > SEAM_TASKS_THREADS)
 		return seam_fail(reterr, -EINVAL,
 				 "a client's tasks are all, processes or "

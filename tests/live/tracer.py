@@ -10,6 +10,8 @@ Who is right: a program whose every call is from one known path.
 """
 
 import collections
+import re
+import subprocess
 import sys
 
 import livetest
@@ -141,7 +143,47 @@ def tracers(bench):
     registers(bench, told)
 
 
+SAID = re.compile(r"(\w+): (\d+) samples: (\d+) joined, (\d+) of them whole, "
+                  r"(\d+) lost; (\d+) want none, (\d+) dropped")
+
+
+def example(bench):
+    """examples/profile.c, of a program that spends its time in one leaf."""
+    exe = bench.compile(SOURCE, "known", "-no-pie")
+    target = bench.start([exe])
+    done = subprocess.run([bench.args.example, str(target.pid), "2"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8", env=bench.env, check=False)
+    target.kill()
+    target.wait()
+    said = SAID.match(done.stderr)
+    bench.note(done.stderr)
+    if not bench.test("the example profiles", done.returncode == 0 and said,
+                      done.stderr):
+        return
+    samples, joined, whole, lost, none, dropped = map(int, said.groups()[1:])
+    bench.test("every sample is joined, or counted",
+               samples and samples == joined + none + dropped, done.stderr)
+    bench.test("and nearly all are whole",
+               whole >= 0.9 * (joined - lost) and said.group(1) == "deferred",
+               done.stderr)
+    symbols = sorted((int(line.split()[0], 16), line.split()[2])
+                     for line in subprocess.run(
+                         ["nm", "--defined-only", exe], encoding="utf-8",
+                         stdout=subprocess.PIPE, check=True)
+                     .stdout.splitlines())
+    at = [name for _, name in symbols].index("leaf")
+    start, end = symbols[at][0], symbols[at + 1][0]
+    leaves = collections.Counter()
+    for line in done.stdout.splitlines():
+        n, _, *ips = line.split("\t")
+        leaves[bool(ips) and start <= int(ips[0], 16) < end] += int(n)
+    bench.test("in the leaf that it spends its time in",
+               leaves[True] >= 0.8 * sum(leaves.values()), leaves)
+
+
 if __name__ == "__main__":
     private()
-    sys.exit(livetest.main(tracers, options=(
-        ("--tool", "build/tests/live/tracer"),)))
+    sys.exit(livetest.main(tracers, example, options=(
+        ("--tool", "build/tests/live/tracer"),
+        ("--example", "build/examples/example-profile"))))
