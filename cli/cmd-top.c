@@ -63,7 +63,6 @@ struct top {
 	double delay;
 	unsigned long count; /* 0: no end */
 	bool tree, held;
-	bool names_tasks; /* else it is the whole machine */
 	struct seam_profile *profiles; /* by event, since the last table */
 	size_t n, cap;
 	struct seam_stitch_stats shown; /* as they were at the last table */
@@ -73,11 +72,15 @@ struct top {
 };
 
 static volatile sig_atomic_t is_over;
+static struct top_record *recorder; /* of which there is one */
 
+/* It may come while there is nothing to read, and nothing to show yet. */
 static void on_signal(int signal)
 {
 	(void)signal;
 	is_over = 1;
+	if (recorder)
+		top_record_end(recorder);
 }
 
 static void catch_signals(void)
@@ -284,8 +287,9 @@ static int run(struct top *t)
 
 	if (rc)
 		return complain(-rc);
+	recorder = &t->record;
 	catch_signals();
-	if (top_record_wait(&t->record))
+	if (top_record_wait())
 		rc = run_recorded(t);
 	else
 		rc = -1;
@@ -344,27 +348,17 @@ static int number(const char *s, const char *option, double least, double most,
 	return 0;
 }
 
-static bool names_tasks(const char *s)
-{
-	return !strncmp(s, "-a", 2) || !strncmp(s, "-p", 2) ||
-	       !strncmp(s, "-t", 2) || !strcmp(s, "--all-cpus") ||
-	       !strncmp(s, "--pid", 5) || !strncmp(s, "--tid", 5);
-}
-
 static bool refused(const char *s)
 {
-	if (!strcmp(s, "--"))
-		fprintf(stderr, "seam top: it watches what runs; to run a "
-				"command is for seam record\n");
-	else if (!strncmp(s, "-o", 2) || !strncmp(s, "--output", 8) ||
-		 !strcmp(s, "--merge"))
+	if (!strncmp(s, "-o", 2) || !strncmp(s, "--output", 8) ||
+	    !strcmp(s, "--merge")) {
 		fprintf(stderr,
 			"seam top: %s: it writes no recording; seam record "
 			"does\n",
 			s);
-	else
-		return false;
-	return true;
+		return true;
+	}
+	return false;
 }
 
 /* Return: 0, -1: the text was asked for, 2: bad. */
@@ -403,7 +397,6 @@ static int take(struct top *t, char **argv, int *i)
 		return take_own(t, own->val, value);
 	if (refused(argv[*i]))
 		return 2;
-	t->names_tasks |= names_tasks(argv[*i]);
 	t->options[t->n_options++] = argv[*i];
 	return 0;
 }
@@ -419,8 +412,6 @@ static int parse(struct top *t, int argc, char **argv)
 		if (rc)
 			return rc;
 	}
-	if (!t->names_tasks)
-		t->options[t->n_options++] = (char *)"-a";
 	return 0;
 }
 

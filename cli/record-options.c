@@ -228,8 +228,9 @@ static int on_target(struct record_options *o, int c, const char *value)
 				: c == 'p' ? SEAM_TASKS_PROCESSES
 					   : SEAM_TASKS_THREADS;
 
-	if (o->tasks != tasks && (o->n_ids || o->tasks == SEAM_TASKS_ALL)) {
-		fputs("seam: record: -a, -p and -t exclude each other\n",
+	if (o->by_user ||
+	    (o->tasks != tasks && (o->n_ids || o->tasks == SEAM_TASKS_ALL))) {
+		fputs("seam: record: -a, -p, -t and -u exclude each other\n",
 		      stderr);
 		return 2;
 	}
@@ -480,6 +481,14 @@ static int complete(struct record_options *o, int argc, char **argv)
 
 	if (optind < argc)
 		o->command = argv + optind;
+	if (o->live && o->command) {
+		fputs("seam: record: --live is for what runs already, and "
+		      "takes no command\n",
+		      stderr);
+		return 2;
+	}
+	if (o->live && !o->n_ids && !o->n_cpus)
+		o->tasks = SEAM_TASKS_ALL;
 	if (!o->command && !o->n_ids && o->tasks != SEAM_TASKS_ALL &&
 	    !o->n_cpus) {
 		fputs("seam: record: nothing to record: give a command, -p, "

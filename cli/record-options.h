@@ -30,6 +30,7 @@ struct record_options {
 	const char *unwind; /* NULL: the default */
 	double duration_s;
 	int zstd_level; /* < 0 while nobody said one */
+	bool by_user; /* -u named the processes */
 	bool quiet, off_cpu, stacks_only, live, merge;
 	char **command; /* NULL: none */
 	char **argv;

@@ -80,19 +80,20 @@ int top_record_start(struct top_record *r, char *const *options, size_t n)
 	return err;
 }
 
-bool top_record_wait(const struct top_record *r)
+bool top_record_wait(void)
 {
 	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
 
-	while (poll(&in, 1, -1) < 0 && errno == EINTR && !r->asked)
-		;
+	while (poll(&in, 1, -1) < 0 && errno == EINTR)
+		; /* what was asked to end closes it */
 	return in.revents & POLLIN;
 }
 
 void top_record_end(struct top_record *r)
 {
+	/* Not SIGINT, which what a shell starts with & is to ignore. */
 	if (!r->asked && r->pid > 0)
-		kill(r->pid, SIGINT);
+		kill(r->pid, SIGTERM);
 	r->asked = true;
 }
 

@@ -71,7 +71,7 @@ def refusals(bench):
             (["-d", "no"], 2, "--delay takes a number"),
             (["-n", "0"], 2, "--count takes a number"),
             (["-o", "x"], 2, "writes no recording"),
-            (["--", "true"], 2, "to run a command is for seam record"),
+            (["true"], 2, "takes no command"),
             (["-e", "nonsense"], None, "'nonsense' is no event")):
         done = top(bench, *options)
         bench.test("top %s: %s" % (" ".join(options), words),
