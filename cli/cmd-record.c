@@ -275,6 +275,14 @@ static int end_child(struct recording *rec)
 	return child_status(rec->child_wait);
 }
 
+/* One that runs already is not one that waits to. */
+static void give_up_child(struct recording *rec)
+{
+	if (rec->child_ended || rec->child.go < 0)
+		end_child(rec);
+	child_abandon(&rec->child);
+}
+
 static const char *advice_on_writing(int err)
 {
 	if (err == -ENOSPC || err == -EDQUOT)
@@ -362,7 +370,7 @@ int cmd_record(int argc, char **argv)
 		status = not_run(err);
 	else
 		status = finish(&rec, loop(&rec));
-	child_abandon(&rec.child);
+	give_up_child(&rec);
 	seam_recorder_close(rec.recorder);
 	status = merge(&rec, status);
 	close(rec.signals);

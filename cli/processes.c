@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#define PASSES_MAX 16
+
 struct found {
 	uint32_t *ids;
 	size_t n;
@@ -104,8 +106,9 @@ int processes_below(uint32_t pid, uint32_t **ids, size_t *n)
 	int err = add(&f, pid);
 
 	/* Numbers begin anew, so that a child's may come before its parent's;
-	 * and what it starts while we look is found the next time. */
-	while (!err && f.more) {
+	 * and what it starts while we look is found the next time. One that
+	 * starts processes all the time is not caught up with. */
+	for (int i = 0; !err && f.more && i < PASSES_MAX; i++) {
 		f.more = false;
 		err = look(&f, 0, is_below);
 	}

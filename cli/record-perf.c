@@ -207,6 +207,7 @@ static int on_user(struct record_options *o, const char *value)
 	if (o->tasks == SEAM_TASKS_ALL || o->n_ids)
 		return bad("-u", value, "-a, -p, -t and -u exclude each other");
 	o->tasks = SEAM_TASKS_PROCESSES;
+	o->by_user = true;
 	err = processes_of_user(user ? user->pw_uid : (uid_t)uid, &o->ids,
 				&o->n_ids);
 	if (err)
@@ -307,10 +308,16 @@ static char *with_modifiers(const char *name, size_t len, const char *mods,
 	/* What is wrong with a name is said when it is opened. */
 	is_open = !seam_event_name_parse(text, &parsed, &why) &&
 		  (parsed.user || parsed.kernel || parsed.precise);
-	if (!is_open && (!len || text[len - 1] != '/'))
-		text[len++] = ':';
-	memcpy(text + len, mods, n_mods);
-	text[len + n_mods] = '\0';
+	for (size_t i = 0; i < n_mods; i++) {
+		if ((mods[i] == 'u' && parsed.user) ||
+		    (mods[i] == 'k' && parsed.kernel))
+			continue; /* it says so itself */
+		if (!is_open && (!len || text[len - 1] != '/'))
+			text[len++] = ':';
+		is_open = true;
+		text[len++] = mods[i];
+	}
+	text[len] = '\0';
 	return text;
 }
 
@@ -346,13 +353,29 @@ int record_perf_group(struct record_options *o, const char **list,
 	return status;
 }
 
+/* Whether an event has the other half alone. */
+static bool is_against(const char *name, char mode)
+{
+	struct seam_event_name parsed = {0};
+	struct seam_errinfo why = {0};
+
+	return !seam_event_name_parse(name, &parsed, &why) &&
+	       parsed.user != parsed.kernel &&
+	       (mode == 'u' ? parsed.kernel : parsed.user);
+}
+
 /* The default event's name is the library's to find: modifiers alone. */
 static int set_mode(struct record_options *o)
 {
 	for (size_t i = 0; o->mode && i < o->n_events; i++) {
 		const char *old = o->names[i] ? o->names[i] : "";
-		char *name = with_modifiers(old, strlen(old), &o->mode, 1);
+		char *name;
 
+		if (is_against(old, o->mode))
+			return bad("-e", old,
+				   "--all-user and --all-kernel ask for the "
+				   "other half");
+		name = with_modifiers(old, strlen(old), &o->mode, 1);
 		if (!name)
 			return bad("-e", old, "no memory");
 		free(o->names[i]);
