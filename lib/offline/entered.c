@@ -62,6 +62,18 @@ static bool may_leave(const uint8_t *p, size_t left, uint64_t svma,
 	return false;
 }
 
+/* Whether its last bytes may be a ret, a jump back, a trap, or a call that does
+ * not return. Else it runs on into the next function. */
+static bool seems_to_end(const uint8_t *code, size_t size)
+{
+	if (size >= 5 && (code[size - 5] == 0xe8 || code[size - 5] == 0xe9))
+		return true;
+	if (size >= 2 && (code[size - 2] == 0xeb ||
+			  (code[size - 2] == 0x0f && code[size - 1] == 0x0b)))
+		return true;
+	return size && (code[size - 1] == 0xc3 || code[size - 1] == 0xf4);
+}
+
 /* Whether the function that begins there can have jumped elsewhere. */
 static bool jumps_on(const struct seam_entered *e, uint64_t avma,
 		     const struct seam_cfi_row *row)
@@ -76,8 +88,7 @@ static bool jumps_on(const struct seam_entered *e, uint64_t avma,
 		if (may_leave(code + i, (size_t)size - i, row->func_start + i,
 			      row))
 			return true;
-	/* Or runs on into the next one. */
-	return false;
+	return !seems_to_end(code, (size_t)size);
 }
 
 static bool calls_another(const struct seam_entered *e, uint64_t leaf_avma,
@@ -103,7 +114,14 @@ bool seam_entered_otherwise(const struct seam_entered *e, uint64_t leaf_avma,
 	struct seam_cfi_row row;
 	uint64_t before;
 
-	/* Of what is known alone; a signal's trampoline is not called. */
+	/* Of what is known alone. A signal's trampoline is not called, nor does
+	 * it call what it returns to; and where a function begins one byte
+	 * before, it was made to look called (Go's goexit). */
+	if (row_at(e, leaf_avma, &map, &row) && row.signal)
+		return false;
+	if (row_at(e, ra_avma - 1, &map, &row) &&
+	    row.func_start == ra_avma - 1 - map.bias)
+		return false;
 	if (!row_at(e, ra_avma - 1, &map, &row) || row.signal ||
 	    e->code(e->ctx, ra_avma - sizeof(before), SEAM_DUMP_THEN, &before,
 		    sizeof(before)) != sizeof(before))

@@ -423,7 +423,7 @@ static void stale(void **state)
 {
 	const uint64_t words[] = {
 		now.callers[1], /* behind the call of outer */
-		(uint64_t)(uintptr_t)outer + 1, /* behind none */
+		(uint64_t)(uintptr_t)outer + 2, /* behind none */
 		now.callers[0], /* its own */
 	};
 	struct moment *m2 = malloc(sizeof(*m2));
