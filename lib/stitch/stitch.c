@@ -308,11 +308,16 @@ static int merged_half(struct seam_stitch *s, struct walk *w)
 	return out->half == SEAM_HALF_MISSING ? entry_only(s, w) : 0;
 }
 
+static bool defers(const struct seam_pd_attr *event)
+{
+	return event->flags >> SEAM_ATTR_DEFER_CALLCHAIN & 1;
+}
+
 /* Its record is not there. */
 static int missing_half(struct seam_stitch *s, struct walk *w, bool deferred)
 {
 	struct seam_stitched *out = w->out;
-	int rc = entry_only(s, w);
+	int rc = deferred || defers(event_of(s)) ? entry_only(s, w) : 0;
 
 	if (deferred || rc > 0) {
 		out->half = SEAM_HALF_MISSING;
