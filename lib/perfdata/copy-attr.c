@@ -86,7 +86,7 @@ size_t seam_pd_attrs_size(const struct seam_pd_reader *r,
 
 int seam_pd_check_attr(const struct pd_copy *c, size_t size)
 {
-	return size > SEAM_ATTR_SIZE && c->editor && !c->editor->defers
+	return size > SEAM_ATTR_SIZE && !(c->editor && c->editor->defers)
 		       ? -EOPNOTSUPP
 		       : 0;
 }
