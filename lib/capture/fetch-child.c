@@ -200,6 +200,9 @@ void seam_fetch_serve(int fd, int key_prog)
 	int high = fcntl(fd, F_DUPFD, 16);
 	int high_prog = key_prog < 0 ? -1 : fcntl(key_prog, F_DUPFD, 16);
 
+	/* Else what has our numbers would be taken for ours. */
+	if (high < 0 || (key_prog >= 0 && high_prog < 0))
+		_exit(1);
 	/* Standard streams are others' pipes, who wait for their end. */
 	for (int i = 0; i < 3; i++)
 		close(i);

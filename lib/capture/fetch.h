@@ -7,8 +7,8 @@
  * Even closing such a file asks. So nothing but copies comes here.
  *
  * That process is begun when the first such file is met, and left behind when
- * it does not go on for a second. It has no files and shares no memory with
- * us, so that nothing of ours stays with it.
+ * it does not go on for a second. It has none of our files and of shared
+ * memory nothing; our own memory it has as that was when it began.
  */
 #ifndef SEAM_LIB_CAPTURE_FETCH_H
 #define SEAM_LIB_CAPTURE_FETCH_H

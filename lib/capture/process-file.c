@@ -157,6 +157,13 @@ static bool is_open(const struct seam_map *map)
 	return map->image && map->image->is_open;
 }
 
+/* Of ours, and no matter of the file's. */
+static bool is_accident(int err)
+{
+	return err == -EIO || err == -EMFILE || err == -ENFILE ||
+	       err == -ENOMEM;
+}
+
 /* Whether to try again is a matter of time. */
 static bool is_stuck(int err)
 {
@@ -199,7 +206,7 @@ static void open_image(struct seam_processes *ps, const struct seam_process *p,
 	}
 	err = strcmp(map->path, "[vdso]") ? try_ways(ps, p, map)
 					  : try_vdso(ps, map);
-	map->failed = err && !is_stuck(err);
+	map->failed = err && !is_stuck(err) && !is_accident(err);
 	ps->images->stats.gone += map->failed && map->image;
 }
 

@@ -303,6 +303,7 @@ int seam_tables_answer_file(struct seam_tables *t,
 		seam_process_find(t->processes, miss->head.pid);
 	struct seam_map *map = NULL;
 	bool refused = false;
+	uint32_t dev;
 	int err;
 
 	/* Of another recording's task: it may never open, and ours wait. */
@@ -326,7 +327,9 @@ int seam_tables_answer_file(struct seam_tables *t,
 		return err;
 	if (p)
 		map = seam_process_map(t->processes, p, miss->start);
-	if (map && held < 0)
+	/* Its name may by now lead to where an answer takes for ever. */
+	if (map && held < 0 &&
+	    !seam_far_path(&t->processes->far, miss->head.pid, map->path, &dev))
 		err = load_found(t, &miss->key,
 				 seam_open_path(miss->head.pid, map->path));
 	if (!err || err == -ENOMEM || !seam_tables_is_wanted(t, &miss->key))
