@@ -96,7 +96,7 @@ static __always_inline void seam_entry_env_note(struct seam_entry_task *t,
 		return;
 	if (el->state.asked_depth < seam_max_stack)
 		el->state.asked_depth = seam_max_stack;
-	if (!(el->state.asked & t->clients))
+	if (t->clients & ~el->state.asked)
 		__sync_fetch_and_or(&el->state.asked, t->clients);
 }
 
