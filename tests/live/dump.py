@@ -11,6 +11,7 @@ short and a buffer that is full are counted, and exactly.
 import collections
 import os
 import re
+import stat
 import sys
 
 import livetest
@@ -68,13 +69,20 @@ def programs(bench):
 def unprivileged(bench):
     user = rights.User(bench)
     exe = rights.program(bench)
-    recording = user.record(*rights.CLOCK, "--json-summary",
-                            os.path.join(user.home, "summary"), "--", exe, "1")
+    summary = os.path.join(user.home, "summary")
+    before = os.umask(0)
+    recording = user.record(*rights.CLOCK, "--json-summary", summary, "--",
+                            exe, "1")
+    os.umask(before)
     rights.all_whole(bench, "a user without rights records a command, whole",
                      recording)
     bench.test("its exit status is the command's, and nothing was lost",
                recording.status == 7 and "lost: nothing" in recording.log,
                recording.log)
+    modes = {path: oct(stat.S_IMODE(os.stat(path).st_mode))
+             for path in (recording.data, summary)}
+    bench.test("recording and summary are nobody else's to read",
+               set(modes.values()) == {"0o600"}, modes)
     bench.test("auto takes dump, and says why",
                "engine dump (without CAP_BPF and CAP_PERFMON; see 'seam "
                "doctor')" in recording.log, recording.log)
