@@ -61,7 +61,9 @@ static int fail_task_rights(const struct seam_event *ev, int tid, int err,
 				 "permitted: " SEAM_TAKES_RIGHTS,
 				 ev->name);
 	return seam_fail(reterr, err,
-			 "task %d is another user's: " SEAM_TAKES_RIGHTS, tid);
+			 "task %d is another user's, or may not be "
+			 "traced: " SEAM_TAKES_RIGHTS,
+			 tid);
 }
 
 int seam_event_fail(const struct seam_event *ev, int tid, int cpu, int err,

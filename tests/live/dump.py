@@ -5,14 +5,17 @@ user's own programs; what it cannot have it says.
 
 auto takes it where the rights for BPF are missing. Its stacks are those that
 the programs have, samples carry their own (spelling.py), a copy that is too
-short and a buffer that is full are counted, and exactly.
+short and a buffer that is full are counted, and exactly. Whose process it
+may record perf says, too.
 """
 
 import collections
 import os
 import re
+import shutil
 import stat
 import sys
+import time
 
 import livetest
 import rights
@@ -36,6 +39,16 @@ int main(int argc, char **argv)
 {
 	long end = cpu_ms() + 500;
 	while (cpu_ms() < end) down(atoi(argv[1]));
+	return 0;
+}
+"""
+HIDDEN = r"""
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(void)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+	pause();
 	return 0;
 }
 """
@@ -63,6 +76,7 @@ def add_up(bench, what, recording, samples):
 def programs(bench):
     bench.compile(rights.SOURCE, "reads")
     bench.compile(DEEP, "deep")
+    bench.compile(HIDDEN, "hidden")
     spelling.build(bench, "spell", 3, 40)
 
 
@@ -118,6 +132,56 @@ def refused(bench):
                    "status %d: %s" % (recording.status, recording.log))
     root.kill()
     root.wait()
+
+
+def asleep(bench, argv):
+    """A process that is the program, and sleeps in it."""
+    process = bench.start(argv)
+    while True:
+        with open("/proc/%d/stat" % process.pid) as f:
+            name, rest = f.read().rsplit(") ", 1)
+        if rest[0] == "S" and name.endswith("(" + os.path.basename(
+                argv[-2])[:15]):
+            return process
+        time.sleep(0.01)
+
+
+def as_perf(bench):
+    """Whose process one may record: the kernel decides, of perf as of us."""
+    perf, user = bench.args.perf, rights.User(bench)
+    if not perf or user.run(perf, "version").returncode:
+        bench.skip("what perf refuses", "no perf 7.3.4 that a user may run")
+        return
+    sleep = shutil.which("sleep")
+    rights.program(bench)  # and its folder
+    hidden = bench.compile(HIDDEN, "bin/hidden")
+    out = os.path.join(user.home, "as-perf.data")
+    for what, argv, allowed in (
+            ("its own process", user.argv(sleep, "60"), True),
+            ("another's process", [sleep, "60"], False),
+            ("its own process that may not be traced",
+             user.argv(hidden, "60"), False)):
+        target = asleep(bench, argv)
+        of = ["-e", "cpu-clock:u", "-p", str(target.pid)]
+        done = user.run(perf, "record", "-q", "-o", out, *of, "--", "sleep",
+                        "0.1")
+        ours = user.record(*of, "--duration", "0.1", name="ours.data")
+        lines = ours.log.splitlines()
+        bench.test("%s: perf %s it" % (
+            what, "records" if allowed else "refuses"),
+            (done.returncode == 0) == allowed, done.stderr)
+        bench.test("%s: so do we%s" % (
+            what, "" if allowed else ", in a line that says whose it is"),
+            ours.status == 0 if allowed else
+            ours.status == 1 and len(lines) == 1 and
+            "task %d is another user's, or may not be traced: " %
+            target.pid in lines[0] and
+            not os.path.exists(ours.data),
+            "status %d: %s" % (ours.status, ours.log))
+        target.kill()
+        target.wait()
+        if allowed:
+            os.unlink(ours.data)
 
 
 def with_kernel(bench):
@@ -194,5 +258,7 @@ def own_stacks(bench):
 
 if __name__ == "__main__":
     sys.exit(0 if "--prebuild" not in sys.argv and rights.paranoid() else
-             livetest.main(unprivileged, refused, with_kernel, short_copies,
-                           faults, own_stacks, programs=programs, of="dump"))
+             livetest.main(unprivileged, refused, as_perf, with_kernel,
+                           short_copies, faults, own_stacks, programs=programs,
+                           of="dump", options=[
+                               ("--perf", os.environ.get("SEAM_PERF"))]))
