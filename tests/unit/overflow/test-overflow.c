@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
  * Description: every overflow of a counter comes as a signal, at the very
- * instruction where that can be told, with the exact count: of page faults, of
- * writes that a hardware breakpoint sees, of a clock that mostly finds the
- * kernel at work. The rights and the errors of opening one.
+ * instruction where that can be told, with the exact count: of page faults and
+ * of writes that a hardware breakpoint sees. Those of a clock come in order and
+ * never early, in user code and where it mostly finds the kernel at work. The
+ * rights and the errors of opening one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,8 +36,19 @@
 static struct seam_overflow *overflow;
 static volatile sig_atomic_t signals, other, not_exact;
 static volatile uint64_t events, every; /* that the test made so far */
+static volatile uint64_t clock_ns, last_count;
 static volatile long written;
 static volatile int told; /* the thread that had the signal */
+
+/*
+ * The n-th overflow of a clock may be late, so that the next is near, but not
+ * early. The timer behind it and the clock that is counted are two, which are
+ * steered apart by 500 ppm at most.
+ */
+static bool is_early(uint64_t count, uint64_t n)
+{
+	return count < n * clock_ns - n * clock_ns / 2000;
+}
 
 static void on_overflow(int signum, siginfo_t *info, void *ucontext)
 {
@@ -50,6 +62,12 @@ static void on_overflow(int signum, siginfo_t *info, void *ucontext)
 		return;
 	}
 	signals++;
+	if (clock_ns) {
+		not_exact += seam_overflow_count(overflow, &count) ||
+			     is_early(count, signals) || count <= last_count;
+		last_count = count;
+		return;
+	}
 	/* It came before the next one could. */
 	if (seam_overflow_count(overflow, &count) ||
 	    (every && (count != events + 1 || count % every)))
@@ -70,7 +88,7 @@ static int setup(void **state)
 	(void)state;
 	action.sa_sigaction = on_overflow;
 	signals = other = not_exact = 0;
-	every = 0;
+	every = clock_ns = last_count = 0;
 	return sigaction(SIGNUM, &action, NULL) ||
 	       signal(SIGIO, on_sigio) == SIG_ERR;
 }
@@ -238,7 +256,7 @@ static void each_write(void **state)
 }
 
 struct seen {
-	uint64_t n, last, in_order, user, behind_call;
+	uint64_t n, last, in_order, early, user, behind_call;
 };
 
 /* Behind a system call's instruction. */
@@ -262,6 +280,7 @@ static void on_sample(void *ctx, const struct seam_overflow_sample *sample)
 	seen->n++;
 	seen->in_order += sample->count > seen->last;
 	seen->last = sample->count;
+	seen->early += clock_ns && is_early(sample->count, seen->n);
 	seen->user += sample->ip && sample->ip >> 47 == 0 &&
 		      sample->sp >> 47 == 0 &&
 		      sample->tid == (uint32_t)syscall(SYS_gettid);
@@ -301,36 +320,79 @@ static void ring_full(void **state)
 	munmap(pages, (EVENTS + 1) * PAGE);
 }
 
+#define CLOCK_SIGNALS 200
+
 /*
- * A clock finds the thread in the kernel nearly always: the overflows come,
- * and where user code is, not the kernel's address.
+ * Each overflow has its signal and its sample, and both a count that says so
+ * many periods at least: the time that the thread ran.
  */
-static void in_the_kernel(void **state)
+static void clock_by_clock(uint32_t flags, void (*run)(void), struct seen *seen)
 {
 	struct seam_overflow_opts opts = {
 		.sz = sizeof(opts),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.signum = SIGNUM,
-		.flags = SEAM_OVERFLOW_KERNEL | SEAM_OVERFLOW_SAMPLES,
+		.flags = flags | SEAM_OVERFLOW_SAMPLES,
 	};
-	static char buffer[1 << 20];
-	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	struct seen seen = {0};
 	uint64_t lost = 0;
 
-	(void)state;
-	assert_true(zero >= 0);
 	open_it(&opts);
-	assert_int_equal(seam_overflow_arm(overflow, 500000), 0);
-	while (signals < 200)
-		assert_true(read(zero, buffer, sizeof(buffer)) > 0);
+	clock_ns = 500000;
+	assert_int_equal(seam_overflow_arm(overflow, clock_ns), 0);
+	while (signals < CLOCK_SIGNALS)
+		run();
 	assert_int_equal(seam_overflow_disarm(overflow), 0);
-	seam_overflow_read(overflow, on_sample, &seen, &lost);
+	seam_overflow_read(overflow, on_sample, seen, &lost);
 	assert_int_equal(lost, 0);
-	assert_int_equal(seen.n, signals);
-	assert_int_equal(seen.user, seen.n);
-	assert_int_equal(seen.in_order, seen.n);
+	assert_int_equal(other, 0);
+	assert_int_equal(not_exact, 0);
+	assert_int_equal(seen->n, signals);
+	assert_int_equal(seen->user, seen->n);
+	assert_int_equal(seen->in_order, seen->n);
+	assert_int_equal(seen->early, 0);
+	/* It stands still; the last signal was told no more. */
+	assert_true(count_now() >= last_count);
+	assert_true(last_count >= seen->last);
+	assert_int_equal(count_now(), count_now());
+}
+
+static void spin(void)
+{
+	for (volatile int i = 0; i < 1000; i++)
+		;
+}
+
+/* Without the kernel's part: what finds the thread there is no overflow. */
+static void in_user_code(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	clock_by_clock(0, spin, &seen);
+}
+
+static int zero;
+
+static void read_zero(void)
+{
+	static char buffer[1 << 20];
+
+	assert_true(read(zero, buffer, sizeof(buffer)) > 0);
+}
+
+/*
+ * A clock finds the thread in the kernel nearly always: the overflows come,
+ * and where user code is, not the kernel's address.
+ */
+static void in_the_kernel(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	assert_true(zero >= 0);
+	clock_by_clock(SEAM_OVERFLOW_KERNEL, read_zero, &seen);
 	print_message("# %d of %d overflows behind a system call\n",
 		      (int)seen.behind_call, (int)seen.n);
 	assert_true(seen.behind_call > seen.n / 2);
@@ -455,11 +517,11 @@ static void with_skid(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_fault),      TEST(each_seventh_fault),
-		TEST(armed_again),     TEST(each_write),
-		TEST(ring_full),       TEST(in_the_kernel),
-		TEST(another_is_told), TEST(bad_input),
-		TEST(with_skid),
+		TEST(each_fault),    TEST(each_seventh_fault),
+		TEST(armed_again),   TEST(each_write),
+		TEST(ring_full),     TEST(in_user_code),
+		TEST(in_the_kernel), TEST(another_is_told),
+		TEST(bad_input),     TEST(with_skid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
