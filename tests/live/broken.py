@@ -285,12 +285,12 @@ def no_cache(bench):
         pass
     script = ("mount -t tmpfs -o size=8k tiny {0} || exit 99; "
               "head -c 100000 /dev/zero >{0}/full; exec \"$@\"")
-    os.mkdir(bench.path("full"))
+    os.mkdir(bench.path("full-disk"))
     for what, home, wrap in (
             ("a file", bench.path("file"), []),
-            ("a full disk", bench.path("full"),
+            ("a full disk", bench.path("full-disk"),
              ["unshare", "-m", "sh", "-c",
-              script.format(bench.path("full")), "sh"]),
+              script.format(bench.path("full-disk")), "sh"]),
             ("/proc", "/proc", [])):
         data = bench.path("nocache.data")
         done = subprocess.run(

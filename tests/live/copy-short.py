@@ -54,7 +54,7 @@ def short_copies(bench):
                               (50, [], "outermost"),
                               (90, [], "copy-short"),
                               (20, ["--stack-copy", "8192"], "copy-short"),
-                              (3, ["--stack-copy", "8192"], "outermost")):
+                              (1, ["--stack-copy", "8192"], "outermost")):
         recording = bench.record("--engine", "deferred", "-e", "cpu-clock",
                                  *copy, "--", exe, str(frames))
         samples = [s for s in recording.samples()
