@@ -171,7 +171,7 @@ static int trace(struct seam_session *session, struct asks *skel, int pid,
 	struct ring_buffer *asked = ring_buffer__new(
 		bpf_map__fd(skel->maps.asked), on_ask, NULL, NULL);
 	struct seam_errinfo info = {0};
-	struct seam_counts counts;
+	struct seam_counts counts = {.sz = sizeof(counts)};
 
 	if (!asked || seam_session_start(session, &info))
 		return failed("start", &info);
