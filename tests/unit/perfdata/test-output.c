@@ -80,12 +80,16 @@ static void make_node(struct folder *f, mode_t mode, unsigned major,
 	int fd;
 
 	if (mknod(f->file, mode | 0600, makedev(major, minor))) {
+		print_message("# no devices can be made: %s\n",
+			      strerror(errno));
 		rmdir(f->path);
 		skip();
 	}
 	fd = S_ISCHR(mode) && major == 1 ? open(f->file, O_WRONLY) : 0;
 	if (fd < 0) {
-		folder_remove(f); /* a file system without devices */
+		print_message("# the file system has no devices: %s\n",
+			      strerror(errno));
+		folder_remove(f);
 		skip();
 	}
 	if (fd)
