@@ -85,7 +85,9 @@ static void make_node(struct folder *f, mode_t mode, unsigned major,
 		rmdir(f->path);
 		skip();
 	}
-	fd = S_ISCHR(mode) && major == 1 ? open(f->file, O_WRONLY) : 0;
+	/* Memory is not there everywhere, and is nothing to be tried. */
+	fd = S_ISCHR(mode) && major == 1 && minor != 1 ? open(f->file, O_WRONLY)
+						       : 0;
 	if (fd < 0) {
 		print_message("# the file system has no devices: %s\n",
 			      strerror(errno));
