@@ -268,6 +268,15 @@ open(sys.argv[2], "wb").write(data)' "$golden/pipe.data" "$dir/long" || return
 	"$seam" script -i "$golden/pipe.data" 2>/dev/null | cmp - "$dir/out"
 }
 
+# A command's name is what the program says, and the terminal may be root's.
+no_orders() {
+	LC_ALL=C sed 's/w-fp\x00/w\x1b[2\x00/g' "$golden/sig.data" >"$dir/esc"
+	[ "$(stat -c %s "$dir/esc")" = "$(stat -c %s "$golden/sig.data")" ] &&
+		"$seam" report -i "$dir/esc" >"$dir/out" 2>/dev/null &&
+		grep -q ' w?\[2$' "$dir/out" && ! grep -q "$(printf '\033')" "$dir/out"
+}
+
+check 'report prints no orders to the terminal' no_orders
 check 'a stream that cannot be kept is told' no_tmpdir
 check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir
 check 'joins are told' joins_told
