@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 
+import leaks
 import livetest
 
 SOURCE = r"""
@@ -52,10 +53,6 @@ int main(void)
 DEPTH = 21  # calls of again
 WHOLE = re.compile(
     r"_start __libc_start_main(_impl)? __libc_start_call_main main")
-KERNEL = 0xffff800000000000
-# Of 64 bits: perf's markers in chains, and what a process has mapped there.
-MARKERS = 2 ** 64 - 4095
-VSYSCALL = range(0xffffffffff600000, 0xffffffffff601000)
 
 
 def program(bench, ms=400):
@@ -134,67 +131,57 @@ def depths(bench):
                                    for s in nine))
 
 
-def kernel_words(path):
-    """Words of a recording that are addresses of the kernel."""
-    with open(path, "rb") as f:
-        data = f.read()
-    words = struct.unpack("<%dQ" % (len(data) // 8), data[:len(data) // 8 * 8])
-    # A short number below 0 behind a 0 is none.
-    return [w for w in words if KERNEL <= w < MARKERS and w not in VSYSCALL and
-            w & 0xffffffff]
-
-
-def kernel_ranges():
-    """Where the kernel has its code; and its memory, but for the top, where
-    numbers below 0 look like addresses from some byte on."""
-    ranges = [range(KERNEL, 0xffffff0000000000)]
-    with open("/proc/kallsyms") as f:
-        named = {name: int(at, 16) for at, _, name, *_ in
-                 map(str.split, f) if name in ("_text", "_end")}
-    if all(named.get(name) for name in ("_text", "_end")):
-        ranges.append(range(named["_text"], named["_end"]))
-    return ranges
-
-
-def kernel_bytes(path):
-    """Such addresses at any byte of it."""
-    with open(path, "rb") as f:
-        data = f.read()
-    ranges = kernel_ranges()
-    found = []
-    # They end with these two, which hardly anything else does.
-    at = data.find(b"\xff\xff", 6)
-    while at >= 0:
-        word = struct.unpack_from("<Q", data, at - 6)[0]
-        # More of these behind it: a number below 0 of 4 bytes.
-        if word & 0xffffffff and data[at + 2:at + 3] != b"\xff" and any(
-                word in r for r in ranges):
-            found.append(word)
-        at = data.find(b"\xff\xff", at + 1)
-    return found
+def finds(bench, recording, known):
+    """The search, of copies of a recording that has no address: with one at
+    each kind of place, and with what only looks like one."""
+    word = struct.pack("<Q", max(known.addresses))
+    at = recording.samples[0][0]
+    payload = max((to - at, at) for at, to in recording.payloads)[1]
+    for name, place, kinds in [
+            ("a sample's ip", at + 16, {"words", "anywhere"}),
+            ("a field of a payload", payload + 8,
+             {"fields", "payloads", "anywhere"}),
+            ("any byte of a payload", payload + 9, {"payloads", "anywhere"}),
+            ("any byte of the file", len(recording.data) - 9, {"anywhere"})]:
+        found = recording.changed((place, word)).all(known)
+        bench.test("the search finds an address at " + name,
+                   kinds <= {k for k, v in found.items() if v}, found)
+    found = recording.changed(*(
+        (at + leaks.TID + 4, bytes.fromhex("6a320000 ddffff01"))
+        for at, _ in recording.samples)).all(known)
+    bench.test("the search takes no thread and time for one",
+               not any(found.values()), found)
 
 
 def user(bench):
     exe = program(bench)
-    both = bench.record("-e", "cpu-clock", "-F", "4999", "-z", "0", "--", exe)
-    bench.test("without :u the search finds addresses of the kernel",
-               kernel_words(both.data))
-    both = bench.record("-e", "kmem:kmalloc", "-z", "0", "--", exe)
-    payloads = not both.summary["no_payload"]
-    bench.test("without :u payloads have some, at any byte",
-               not payloads or kernel_bytes(both.data) and
-               not both.summary["payload_addresses"])
+    plain = bench.record("-e", "cpu-clock,kmem:kmalloc", "-F", "4999", "-z",
+                         "0", "--", exe)
+    payloads = not plain.summary["no_payload"]
+    known = leaks.Known(leaks.read(plain.data))
+    again = bench.record("-e", "cpu-clock,kmem:kmalloc", "-F", "4999", "-z",
+                         "0", "--", exe)
+    found = leaks.read(again.data).all(known)
+    for kind, words in found.items():
+        if kind in ("fields", "payloads") and not payloads:
+            bench.skip("without :u there are addresses: " + kind,
+                       "this kernel gives no payload")
+            continue
+        bench.test("without :u there are addresses: " + kind, words)
+    bench.test("without :u none is taken from payloads",
+               not again.summary["payload_addresses"], again.log)
     recording = bench.record("-e", "cpu-clock:u,raw_syscalls:sys_enter/period="
                              "1000/u,page-faults/period=1/u,kmem:kmalloc:u",
                              "-F", "4999", "-z", "0", "--", exe)
     samples = recording.samples()
     adds_up(bench, ":u", recording, samples)
-    found = kernel_words(recording.data)
-    bench.test(":u: no address of the kernel is in the file", not found,
-               "\n".join(map(hex, found[:20])))
-    found = kernel_bytes(recording.data)
-    bench.test(":u: nor at any byte of it", not found,
-               "\n".join(map(hex, found[:20])))
+    told = leaks.read(recording.data)
+    found = told.all(known, {s.get("cookie") for s in samples})
+    for kind, words in found.items():
+        bench.test(":u: no address of the kernel is in the file: " + kind,
+                   not words, "\n".join(map(hex, words[:20])))
+    if not any(found.values()) and payloads:
+        finds(bench, told, known)
     bench.test(":u: what went is counted", not payloads or
                recording.summary["payload_addresses"] > 10,
                recording.summary["payload_addresses"])
