@@ -300,6 +300,14 @@ static __always_inline void forget_made(struct task_state *state)
 	}
 }
 
+/* Whether cached mappings are of this program. */
+static __always_inline bool is_same_image(const struct task_state *state,
+					  const struct task_struct *task,
+					  uint64_t mm)
+{
+	return state->mm == mm && state->exec == task->self_exec_id;
+}
+
 /* Forgets cached mappings, or has them checked before they are used. */
 __noinline int seam_mappings_check(struct task_state *state ARG_NONNULL,
 				   struct task_struct *task ARG_TRUSTED,
@@ -313,17 +321,19 @@ __noinline int seam_mappings_check(struct task_state *state ARG_NONNULL,
 	if (mm)
 		seq = mm_seq(mm);
 	bpf_rcu_read_unlock();
-	if (state->mm_seq != seq || seq & 1 || state->mm != mm) {
+	if (state->mm_seq != seq || seq & 1 ||
+	    !is_same_image(state, task, mm)) {
 		state->unchecked = (1U << SEAM_CACHED_MAPPINGS) - 1;
 		state->stack.start = state->stack.end = 0;
 	}
 	state->mm_seq = seq;
 	if (state->bound_by != seam_client_life)
 		forget_made(state);
-	if (state->mm == mm && state->tables == generation &&
+	if (is_same_image(state, task, mm) && state->tables == generation &&
 	    state->epoch < SEAM_LAST_EPOCH_MAX)
 		return 0;
 	state->mm = mm;
+	state->exec = task->self_exec_id;
 	state->tables = generation;
 	if (state->epoch == SEAM_LAST_EPOCH_MAX) {
 		/* The last stack still names epochs of the round before. */

@@ -161,7 +161,9 @@ struct task_state {
 	uint32_t next_map;
 	uint64_t regs[SEAM_WIRE_REGS]; /* the user's, at the first request */
 	uint64_t taken_ns; /* when a stack was last taken at once */
-	uint64_t mm;
+	/* An exec gives a task another address space, which may lie where one
+	 * lay before and have had as many changes: so of which exec it is. */
+	uint64_t mm, exec;
 	uint64_t tables; /* that maps[] is bound to: their generation */
 	uint64_t bound_by; /* whose tables of made code */
 	uint32_t mm_seq;

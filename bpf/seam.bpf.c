@@ -341,7 +341,6 @@ int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 	uint32_t tid = task->pid;
 	struct seam_entry_env env;
 	struct seam_entry_task t;
-	struct seam_element *el;
 
 	if (seam_watch_mode == SEAM_WATCH_TID && has_moved(task)) {
 		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
@@ -349,11 +348,6 @@ int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
 	}
 	entry_task(&t, &env, task);
 	seam_entry_exec_done(&t);
-	/* An address space that is to come may lie where one lay before, and
-	 * have had as many changes: its mappings are none of those. */
-	el = seam_entry_env_element(&t);
-	if (el)
-		el->state.mm = 0;
 	if (seam_arm_tgid && tid == seam_arm_tgid) {
 		seam_arm_tgid = 0;
 		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);

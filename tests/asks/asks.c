@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * asks PID [ROOM]: has BPF programs of each type ask for stacks of a program,
- * until that ends, and prints these; what it attaches to is in asks.bpf.c, and
- * the program's probed() and returned(). And what they find themselves; ROOM:
- * of so many stacks, which they leave there.
+ * asks PID [ROOM [TYPE]]: has BPF programs of each type ask for stacks of a
+ * program, until that ends, and prints these; what it attaches to is in
+ * asks.bpf.c, and the program's probed() and returned(). And what they find
+ * themselves; ROOM: of so many stacks, which they leave there, or 0. TYPE:
+ * those of one type alone ask.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -203,6 +204,16 @@ static int trace(struct seam_session *session, struct asks *skel, int pid,
 	return 0;
 }
 
+/* ASKS_TYPES: it is none. */
+static unsigned type_of(const char *name)
+{
+	unsigned i = 0;
+
+	while (i < ASKS_TYPES && strcmp(name, names[i]))
+		i++;
+	return i;
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t pid = argc > 1 ? (uint32_t)atoi(argv[1]) : 0;
@@ -223,7 +234,9 @@ int main(int argc, char **argv)
 	bool fentry;
 
 	if (!pid)
-		return fprintf(stderr, "usage: %s PID [ROOM]\n", argv[0]), 2;
+		return fprintf(stderr, "usage: %s PID [ROOM [TYPE]]\n",
+			       argv[0]),
+		       2;
 	if (seam_session_open(&session_opts, &session, &info) ||
 	    seam_client_add(session, &opts, &info))
 		return failed("session", &info);
@@ -233,6 +246,7 @@ int main(int argc, char **argv)
 		return failed("lend", &info);
 	skel->rodata->client = (unsigned int)client;
 	skel->rodata->pid = pid;
+	skel->bss->one_type = type_of(argc > 3 ? argv[3] : "");
 	fentry = choose(skel);
 	skel->rodata->deletes = !room;
 	if (room)

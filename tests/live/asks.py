@@ -63,14 +63,75 @@ int main(void)
 }
 """
 
+# Execs the next of the four that its arguments name in turn, on one CPU, where
+# the kernel has an address space lie where the last but one lay. Of two such
+# programs the second's code lies elsewhere, and one of other code has nothing
+# that a tool asks in.
+CHAIN = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define STAY() __asm__ volatile("" ::: "memory")
+#ifdef PAD
+__attribute__((noipa)) void pad(void) { __asm__ volatile(".skip 16, 0x90"); }
+#endif
+__attribute__((noipa)) void probed(void) { STAY(); }
+__attribute__((noipa)) void returned(void) { STAY(); }
+__attribute__((noipa)) void leaf(void)
+{
+	long ret;
+#ifndef SILENT
+	__asm__ volatile("syscall" : "=a"(ret) : "0"((long)SYS_getppid)
+			 : "rcx", "r11", "memory");
+#endif
+	STAY();
+}
+__attribute__((noipa)) void inner(void) { leaf(); STAY(); }
+__attribute__((noipa)) void middle(void) { inner(); STAY(); }
+__attribute__((noipa)) void outer(void) { middle(); STAY(); }
+int main(int argc, char **argv)
+{
+	long n = atol(argv[1]);
+	cpu_set_t one;
+	char left[24];
+	char *next[] = {argv[2], left, argv[3], argv[4], argv[5], argv[2],
+			NULL};
 
-def trace(bench, exe, *room, record=()):
+#ifdef PAD
+	if (!argv[0]) pad();
+#endif
+	if (n == EXECS) {
+		CPU_ZERO(&one);
+		CPU_SET(sched_getcpu(), &one);
+		if (sched_setaffinity(0, sizeof(one), &one) || getchar() < 0)
+			return 1;
+	}
+	outer();
+	if (n > EXECS - 8) usleep(200000); /* until its file has a table */
+	if (!n) return 0;
+	snprintf(left, sizeof(left), "%ld", n - 1);
+	execv(next[0], next);
+	return 2;
+}
+"""
+EXECS = 800
+# libbpf looks there for a tracepoint's number.
+TRACEFS = """[ -e /sys/kernel/tracing/events ] ||
+	mount -t tracefs nodev /sys/kernel/tracing
+exec "$@" """
+
+
+def trace(bench, exe, *room, record=(), args=()):
     """Return: the tool's status and lines, and what it says."""
-    program = bench.start([exe], stdin=subprocess.PIPE)
+    program = bench.start([exe, *args], stdin=subprocess.PIPE)
     out, err = bench.path("out"), bench.path("err")
     recorder = bench.recorder("-p", str(program.pid), *record).ready() \
         if record else None
-    tracer = bench.start([bench.args.asks, str(program.pid), *room],
+    tracer = bench.start(["unshare", "-m", "sh", "-c", TRACEFS, "sh",
+                          bench.args.asks, str(program.pid), *room],
                          stdout=open(out, "w"), stderr=open(err, "w"),
                          env=bench.env)
     while tracer.poll() is None and "ready" not in open(out).read():
@@ -226,7 +287,38 @@ def another_build(bench):
                "of another build of seam" in done.stderr, done.stderr)
 
 
+def execs(bench):
+    """What was mapped at an address is none of what another program has there,
+    though nothing else tells its address space from one before: no stack is
+    taken at execs, where only tools ask."""
+    static = ("-static", "-no-pie", "-fno-pie", "-DEXECS=%d" % EXECS)
+    a, b, c = (bench.compile(CHAIN, name, *static, *more) for name, more in (
+        ("chain-a", ()), ("chain-b", ("-DPAD",)), ("chain-c", ("-DSILENT",))))
+    status, lines, said = trace(bench, a, "0", "raw_tp", args=(str(EXECS), c, b, c, a))
+    if not bench.test("execs: the tool traces", status == 0, said):
+        return
+    # What programs find, as the kernel took it: no rules of the other's.
+    ends = collections.Counter(w[2] for w in lines if w[0] == "found")
+    bench.test("execs: from when there are tables on, by its own",
+               ends["outermost"] >= EXECS / 4, ends)
+    namers = requests.Names(a), requests.Names(b)
+    paths, wrong = collections.Counter(), []
+    for words in lines:
+        if words[0] != "stack":
+            continue
+        ips = [int(ip, 16) for ip in words[3:]]
+        found = [names_of(namer, ips) for namer in namers]
+        good = [which for which, names in zip("ab", found)
+                if fits(names, []) and words[2] == "outermost"]
+        paths.update(good)
+        if len(good) != 1:
+            wrong.append(words[2:] + found)
+    bench.test("execs: each stack is of the program that it is taken in",
+               not wrong and min(paths["a"], paths["b"]) >= EXECS / 8,
+               "%s\n%s" % (paths, "\n".join(map(str, wrong[:5]))))
+
+
 if __name__ == "__main__":
-    sys.exit(livetest.main(types, kept, another_build, options=(
+    sys.exit(livetest.main(types, kept, execs, another_build, options=(
         ("--asks", "build/tests/asks/asks"),
         ("--other", "build/tests/asks/asks-other"))))
