@@ -368,6 +368,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(images_gone),
 		COUNT(files_stuck),
 		COUNT(payload_addresses),
+		COUNT(processes_left),
 #undef COUNT
 	};
 

@@ -307,6 +307,9 @@ struct seam_counts {
 	uint64_t files_stuck;
 	/* Of the kernel, taken out of payloads of events with :u. */
 	uint64_t payload_addresses;
+	/* Processes that this one's sessions left behind, since they wait for a
+	 * daemon or a server, and that have not ended yet. */
+	uint64_t processes_left;
 };
 
 /* "deferred"; NULL: no engine has that number. */

@@ -3,67 +3,40 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "capture/aside.h"
 #include "capture/fetch-child.h"
 
-static void reap(struct seam_fetch *f)
+static void serve(int socket, void *ctx)
 {
-	size_t to = 0;
+	const struct seam_fetch *f = ctx;
 
-	for (size_t i = 0; i < f->n_left; i++)
-		if (!waitpid(f->left[i], NULL, WNOHANG))
-			f->left[to++] = f->left[i];
-	f->n_left = to;
+	seam_fetch_serve(socket, f->has_key_prog ? f->key_prog : -1);
 }
 
 static int start(struct seam_fetch *f)
 {
-	int fds[2];
-	pid_t child;
+	int pidfd = seam_aside_begin(serve, f, &f->fd);
 
-	reap(f);
-	if (f->n_left == SEAM_FETCH_LEFT)
-		return -EBUSY;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
-		return -errno;
-	child = fork();
-	if (!child)
-		seam_fetch_serve(fds[1], f->has_key_prog ? f->key_prog : -1);
-	close(fds[1]);
-	if (child < 0) {
-		close(fds[0]);
-		return -ENOMEM;
-	}
-	f->child = child;
-	f->fd = fds[0];
+	if (pidfd < 0)
+		return pidfd;
+	f->pidfd = pidfd;
+	f->runs = true;
 	return 0;
 }
 
-/* It may never see the signal; then nobody waits for it. */
-static void leave(struct seam_fetch *f)
+/* wait_ns: it may never see the signal; then nobody waits for it. */
+static void end(struct seam_fetch *f, uint64_t wait_ns)
 {
-	close(f->fd);
-	kill(f->child, SIGKILL);
-	f->left[f->n_left++] = f->child;
-	f->child = 0;
-	f->timeouts++;
-}
-
-static void end(struct seam_fetch *f)
-{
-	if (!f->child)
+	if (!f->runs)
 		return;
+	f->runs = false;
 	close(f->fd);
-	kill(f->child, SIGKILL);
-	while (waitpid(f->child, NULL, 0) < 0 && errno == EINTR)
-		;
-	f->child = 0;
+	seam_aside_end(f->pidfd, wait_ns);
 }
 
 /* Return: 0; -ETIMEDOUT; -EIO. */
@@ -134,10 +107,8 @@ static ssize_t ask(struct seam_fetch *f, const struct fetch_ask *ask,
 		if (!err && r->answer.result != -EINPROGRESS)
 			return r->answer.result ? r->answer.result : (ssize_t)n;
 	}
-	if (err == -ETIMEDOUT)
-		leave(f);
-	else
-		end(f);
+	f->timeouts += err == -ETIMEDOUT;
+	end(f, err == -ETIMEDOUT ? 0 : SEAM_FETCH_NS);
 	return err;
 }
 
@@ -175,7 +146,8 @@ int seam_fetch_open(struct seam_fetch *f, const struct seam_fetch_from *from,
 		strcpy(open.path, from->path);
 	if (is_stuck(f, from->dev))
 		return -EBUSY;
-	n = f->child ? 0 : start(f);
+	n = f->runs ? 0 : start(f);
+	f->timeouts += n == -EBUSY;
 	if (n)
 		return (int)n;
 	f->dev = from->dev;
@@ -192,7 +164,7 @@ int seam_fetch_copy(struct seam_fetch *f, struct seam_fetched *now)
 {
 	const struct fetch_ask copy = {.what = FETCH_COPY};
 	struct reply r = {0};
-	ssize_t n = f->child ? ask(f, &copy, &r) : -EIO;
+	ssize_t n = f->runs ? ask(f, &copy, &r) : -EIO;
 
 	if (n == -ETIMEDOUT)
 		note_stuck(f, f->dev);
@@ -210,7 +182,7 @@ ssize_t seam_fetch_read(struct seam_fetch *f, uint64_t off, void *to,
 	const struct fetch_ask read = {
 		.what = FETCH_READ, .off = off, .size = size};
 	struct reply r = {.bytes = to, .size = size};
-	ssize_t n = f->child ? ask(f, &read, &r) : -EIO;
+	ssize_t n = f->runs ? ask(f, &read, &r) : -EIO;
 
 	if (n == -ETIMEDOUT)
 		note_stuck(f, f->dev);
@@ -222,13 +194,12 @@ void seam_fetch_close(struct seam_fetch *f)
 	const struct fetch_ask close = {.what = FETCH_CLOSE};
 	struct reply r = {0};
 
-	if (f->child && ask(f, &close, &r) == -ETIMEDOUT)
+	if (f->runs && ask(f, &close, &r) == -ETIMEDOUT)
 		note_stuck(f, f->dev);
 }
 
 void seam_fetch_fini(struct seam_fetch *f)
 {
 	/* Between questions it waits for the next one. */
-	end(f);
-	reap(f);
+	end(f, SEAM_FETCH_NS);
 }

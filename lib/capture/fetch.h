@@ -7,8 +7,8 @@
  * Even closing such a file asks. So nothing but copies comes here.
  *
  * That process is begun when the first such file is met, and left behind when
- * it does not go on for a second. It has none of our files and of shared
- * memory nothing; our own memory it has as that was when it began.
+ * it does not go on for a second (aside.h). It has none of our files and of
+ * shared memory nothing; our own memory it has as that was when it began.
  */
 #ifndef SEAM_LIB_CAPTURE_FETCH_H
 #define SEAM_LIB_CAPTURE_FETCH_H
@@ -26,23 +26,21 @@
 #define SEAM_FETCH_ALL_NS 5000000000ULL /* for one answer */
 /* What did not answer is not asked meanwhile, nor is any file beside it. */
 #define SEAM_FETCH_AGAIN_NS 10000000000ULL
-#define SEAM_FETCH_LEFT 8 /* processes left behind; then nothing is read */
 #define SEAM_FETCH_STUCK 16 /* file systems that are known not to answer */
 
 struct seam_fetch {
-	int fd; /* with child */
-	pid_t child; /* 0: none runs */
+	bool runs; /* a process for it does, known as */
+	int pidfd;
+	int fd; /* that leads to it */
 	uint32_t dev; /* of the file that is open there */
 	bool has_key_prog;
 	int key_prog; /* of seam_kernel_key_prog */
-	pid_t left[SEAM_FETCH_LEFT]; /* behind, and not yet gone */
-	size_t n_left;
 	struct {
 		uint32_t dev;
 		uint64_t until_ns;
 	} stuck[SEAM_FETCH_STUCK];
 	size_t next_stuck;
-	uint64_t timeouts;
+	uint64_t timeouts; /* and files that too many were in the way of */
 };
 
 /* Where the file is found: the process's mapping, or its path there. */
@@ -64,7 +62,7 @@ struct seam_fetched {
 
 /*
  * Opens a file there, in place of the one before. Return: 0; -ETIMEDOUT;
- * -EBUSY: its file system did not answer lately, or too many were left behind;
+ * -EBUSY: its file system did not answer lately, or there are too many of them;
  * what opening it gave; -ENOMEM; -EIO: the process ended.
  */
 int seam_fetch_open(struct seam_fetch *f, const struct seam_fetch_from *from,

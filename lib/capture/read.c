@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "capture/aside.h"
 #include "capture/far.h"
 #include "capture/opts.h"
 #include "capture/session-priv.h"
@@ -499,6 +500,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	}
 	seam_worker_stats(s->worker, &worker);
 	c.files_stuck = worker.files_stuck;
+	c.processes_left = seam_aside_left();
 	c.fp_frames += worker.dump.by_fp;
 	c.guessed_frames = worker.dump.guessed;
 	c.code_gone = worker.dump.code_gone;
