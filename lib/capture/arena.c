@@ -21,6 +21,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slot {
 	uint32_t users; /* sessions */
+	bool is_kept; /* for an arena that is being made */
 	uint32_t id; /* of the map */
 	size_t size;
 } slots[SLOTS];
@@ -53,11 +54,20 @@ uint64_t seam_arena_address(uint64_t hint)
 	for (size_t i = 0; !found && i < SLOTS; i++) {
 		size_t slot = (hint + i) % SLOTS;
 
-		if (!slots[slot].users && is_free(slot))
-			found = address_of(slot);
+		if (slots[slot].users || slots[slot].is_kept || !is_free(slot))
+			continue;
+		slots[slot].is_kept = true;
+		found = address_of(slot);
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
+}
+
+void seam_arena_give_back(uint64_t address)
+{
+	pthread_mutex_lock(&lock);
+	slots[(address - FIRST_ADDR) / SLOT_SIZE].is_kept = false;
+	pthread_mutex_unlock(&lock);
 }
 
 static int map_there(int fd, size_t slot, uint32_t id, size_t size)
@@ -80,7 +90,7 @@ static int map_there(int fd, size_t slot, uint32_t id, size_t size)
 	return 0;
 }
 
-int seam_arena_map(int fd, size_t size, void **ret)
+int seam_arena_map(int fd, size_t size, uint64_t kept, void **ret)
 {
 	struct bpf_map_info info = {0};
 	uint32_t info_size = sizeof(info);
@@ -93,7 +103,12 @@ int seam_arena_map(int fd, size_t size, void **ret)
 	if (slot >= SLOTS || info.map_extra != address_of(slot))
 		return -EINVAL; /* another's */
 	pthread_mutex_lock(&lock);
-	err = map_there(fd, slot, info.id, size);
+	if (slots[slot].is_kept && kept != info.map_extra)
+		err = -EBUSY;
+	else
+		err = map_there(fd, slot, info.id, size);
+	if (!err)
+		slots[slot].is_kept = false;
 	pthread_mutex_unlock(&lock);
 	if (!err)
 		*ret = (void *)address_of(slot);

@@ -12,13 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An address for an arena to be made, which no session of this process has:
- * likely another for each hint, so that processes whose arenas meet find each
- * other's free. 0: none is left. */
+/*
+ * An address for an arena to be made, which no session of this process has or
+ * is about to have: likely another for each hint, so that processes whose
+ * arenas meet find each other's free. It is kept for that arena until it is
+ * mapped there or the address is given back. 0: none is left.
+ */
 uint64_t seam_arena_address(uint64_t hint);
-/* Return: 0; -EBUSY: another arena or mapping of this process lies there;
- * another -errno. */
-int seam_arena_map(int fd, size_t size, void **ret);
+void seam_arena_give_back(uint64_t address);
+/* kept: the address that was kept for this arena; 0: it is another's. Return:
+ * 0, and no address is kept any more; -EBUSY: another arena or mapping of this
+ * process lies there, or will; another -errno. */
+int seam_arena_map(int fd, size_t size, uint64_t kept, void **ret);
 void seam_arena_unmap(void *at);
 
 #endif

@@ -20,6 +20,7 @@ struct seam_kernel {
 	struct bpf_link *links[TASK_PROGRAMS];
 	size_t n_links;
 	struct bpf_link *unmaps; /* NULL: nobody needs it yet */
+	uint64_t arena_kept; /* the address of one that is being made, or 0 */
 	uint8_t *arena;
 	size_t arena_size;
 	struct seam_common *common; /* what clients share of it */

@@ -212,9 +212,10 @@ static int map_arena(struct seam_kernel *k)
 	k->arena_size = (size_t)bpf_map__max_entries(k->skel->maps.arena) *
 			(size_t)sysconf(_SC_PAGESIZE);
 	err = seam_arena_map(bpf_map__fd(k->skel->maps.arena), k->arena_size,
-			     &at);
+			     k->arena_kept, &at);
 	if (err)
 		return err;
+	k->arena_kept = 0;
 	k->arena = at;
 	/* Pages come when user space touches them; until then BPF reads 0,
 	 * loses what it writes, and pays a fault for each. */
@@ -229,6 +230,9 @@ static void unmap(struct seam_kernel *k)
 {
 	if (k->arena)
 		seam_arena_unmap(k->arena);
+	if (k->arena_kept)
+		seam_arena_give_back(k->arena_kept);
+	k->arena_kept = 0;
 	if (k->common)
 		munmap(k->common, sizeof(*k->common));
 	k->arena = NULL;
@@ -289,13 +293,12 @@ static void fit_to(struct seam_kernel *k, const struct running *running)
 static int place_arena(struct seam_kernel *k,
 		       const struct seam_kernel_opts *opts)
 {
-	uint64_t address;
-
 	if (k->is_shared && k->share.others)
 		return 0;
-	address = seam_arena_address(seam_kernel_group(k, opts));
-	return address ? bpf_map__set_map_extra(k->skel->maps.arena, address)
-		       : -EBUSY;
+	k->arena_kept = seam_arena_address(seam_kernel_group(k, opts));
+	return k->arena_kept ? bpf_map__set_map_extra(k->skel->maps.arena,
+						      k->arena_kept)
+			     : -EBUSY;
 }
 
 /* Loads the object, with maps of its own or shared ones. */
