@@ -527,12 +527,12 @@ static long sweep_element(struct bpf_map *map, const void *key,
 	return 0;
 }
 
-/* Before our number is used: one that had it may have ended in the middle of
- * many entries. */
+/* Before our number is used, or when others' end is noticed: they may have
+ * ended in the middle of many entries. */
 SEC("syscall")
-int seam_sweep(void *ctx)
+int seam_sweep(struct seam_sweep_args *args)
 {
-	uint32_t clients = OWN_CLIENT;
+	uint32_t clients = args->clients;
 
 	bpf_for_each_map_elem(&elements, sweep_element, &clients, 0);
 	return 0;

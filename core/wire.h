@@ -326,6 +326,12 @@ struct seam_common {
 	uint32_t want_regs; /* bits of clients that have stacks' registers */
 	uint32_t want_all; /* that have every stack which any asked for */
 	char names[SEAM_MAX_CLIENTS][SEAM_CLIENT_NAME]; /* their own choice */
+	uint32_t there; /* that have come, and whose end nobody has noticed */
+};
+
+/* Argument of the program that sweeps bits of clients from all elements. */
+struct seam_sweep_args {
+	uint32_t clients, pad;
 };
 
 /* Argument and answer of the program that watches a task. */

@@ -56,8 +56,16 @@ uint64_t seam_kernel_group(const struct seam_kernel *k,
 			   const struct seam_kernel_opts *opts);
 /* Once the maps are made, and before anything is attached. */
 int seam_kernel_shared(struct seam_kernel *k);
-/* Nothing of others comes to our rings any more. */
-void seam_kernel_hide(struct seam_kernel *k);
+/* kernel-dead.c. Whoever had our number before, nothing of it is left. Nobody
+ * takes a stack for us before, since nothing is asked for us. */
+int seam_kernel_sweep_own(struct seam_kernel *k);
+/* Of a number that is nobody's any more. */
+void seam_kernel_drop_rings(struct seam_kernel *k, uint32_t number);
+/* We are there, to be missed when we are killed; and we go. */
+void seam_kernel_arrive(struct seam_kernel *k);
+void seam_kernel_depart(struct seam_kernel *k);
+/* kernel-share.c. What that client is called. */
+void seam_kernel_name(struct seam_kernel *k, uint32_t number, const char *name);
 /* Whether we record nothing, and others are not to wait for us. */
 void seam_kernel_set_serving(struct seam_kernel *k, bool serves);
 /* Once the programs are gone. */

@@ -92,32 +92,12 @@ static int pin_all(struct seam_kernel *k)
 	return 0;
 }
 
-/* Those of number are nobody's any more. */
-static void drop_rings(struct seam_kernel *k, uint32_t number)
-{
-	const int rings = bpf_map__fd(k->skel->maps.client_rings);
-	const int states = bpf_map__fd(k->skel->maps.client_states);
-	const int stacks = bpf_map__fd(k->skel->maps.client_stacks);
-	const uint32_t copies = SEAM_MAX_CLIENTS + number;
-	uint32_t id;
-
-	/* The kernel waits for all programs at each, and most are not there. */
-	if (!bpf_map_lookup_elem(rings, &number, &id))
-		bpf_map_delete_elem(rings, &number);
-	if (!bpf_map_lookup_elem(rings, &copies, &id))
-		bpf_map_delete_elem(rings, &copies);
-	if (!bpf_map_lookup_elem(states, &number, &id))
-		bpf_map_delete_elem(states, &number);
-	if (!bpf_map_lookup_elem(stacks, &number, &id))
-		bpf_map_delete_elem(stacks, &number);
-}
-
 /* With the folder's lock: nobody comes meanwhile. */
 static void drop_dead(struct seam_kernel *k)
 {
 	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++)
 		if (i != k->share.number && !(k->share.others >> i & 1))
-			drop_rings(k, i);
+			seam_kernel_drop_rings(k, i);
 }
 
 int seam_kernel_cookies(struct seam_kernel *k, struct seam_errinfo *reterr)
@@ -188,20 +168,6 @@ static int put_ring(struct seam_kernel *k, uint32_t at,
 				    &fd, sizeof(fd), BPF_ANY);
 }
 
-/* Whoever had our number before, nothing of it is left. */
-static int sweep(struct seam_kernel *k)
-{
-	LIBBPF_OPTS(bpf_test_run_opts, opts);
-	uint32_t mine = k->share.number, none = 0;
-	int err = bpf_map__update_elem(k->skel->maps.client_untold, &mine,
-				       sizeof(mine), &none, sizeof(none),
-				       BPF_ANY);
-
-	return err ? err
-		   : bpf_prog_test_run_opts(
-			     bpf_program__fd(k->skel->progs.seam_sweep), &opts);
-}
-
 int seam_kernel_shared(struct seam_kernel *k)
 {
 	uint32_t number = seam_kernel_client(k);
@@ -221,7 +187,7 @@ int seam_kernel_shared(struct seam_kernel *k)
 	/* Behind the rings: another's program that has read before who wants
 	 * the stack sends it to us, or we would have it and never get it. */
 	if (!err && k->is_shared)
-		err = k->share.others ? sweep(k) : pin_all(k);
+		err = k->share.others ? seam_kernel_sweep_own(k) : pin_all(k);
 	seam_share_ready(&k->share);
 	return err;
 }
@@ -258,12 +224,6 @@ void seam_kernel_disown(struct seam_kernel *k)
 		seam_share_disown(&k->share);
 }
 
-void seam_kernel_hide(struct seam_kernel *k)
-{
-	if (k->is_shared && seam_share_has_others(&k->share))
-		drop_rings(k, k->share.number);
-}
-
 static void set_own(struct seam_kernel *k, uint32_t *bits, bool on)
 {
 	const uint32_t bit = 1U << seam_kernel_client(k);
@@ -281,6 +241,7 @@ void seam_kernel_set_serving(struct seam_kernel *k, bool serves)
 	seam_kernel_want_regs(k, false);
 	seam_kernel_want_all(k, false);
 	seam_kernel_call(k, serves ? "serve" : NULL);
+	seam_kernel_arrive(k);
 }
 
 void seam_kernel_want_regs(struct seam_kernel *k, bool wants)
@@ -294,9 +255,9 @@ void seam_kernel_want_all(struct seam_kernel *k, bool wants)
 }
 
 /* Whoever reads it meanwhile finds a 0 at the end. */
-void seam_kernel_call(struct seam_kernel *k, const char *name)
+void seam_kernel_name(struct seam_kernel *k, uint32_t number, const char *name)
 {
-	char *to = k->common->names[seam_kernel_client(k)];
+	char *to = k->common->names[number];
 
 	for (size_t i = 0; i + 1 < SEAM_CLIENT_NAME; i++) {
 		const char c = name && *name ? *name++ : 0;
@@ -304,6 +265,11 @@ void seam_kernel_call(struct seam_kernel *k, const char *name)
 		/* Neither a terminal nor JSON takes all that it may be. */
 		to[i] = c && (c < ' ' || c > '~') ? '?' : c;
 	}
+}
+
+void seam_kernel_call(struct seam_kernel *k, const char *name)
+{
+	seam_kernel_name(k, seam_kernel_client(k), name);
 }
 
 void seam_kernel_count_far(struct seam_kernel *k)

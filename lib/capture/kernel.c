@@ -429,8 +429,8 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 	if (k->poll_fd >= 0)
 		close(k->poll_fd);
 	seam_kernel_disown(k);
+	seam_kernel_depart(k);
 	unmap(k);
-	seam_kernel_hide(k);
 	seam_bpf__destroy(k->skel);
 	seam_kernel_unshare(k);
 	free(k->attached);

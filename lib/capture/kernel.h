@@ -163,6 +163,8 @@ int seam_kernel_poll_fd(const struct seam_kernel *k); /* borrowed */
 /* Takes the stacks of tasks that still sleep in their last entry. */
 int seam_kernel_take_sleepers(struct seam_kernel *k);
 
+/* Clears away what clients that were killed have left. Now and then. */
+void seam_kernel_bury(struct seam_kernel *k);
 /* That a file was left alone, since it is far. */
 void seam_kernel_count_far(struct seam_kernel *k);
 /* Whether others record and share with us now, or are about to. */

@@ -26,6 +26,7 @@
 #define LOOK_TRIES 100
 /* Whoever looks whether a client lives holds its lock for a moment. */
 #define OWN_TRIES 10
+#define ALL_CLIENTS (UINT32_MAX >> (32 - SEAM_MAX_CLIENTS))
 
 static bool is_bpf_fs(int fd)
 {
@@ -121,13 +122,20 @@ static bool lives(int group_fd, uint32_t number)
 	return is_locked;
 }
 
-static uint32_t all_living(int group_fd)
+/* Of these clients, those that live. */
+static uint32_t living(int group_fd, uint32_t clients)
 {
 	uint32_t bits = 0;
 
 	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++)
-		bits |= (uint32_t)lives(group_fd, i) << i;
+		if (clients >> i & 1)
+			bits |= (uint32_t)lives(group_fd, i) << i;
 	return bits;
+}
+
+static uint32_t all_living(int group_fd)
+{
+	return living(group_fd, ALL_CLIENTS);
 }
 
 /* Calls fn for all that is in a folder. */
@@ -302,6 +310,21 @@ bool seam_share_is_last(const struct seam_share *s, uint32_t besides)
 
 	unlock_fd(&fd);
 	return is_last;
+}
+
+void seam_share_bury(const struct seam_share *s, uint32_t clients,
+		     void (*fn)(void *ctx, uint32_t dead), void *ctx)
+{
+	uint32_t dead = clients & ~living(s->group_fd, clients);
+	int fd = dead ? open(SEAM_SHARE_FOLDER, OPEN_FOLDER) : -1;
+
+	/* Without the lock another may have the number by now. */
+	if (fd >= 0 && !lock_folder(fd, 1)) {
+		dead &= ~living(s->group_fd, dead);
+		if (dead)
+			fn(ctx, dead);
+	}
+	unlock_fd(&fd);
 }
 
 void seam_share_wake(void)

@@ -67,6 +67,11 @@ void seam_share_wake(void);
 bool seam_share_is_last(const struct seam_share *s, uint32_t besides);
 /* Whether others of the group live now. */
 bool seam_share_has_others(const struct seam_share *s);
+/* Calls fn for those of these clients that are dead, if there are any, while
+ * nobody can get their numbers; not at all where somebody comes or goes just
+ * now. */
+void seam_share_bury(const struct seam_share *s, uint32_t clients,
+		     void (*fn)(void *ctx, uint32_t dead), void *ctx);
 /* Takes the lock of the group's tables. -EBUSY: another owns them. */
 int seam_share_own(struct seam_share *s);
 void seam_share_disown(struct seam_share *s);

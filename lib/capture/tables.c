@@ -415,6 +415,7 @@ void seam_tables_tend(struct seam_tables *t)
 	pthread_mutex_lock(&t->working);
 	/* Whoever had the tables may have gone, in whatever way. */
 	seam_tables_own(t);
+	seam_kernel_bury(t->kernel);
 	if (seam_absent_retry(&t->absent, seam_now_ns(), &ops))
 		seam_kernel_tables_changed(t->kernel);
 	publish(t);

@@ -6,7 +6,7 @@ nobody else is disturbed.
 Two record a program from the beginning to the end, while others come beside
 them and are killed: as they begin, at an event, with a ring that is full, as
 they end, and as another ends. Then all are killed, and the next that comes
-removes what they left.
+removes what they left. So does who is there already, with what they wanted of others.
 """
 
 import json
@@ -18,6 +18,7 @@ import time
 
 import clients
 import livetest
+import serve
 
 TIMES = 2 # each moment
 A_WHILE = 0.05 # seconds of the target's CPU time
@@ -164,6 +165,76 @@ def all_of_them(bench):
     target.wait()
 
 
+def dump(name):
+    """What is pinned under this name, as its types say."""
+    group, = clients.groups()
+    entries = json.loads(subprocess.run(
+        ["bpftool", "-j", "map", "dump", "pinned",
+         os.path.join(clients.FOLDER, group, name)],
+        stdout=subprocess.PIPE, check=True).stdout)
+    return [entry["formatted"]["value"] for entry in entries]
+
+
+def bits_of(element):
+    """Clients that this task is known to."""
+    state = element["state"]
+    return (state["entry"]["who"] | state["entry"]["who"] >> 16 |
+            state["entry"]["served_who"] | state["asked"]) & 0xffff
+
+
+def rings_of(name):
+    """Numbers of those that have one."""
+    group, = clients.groups()
+    return {int(entry["key"][0], 16) for entry in json.loads(subprocess.run(
+        ["bpftool", "-j", "map", "dump", "pinned",
+         os.path.join(clients.FOLDER, group, name)],
+        stdout=subprocess.PIPE).stdout) if entry.get("value")}
+
+
+def wishes(common):
+    """Clients that something is done for."""
+    named = sum(1 << i for i, name in enumerate(common["names"])
+                if any(name) and name != "\0")
+    return (common["want_all"] | common["want_regs"] | common["serving"] |
+            common["there"] | named)
+
+
+def forgotten(bench):
+    """Two in one process want all stacks, and registers; they are killed and
+    their numbers go to nobody. One that records clears away what they left."""
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    pid = str(target.pid)
+    one = bench.recorder("-p", pid, *clients.EVENT, name="one.data").ready()
+    tool = bench.start([bench.args.tool, pid, "100000", "all", "deep"],
+                       stdout=open(bench.path("tool"), "w"), env=bench.env)
+    while tool.poll() is None:
+        common, = dump("common")
+        elements = dump("elements")
+        if common["want_all"] and common["want_regs"] and \
+                any(bits_of(e) & ~1 for e in elements):
+            break
+        time.sleep(0.05)
+    if not bench.test("two share with it", wishes(common) == 7 and
+                      rings_of("client_states") == {0, 1, 2}, common):
+        return
+    tool.kill()
+    tool.wait()
+    patience = serve.Patience(target)
+    while wishes(dump("common")[0]) != 1 and not patience.is_over():
+        time.sleep(0.05)
+    common, = dump("common")
+    bench.test("what the killed ones wanted is forgotten",
+               wishes(common) == 1, common)
+    tasks = [hex(bits_of(e)) for e in dump("elements")]
+    bench.test("by every task", tasks and set(tasks) <= {"0x0", "0x1"}, tasks)
+    bench.test("and nothing is kept for them",
+               rings_of("client_states") == {0}, rings_of("client_states"))
+    clients.check_file(bench, "who goes on", one.interrupt(), target.pid, 512)
+    target.kill()
+    target.wait()
+
+
 if __name__ == "__main__":
     clients.private()
-    sys.exit(livetest.main(moments, all_of_them))
+    sys.exit(livetest.main(moments, all_of_them, forgotten, options=(
+        ("--tool", "build/tests/live/tracer"),)))
