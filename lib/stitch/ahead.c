@@ -4,27 +4,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/grow.h"
 #include "base/thread.h"
+#include "stitch/slice.h"
 
 #define N_BATCHES 3
-#define BATCH 256 /* samples, */
-#define BATCH_FRAMES 16384 /* or as many with that many frames */
-
-struct batch {
-	size_t n, n_frames, cap_frames;
-	struct seam_frame *frames;
-	size_t frames_at[BATCH];
-	struct seam_pd_rec recs[BATCH];
-	struct seam_stitched v[BATCH];
-};
 
 struct seam_ahead {
 	struct seam_stitch *stitch;
-	struct batch batches[N_BATCHES];
-	struct batch *now; /* that next() delivers from */
+	struct seam_slice batches[N_BATCHES];
+	struct seam_slice *now; /* that next() delivers from */
 	size_t at; /* its next sample */
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
@@ -34,42 +23,6 @@ struct seam_ahead {
 	bool is_done; /* and there are none: */
 	int rc;
 };
-
-static int keep(struct batch *b, const struct seam_stitched *s)
-{
-	if (seam_grow(&b->frames, b->n_frames + s->n_frames, &b->cap_frames,
-		      sizeof(*b->frames)))
-		return -ENOMEM;
-	if (s->n_frames)
-		memcpy(b->frames + b->n_frames, s->frames,
-		       s->n_frames * sizeof(*b->frames));
-	b->frames_at[b->n] = b->n_frames;
-	b->n_frames += s->n_frames;
-	b->recs[b->n] = *s->rec;
-	b->v[b->n] = *s;
-	b->v[b->n].rec = &b->recs[b->n];
-	b->n++;
-	return 0;
-}
-
-/* Return: as seam_stitch_next() did last. */
-static int fill(struct seam_stitch *stitch, struct batch *b)
-{
-	struct seam_stitched s;
-	int rc = 1;
-
-	b->n = b->n_frames = 0;
-	while (b->n < BATCH && b->n_frames < BATCH_FRAMES) {
-		rc = seam_stitch_next(stitch, &s);
-		if (rc > 0 && keep(b, &s))
-			rc = -ENOMEM;
-		if (rc <= 0)
-			break;
-	}
-	for (size_t i = 0; i < b->n; i++) /* they move no more */
-		b->v[i].frames = b->frames + b->frames_at[i];
-	return rc;
-}
 
 static void *run(void *arg)
 {
@@ -83,7 +36,8 @@ static void *run(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&a->lock);
-		rc = fill(a->stitch, &a->batches[a->made % N_BATCHES]);
+		rc = seam_slice_fill(&a->batches[a->made % N_BATCHES],
+				     a->stitch, SEAM_SLICE);
 		pthread_mutex_lock(&a->lock);
 		a->made++;
 		pthread_cond_broadcast(&a->changed);
@@ -121,7 +75,7 @@ struct seam_ahead *seam_ahead_free(struct seam_ahead *a)
 		return NULL;
 	seam_thread_stop(&a->thread, 1, &a->lock, &a->changed, &a->is_over);
 	for (size_t i = 0; i < N_BATCHES; i++)
-		free(a->batches[i].frames);
+		seam_slice_fini(&a->batches[i]);
 	free(a);
 	return NULL;
 }
