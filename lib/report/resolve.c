@@ -18,12 +18,20 @@
 struct key {
 	uint64_t off;
 	int32_t file;
-	uint32_t exact;
+	uint8_t exact, kernel;
+	uint16_t pad;
 };
 
+/* The answer: what is at the address, or just before it. What struct seam_name
+ * has it of; there are entries by the hundred thousand. */
 struct entry {
 	struct key key;
-	struct seam_name name;
+	const char *sym, *dso, *file;
+	const struct seam_source_frame *source;
+	uint64_t off;
+	uint32_t n_source, line;
+	bool running; /* what the next frame was doing */
+	bool before;
 	bool has_source; /* it was looked for */
 };
 
@@ -77,7 +85,7 @@ struct seam_resolver *seam_resolver_free(struct seam_resolver *r)
 		return NULL;
 	seam_symbolizer_free(r->syms);
 	for (size_t i = 0; i < r->n; i++)
-		free((void *)r->v[i].name.source);
+		free((void *)r->v[i].source);
 	free(r->v);
 	free(r->recent);
 	seam_index_fini(&r->index);
@@ -129,23 +137,25 @@ static int file_of(struct seam_resolver *r, const struct seam_stitch_map *map)
 	return file;
 }
 
-static void look_up(struct seam_resolver *r, const struct key *key,
-		    struct seam_name *name)
+/* With back 1 an address is looked up one byte earlier. */
+static struct seam_name look_up(struct seam_resolver *r, const struct key *key,
+				uint64_t back)
 {
-	uint64_t back = key->exact ? 0 : 1;
+	struct seam_name name = {0};
 	struct seam_symbol sym = {0};
 
 	if (key->file == KERNEL_FILE) {
 		if (!seam_symbolize_kernel(r->syms, key->off - back, &sym))
-			return;
-		name->dso = sym.module;
+			return name;
+		name.dso = sym.module;
 	} else if (key->file == NO_FILE ||
 		   !seam_symbolize_user(r->syms, key->file, key->off - back,
 					&sym)) {
-		return;
+		return name;
 	}
-	name->sym = sym.name;
-	name->off = sym.off + back;
+	name.sym = sym.name;
+	name.off = sym.off + back;
+	return name;
 }
 
 /* The kernel returns from a signal handler into a trampoline, at its very
@@ -158,8 +168,41 @@ static bool is_trampoline(const struct seam_name *name)
 			     !strcmp(name->sym, "__kernel_rt_sigreturn"));
 }
 
+/* What an interrupt or exception interrupted was running as well. Where
+ * functions are padded in front, an address at their very beginning shows it
+ * too: no call returns to there. */
+static bool is_entry(const struct seam_name *name)
+{
+	return name->sym && !strncmp(name->sym, "asm_", 4);
+}
+
+static bool is_padding(const struct seam_name *name)
+{
+	return name->sym && !strncmp(name->sym, "__pfx_", 6);
+}
+
+/* What is at a frame's address, or just before it. */
+static void choose(struct seam_resolver *r, struct entry *e)
+{
+	const struct key *key = &e->key;
+	struct seam_name at = look_up(r, key, 0), before;
+
+	e->running = !key->kernel && is_trampoline(&at);
+	if (!key->exact && !(e->running && !at.off)) {
+		before = look_up(r, key, 1);
+		e->before = !key->kernel || !is_padding(&before);
+		if (e->before)
+			at = before;
+	}
+	if (key->kernel)
+		e->running = is_entry(&at);
+	e->sym = at.sym;
+	e->dso = at.dso;
+	e->off = at.off;
+}
+
 /* Return: the entry, or NULL: no memory. */
-static struct entry *cached(struct seam_resolver *r, struct key key)
+static struct entry *answer(struct seam_resolver *r, struct key key)
 {
 	uint64_t hash = seam_hash(SEAM_HASH_START, &key, sizeof(key));
 	struct entry *e;
@@ -175,7 +218,7 @@ static struct entry *cached(struct seam_resolver *r, struct key key)
 		return NULL;
 	e = &r->v[r->n++];
 	*e = (struct entry){.key = key};
-	look_up(r, &key, &e->name);
+	choose(r, e);
 	return e;
 }
 
@@ -192,20 +235,20 @@ static int add_source(struct seam_resolver *r, struct entry *e)
 		return 0;
 	e->has_source = true;
 	n = seam_symbolize_source(r->syms, e->key.file,
-				  e->key.off - (e->key.exact ? 0 : 1), &frames);
+				  e->key.off - (e->before ? 1 : 0), &frames);
 	if (n <= 0)
 		return n;
 	if (!r->opts.inlined) {
-		e->name.file = frames[0].file;
-		e->name.line = frames[0].line;
+		e->file = frames[0].file;
+		e->line = frames[0].line;
 		return 0;
 	}
 	copy = malloc((size_t)n * sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, frames, (size_t)n * sizeof(*copy));
-	e->name.source = copy;
-	e->name.n_source = (size_t)n;
+	e->source = copy;
+	e->n_source = (uint32_t)n;
 	return 0;
 }
 
@@ -221,7 +264,7 @@ static bool kernel_known(const struct seam_resolver *r,
 static int key_of(struct seam_resolver *r, const struct seam_frame *f,
 		  struct key *ret)
 {
-	struct key key = {.off = f->ip, .file = NO_FILE};
+	struct key key = {.off = f->ip, .file = NO_FILE, .kernel = f->kernel};
 
 	if (f->kernel) {
 		if (kernel_known(r, f))
@@ -258,42 +301,6 @@ static void name_dso(const struct seam_frame *f, const struct key *key,
 		name->dso = "[kernel.kallsyms]";
 }
 
-/* What an interrupt or exception interrupted was running as well. Where
- * functions are padded in front, an address at their very beginning shows it
- * too: no call returns to there. */
-static bool is_entry(const struct seam_name *name)
-{
-	return name->sym && !strncmp(name->sym, "asm_", 4);
-}
-
-static bool is_padding(const struct seam_name *name)
-{
-	return name->sym && !strncmp(name->sym, "__pfx_", 6);
-}
-
-/* What is at a frame's address, or just before it. Return: NULL: no memory. */
-static struct entry *choose_entry(struct seam_resolver *r,
-				  const struct seam_frame *f, bool exact,
-				  struct key key, bool *ret_running)
-{
-	struct entry *at, *before;
-	size_t i;
-
-	key.exact = 1;
-	at = cached(r, key);
-	if (!at)
-		return NULL;
-	*ret_running = !f->kernel && is_trampoline(&at->name);
-	if (exact || (*ret_running && !at->name.off))
-		return at;
-	i = (size_t)(at - r->v); /* they move when there is one more */
-	key.exact = 0;
-	before = cached(r, key);
-	if (before && f->kernel && is_padding(&before->name))
-		return &r->v[i];
-	return before;
-}
-
 /* ret_running: the next frame was not called by this one but was running
  * when this one came upon it. */
 static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
@@ -316,13 +323,19 @@ static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
 		};
 		return 0;
 	}
-	e = choose_entry(r, f, exact, key, ret_running);
+	key.exact = exact;
+	e = answer(r, key);
 	rc = e ? add_source(r, e) : -ENOMEM;
 	if (rc)
 		return rc;
-	*ret = e->name;
-	if (f->kernel)
-		*ret_running = is_entry(ret);
+	*ret = (struct seam_name){.sym = e->sym,
+				  .off = e->off,
+				  .dso = e->dso,
+				  .source = e->source,
+				  .n_source = e->n_source,
+				  .file = e->file,
+				  .line = e->line};
+	*ret_running = e->running;
 	name_dso(f, &key, ret);
 	return 0;
 }
@@ -350,6 +363,16 @@ static const struct recent *resolve_kept(struct seam_resolver *r,
 	return slot;
 }
 
+int seam_resolve_frame(struct seam_resolver *r, const struct seam_frame *f,
+		       bool exact, struct seam_name *ret, bool *ret_running)
+{
+	int rc = resolve_one(r, f, exact, ret, ret_running);
+
+	if (!rc)
+		ret->guessed = f->method == SEAM_METHOD_GUESS;
+	return rc;
+}
+
 int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 		 size_t n, struct seam_name *ret)
 {
@@ -357,11 +380,9 @@ int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		/* The user half's first address is where the task was when
-		 * it entered the kernel: also running, not returning. */
-		bool leaf = i && frames[i - 1].kernel && !frames[i].kernel;
-		const struct recent *got = resolve_kept(
-			r, &frames[i], frames[i].exact || leaf || running, &rc);
+		const struct recent *got =
+			resolve_kept(r, &frames[i],
+				     seam_frame_exact(frames, i, running), &rc);
 
 		if (!got)
 			return rc;

@@ -46,6 +46,10 @@ struct seam_resolver *seam_resolver_free(struct seam_resolver *r);
  * stitcher. Return: 0 or -ENOMEM. */
 int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 		 size_t n, struct seam_name *ret);
+/* The same of one frame. exact: its address was running, see
+ * seam_frame_exact(). *ret_running: what the next frame was doing. */
+int seam_resolve_frame(struct seam_resolver *r, const struct seam_frame *f,
+		       bool exact, struct seam_name *ret, bool *ret_running);
 /* To be called before names are asked for; nothing is looked up else. */
 void seam_resolver_source(struct seam_resolver *r,
 			  const struct seam_resolve_opts *opts);
@@ -53,6 +57,19 @@ void seam_resolver_source(struct seam_resolver *r,
 void seam_resolver_kernel(struct seam_resolver *r,
 			  const struct seam_kernel_fit *fit);
 struct seam_symbolizer *seam_resolver_symbolizer(struct seam_resolver *r);
+
+/*
+ * Whether frame i was running, rather than returning to its address; running:
+ * what is known of it by the frame before. The user half's first address is
+ * where the task was when it entered the kernel.
+ */
+static inline bool seam_frame_exact(const struct seam_frame *frames, size_t i,
+				    bool running)
+{
+	bool leaf = i && frames[i - 1].kernel && !frames[i].kernel;
+
+	return frames[i].exact || leaf || running;
+}
 
 /* How many functions a frame is shown as: 1, and those inlined there. */
 size_t seam_name_levels(const struct seam_name *name);
