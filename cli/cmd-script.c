@@ -6,10 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cpus.h"
 #include "cli/commands.h"
 #include "cli/exported.h"
 #include "cli/json-summary.h"
 #include "perfdata/stream.h"
+#include "report/order.h"
 
 static const char help[] =
 	"usage: seam script [OPTIONS]\n\n"
@@ -45,6 +47,9 @@ static const char help[] =
 
 /* Tasks that are not asleep come out of the kernel in far less. */
 #define WINDOW_NS 2000000000
+
+/* Records of fewer are not worth a thread. */
+#define ORDER_MIN 1024
 
 enum { OPT_FORMAT = 256, OPT_FULL_PATH, OPT_WINDOW };
 
@@ -135,38 +140,99 @@ struct printing {
 	int err; /* errno; 0: all could be written */
 };
 
+static void emit_text(struct printing *p, struct seam_strbuf *text)
+{
+	if (input_emit(text))
+		p->err = errno;
+}
+
+static void emit(struct printing *p)
+{
+	emit_text(p, &p->b);
+}
+
 static void print_now(void *ctx)
 {
 	struct printing *p = ctx;
 
-	if (input_emit(&p->b) || fflush(stdout))
+	emit(p);
+	if (!p->err && fflush(stdout))
 		p->err = errno;
 }
 
-static int print_all(struct input *in, enum format format)
+/* One by one, as a pipe brings them. Return: 0, or -errno. */
+static int print_each(struct input *in, bool json, struct printing *p)
 {
-	struct printing p = {0};
+	const struct seam_printer_opts opts = input_printer(in, json);
+	struct seam_printer *printer;
 	struct seam_stitched s;
-	struct seam_text t;
+	int rc = seam_printer_new(&opts, NULL, &printer);
+
+	if (rc)
+		return rc;
+	if (seam_pd_is_stream(in->reader))
+		seam_pd_stream_idle(in->reader, print_now, p);
+	while (!p->err && (rc = input_next_sample(in, &s)) > 0) {
+		rc = seam_printer_add(printer, &s, &p->b);
+		if (rc)
+			break;
+		if (p->b.len >= 1 << 16)
+			emit(p);
+	}
+	seam_printer_free(printer);
+	return rc < 0 ? rc : 0;
+}
+
+static bool wants(const void *in, const struct seam_stitched *s)
+{
+	return input_wants(in, s);
+}
+
+static int print_in_order(struct seam_order *o, struct printing *p)
+{
+	struct seam_strbuf *text;
 	int rc = 0;
 
-	if (seam_pd_is_stream(in->reader))
-		seam_pd_stream_idle(in->reader, print_now, &p);
-	while (!p.err && (rc = input_next(in, &s, &t)) > 0) {
-		if (format == FORMAT_JSON)
-			seam_text_json(&p.b, &t);
-		else
-			seam_text_perf(&p.b, &t);
-		if (p.b.len >= 1 << 16 && input_emit(&p.b))
-			break;
-	}
+	while (!p->err && (rc = seam_order_next(o, &text)) > 0)
+		emit_text(p, text);
+	return rc < 0 ? rc : 0;
+}
+
+/* Where there is more than one processor, and no payload, which one process
+ * prints, and that slowly. */
+static struct seam_order *order_of(struct input *in, bool json)
+{
+	const struct seam_order_opts opts = {.stitch = in->stitch,
+					     .printer = input_printer(in, json),
+					     .wants = wants,
+					     .ctx = in};
+	struct seam_order *o = NULL;
+
+	if (seam_pd_is_stream(in->reader) || in->payloads || seam_cpus() < 2 ||
+	    seam_pd_n_records(in->reader) < ORDER_MIN ||
+	    seam_order_new(&opts, &o))
+		return NULL;
+	return o;
+}
+
+/* Return: 0 or -1. */
+static int print_all(struct input *in, enum format format)
+{
+	const bool json = format == FORMAT_JSON;
+	struct seam_order *o = order_of(in, json);
+	struct printing p = {0};
+	int rc = o ? print_in_order(o, &p) : print_each(in, json, &p);
+
+	seam_order_free(o);
 	input_stop(in);
-	if (!p.err && input_emit(&p.b) && !rc) /* what was good before too */
-		rc = -1;
+	if (!p.err)
+		emit(&p); /* what was good before an error too */
 	seam_strbuf_fini(&p.b);
+	if (rc)
+		return input_failed(in, rc);
 	if (p.err)
 		errno = p.err; /* input_finish says it */
-	return p.err ? -1 : rc;
+	return p.err ? -1 : 0;
 }
 
 static int print_folded(struct input *in)
@@ -181,6 +247,7 @@ static int run(struct script *script)
 	struct input *in = &script->in;
 	int rc, status;
 
+	in->is_printed = script->format != FORMAT_FOLDED;
 	if (input_open(in))
 		return 1;
 	rc = script->format == FORMAT_FOLDED ? print_folded(in)

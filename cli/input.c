@@ -38,7 +38,7 @@ static int open_failed(const struct input *in, int rc,
 	return -1;
 }
 
-static int no_memory(const struct input *in, int rc)
+int input_failed(const struct input *in, int rc)
 {
 	fprintf(stderr, "seam: %s: %s\n", in->path, strerror(-rc));
 	return -1;
@@ -128,15 +128,13 @@ int input_open(struct input *in)
 		rc = seam_resolver_new(&opts, &in->resolver);
 	if (!rc)
 		rc = seam_payload_printer_new(in->reader, &in->payloads);
-	in->lines = seam_text_lines_new();
-	if (!rc && !in->lines)
-		rc = -ENOMEM;
 	if (rc)
-		return no_memory(in, rc);
+		return input_failed(in, rc);
 	fit_kernel(in);
 	seam_resolver_source(in->resolver, &source);
 	/* Else one thread does all. */
-	if (!seam_pd_is_stream(in->reader) &&
+	if ((!in->is_printed || in->payloads) &&
+	    !seam_pd_is_stream(in->reader) &&
 	    seam_pd_n_records(in->reader) >= AHEAD_MIN && seam_cpus() > 1)
 		seam_ahead_new(in->stitch, &in->ahead);
 	return 0;
@@ -150,13 +148,13 @@ static int resolve(struct input *in, const struct seam_stitched *s)
 	return seam_resolve(in->resolver, s->frames, s->n_frames, in->names);
 }
 
-static bool let_through(const struct input *in, const struct seam_stitched *s)
+bool input_wants(const struct input *in, const struct seam_stitched *s)
 {
 	return (!in->comm || !strcmp(in->comm, s->comm)) &&
 	       (!in->event || !strcmp(in->event, s->event));
 }
 
-static int next_sample(struct input *in, struct seam_stitched *ret)
+static int read_sample(struct input *in, struct seam_stitched *ret)
 {
 	if (in->is_over)
 		return 0;
@@ -170,13 +168,28 @@ void input_stop(struct input *in)
 	in->ahead = seam_ahead_free(in->ahead);
 }
 
-int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
+int input_next_sample(struct input *in, struct seam_stitched *ret)
 {
 	int rc;
 
 	do
-		rc = next_sample(in, s);
-	while (rc > 0 && !let_through(in, s));
+		rc = read_sample(in, ret);
+	while (rc > 0 && !input_wants(in, ret));
+	return rc;
+}
+
+static struct seam_text_opts text_opts(const struct input *in)
+{
+	return (struct seam_text_opts){.max_stack = in->max_stack,
+				       .event_width = in->event_width,
+				       .srcline = in->srcline,
+				       .full_path = in->full_path};
+}
+
+int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
+{
+	int rc = input_next_sample(in, s);
+
 	if (rc > 0) {
 		int err = resolve(in, s);
 
@@ -185,19 +198,25 @@ int input_next(struct input *in, struct seam_stitched *s, struct seam_text *ret)
 	if (rc <= 0)
 		input_stop(in);
 	if (rc < 0)
-		return no_memory(in, rc);
+		return input_failed(in, rc);
 	if (rc == 0)
 		return 0;
 	ret->sample = s;
 	ret->names = in->names;
 	ret->attr = seam_pd_event(in->reader, (size_t)s->rec->event);
 	ret->payloads = in->payloads;
-	ret->lines = in->lines;
-	ret->opts.max_stack = in->max_stack;
-	ret->opts.event_width = in->event_width;
-	ret->opts.srcline = in->srcline;
-	ret->opts.full_path = in->full_path;
+	ret->opts = text_opts(in);
+	ret->printed = NULL;
 	return 1;
+}
+
+struct seam_printer_opts input_printer(const struct input *in, bool json)
+{
+	return (struct seam_printer_opts){.reader = in->reader,
+					  .resolver = in->resolver,
+					  .payloads = in->payloads,
+					  .text = text_opts(in),
+					  .json = json};
 }
 
 void input_close(struct input *in)
@@ -205,7 +224,6 @@ void input_close(struct input *in)
 	input_stop(in);
 	seam_resolver_free(in->resolver);
 	seam_payload_printer_free(in->payloads);
-	seam_text_lines_free(in->lines);
 	seam_stitch_free(in->stitch);
 	seam_pd_close(in->reader);
 	free(in->names);

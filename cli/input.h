@@ -5,8 +5,8 @@
 
 #include <getopt.h>
 
+#include "report/printer.h"
 #include "report/resolve.h"
-#include "report/text.h"
 
 struct input {
 	const char *path; /* -i; NULL: perf.data */
@@ -18,6 +18,7 @@ struct input {
 	bool srcline, full_path; /* as in struct seam_text_opts */
 	size_t max_stack;
 	enum seam_join join;
+	bool is_printed; /* by input_printer(); no input_next() */
 	bool has_window; /* a pipe's samples are delivered as they come */
 	uint64_t window_ns;
 
@@ -27,7 +28,6 @@ struct input {
 	bool is_over; /* no more samples are delivered */
 	struct seam_resolver *resolver;
 	struct seam_payload_printer *payloads;
-	struct seam_text_lines *lines;
 	struct seam_name *names;
 	size_t cap_names;
 	unsigned event_width;
@@ -89,6 +89,13 @@ int input_open_reader(struct input *in);
 /* 1: *ret is the next sample that the options let through, 0: no more. */
 int input_next(struct input *in, struct seam_stitched *ret_sample,
 	       struct seam_text *ret);
+/* Sequentially, without names. */
+int input_next_sample(struct input *in, struct seam_stitched *ret);
+bool input_wants(const struct input *in, const struct seam_stitched *s);
+/* What prints its samples. */
+struct seam_printer_opts input_printer(const struct input *in, bool json);
+/* Of a command: -errno, which is said. Return: -1. */
+int input_failed(const struct input *in, int rc);
 /* Nobody asks for more samples: what has come of them may be read. Where
  * input_next() did not return 1 that has been done. */
 void input_stop(struct input *in);

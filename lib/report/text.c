@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/printed.h"
 #include "report/utf8.h"
 #include "seam/tracer.h"
 
@@ -23,7 +24,7 @@ static size_t shown(const struct seam_text *t)
 }
 
 /* Without call chains a sample is one line. */
-static bool has_chain(const struct seam_text *t)
+bool seam_text_has_chain(const struct seam_text *t)
 {
 	return t->attr->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
 }
@@ -41,7 +42,7 @@ static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 	uint64_t type = t->attr->attr.sample_type;
 	uint64_t us = rec->time_ns / 1000;
 
-	seam_strbuf_right(b, t->sample->comm, has_chain(t) ? 0 : 16);
+	seam_strbuf_right(b, t->sample->comm, seam_text_has_chain(t) ? 0 : 16);
 	seam_strbuf_puts(b, " ");
 	if ((int)rec->tid < 0)
 		seam_strbuf_printf(b, "%7d ", (int)rec->tid);
@@ -100,86 +101,16 @@ static void perf_level(struct seam_strbuf *b, const struct seam_text *t,
 	seam_strbuf_puts(b, name->inlined ? " (inlined)\n" : "\n");
 }
 
-/* All lines of a frame in a chain, by the number of its name. They lie one
- * behind the other, so that few pages are taken. */
-#define N_LINES (1u << 14)
-#define KEPT_MIN 64
-#define KEPT_MAX 256
-struct seam_text_lines {
-	struct line {
-		uint64_t number; /* 0: the slot is free */
-		uint32_t at; /* in text */
-		uint16_t len, room;
-	} v[N_LINES];
-	size_t used; /* of text */
-	char text[N_LINES * KEPT_MAX];
-};
-
-struct seam_text_lines *seam_text_lines_new(void)
+void seam_text_frame(struct seam_strbuf *b, const struct seam_text *t,
+		     const struct seam_frame *f, const struct seam_name *name)
 {
-	return calloc(1, sizeof(struct seam_text_lines));
-}
-
-struct seam_text_lines *seam_text_lines_free(struct seam_text_lines *lines)
-{
-	free(lines);
-	return NULL;
-}
-
-static void print_frame(struct seam_strbuf *b, const struct seam_text *t,
-			size_t i)
-{
-	const struct seam_name *name = &t->names[i];
-
 	for (size_t j = 0; j < seam_name_levels(name); j++) {
 		struct seam_name one = seam_name_level(name, j);
 
-		if (has_chain(t))
+		if (seam_text_has_chain(t))
 			seam_strbuf_puts(b, "\t");
-		perf_level(b, t, t->sample->frames[i].ip, &one);
+		perf_level(b, t, f->ip, &one);
 	}
-}
-
-/* A slot's room is taken again by its next line, if that is not longer. */
-static bool make_room(struct seam_text_lines *lines, struct line *line,
-		      size_t len)
-{
-	size_t size = KEPT_MIN;
-
-	if (len <= line->room)
-		return true;
-	while (size < len)
-		size *= 2;
-	if (size > KEPT_MAX || size > sizeof(lines->text) - lines->used)
-		return false;
-	line->at = (uint32_t)lines->used;
-	line->room = (uint16_t)size;
-	lines->used += size;
-	return true;
-}
-
-static void perf_frame(struct seam_strbuf *b, const struct seam_text *t,
-		       size_t i)
-{
-	const struct seam_name *name = &t->names[i];
-	struct line *line;
-	size_t begin = b->len;
-
-	if (!t->lines || !has_chain(t) || name->guessed || !name->number) {
-		print_frame(b, t, i);
-		return;
-	}
-	line = &t->lines->v[name->number % N_LINES];
-	if (line->number == name->number) {
-		seam_strbuf_add(b, t->lines->text + line->at, line->len);
-		return;
-	}
-	print_frame(b, t, i);
-	if (b->err || !make_room(t->lines, line, b->len - begin))
-		return;
-	line->number = name->number;
-	line->len = (uint16_t)(b->len - begin);
-	memcpy(t->lines->text + line->at, b->s + begin, line->len);
 }
 
 /* Of a sample without call chain the function alone is shown. */
@@ -209,14 +140,18 @@ void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t)
 	size_t n = shown(t);
 
 	perf_head(b, t);
-	if (!has_chain(t) && n == 1) {
+	if (!seam_text_has_chain(t) && n == 1) {
 		seam_strbuf_puts(b, " ");
 		perf_single(b, t);
 		return;
 	}
 	seam_strbuf_puts(b, "\n");
-	for (size_t i = 0; i < n; i++)
-		perf_frame(b, t, i);
+	if (t->printed)
+		seam_printed_frames(t->printed, t, n, b);
+	else
+		for (size_t i = 0; i < n; i++)
+			seam_text_frame(b, t, &t->sample->frames[i],
+					&t->names[i]);
 	if (missing)
 		perf_missing(b, t, missing);
 	seam_strbuf_puts(b, "\n");

@@ -20,18 +20,15 @@ struct seam_text_opts {
 	bool full_path; /* of the file; else its last part */
 };
 
-/* Lines of frames as they were printed, to be printed again. */
-struct seam_text_lines;
-struct seam_text_lines *seam_text_lines_new(void);
-struct seam_text_lines *seam_text_lines_free(struct seam_text_lines *lines);
-
 struct seam_text {
 	const struct seam_stitched *sample;
-	const struct seam_name *names; /* of its frames */
+	const struct seam_name *names; /* of its frames; see printed */
 	const struct seam_pd_attr *attr; /* of its event */
 	struct seam_payload_printer *payloads; /* NULL: there are none */
-	struct seam_text_opts opts; /* the same for all that share lines */
-	struct seam_text_lines *lines; /* NULL: none are kept */
+	struct seam_text_opts opts;
+	/* For perf's layout: of a chain no name is looked at, it has the lines.
+	 * NULL: frames are as names have them. */
+	struct seam_printed *printed;
 };
 
 void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t);
@@ -39,6 +36,12 @@ void seam_text_json(struct seam_strbuf *b, const struct seam_text *t);
 /* Without the count: "comm;_start;main;f;do_syscall_64_[k]"; inlined
  * functions end in "_[i]". */
 void seam_text_folded(struct seam_strbuf *b, const struct seam_text *t);
+
+/* Whether samples have call chains; else each is one line of perf's layout. */
+bool seam_text_has_chain(const struct seam_text *t);
+/* The lines of one frame in perf's layout. */
+void seam_text_frame(struct seam_strbuf *b, const struct seam_text *t,
+		     const struct seam_frame *f, const struct seam_name *name);
 
 /* A string in quotes; bytes that are no UTF-8 become U+FFFD. */
 void seam_json_string(struct seam_strbuf *b, const char *s);
