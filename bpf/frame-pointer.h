@@ -135,25 +135,7 @@ static __always_inline bool code_came(struct scratch *s, uint64_t room)
 	return true;
 }
 
-/* Not inlined, as the next is not: stacks add up. */
-static __noinline bool code_fault_own(struct scratch *s,
-				      struct task_struct *task)
-{
-	uint64_t n;
-
-	s->code_len = 0;
-	if (!code_find(s, task))
-		return false;
-	count(SEAM_COUNT_FAULTED);
-	n = code_want(s, false);
-	if (n && !bpf_copy_from_user(s->code_window, n, (void *)s->fault))
-		return code_came(s, n);
-	n = code_want(s, true);
-	if (n && !bpf_copy_from_user(s->code_window, n, (void *)s->fault))
-		return code_came(s, n);
-	return false;
-}
-
+/* Not inlined: stacks add up. */
 static __noinline bool code_fault_other(struct scratch *s,
 					struct task_struct *task)
 {
@@ -175,14 +157,11 @@ static __noinline bool code_fault_other(struct scratch *s,
 
 static __always_inline bool code_fault(struct seam_env *env)
 {
-	if (env->how == HOW_TELL) {
-		if (code_find(env->scratch, env->task))
-			miss_page(env->scratch, env->scratch->fault);
-		return false;
-	}
 	if (env->how == HOW_OTHER)
 		return code_fault_other(env->scratch, env->task);
-	return env->how == HOW_FAULT && code_fault_own(env->scratch, env->task);
+	if (code_find(env->scratch, env->task))
+		seam_page_tell(&env->state->tries, env->scratch->fault);
+	return false;
 }
 
 /* Whether pc is in code, and in what has no table and will have none. Its
@@ -277,7 +256,7 @@ __noinline int seam_fp_judge(struct scratch *s ARG_NONNULL,
 			     struct task_state *state ARG_NONNULL,
 			     struct task_struct *task ARG_TRUSTED)
 {
-	struct seam_env env = {s, state, task, HOW_NOFAULT};
+	struct seam_env env = {s, state, task, HOW_OWN};
 	uint64_t page = probed_page(task);
 	bool bare;
 
@@ -305,7 +284,7 @@ __noinline int seam_fp_judge(struct scratch *s ARG_NONNULL,
 __noinline int seam_fp_step(struct scratch *s ARG_NONNULL,
 			    struct task_state *state ARG_NONNULL, bool is_shown)
 {
-	struct seam_env env = {s, state, NULL, HOW_NOFAULT};
+	struct seam_env env = {s, state, NULL, HOW_OWN};
 	int err;
 
 	s->caller = s->cursor;
@@ -390,7 +369,7 @@ __noinline int seam_fp_read(struct scratch *s ARG_NONNULL,
 			    struct task_state *state ARG_NONNULL,
 			    struct task_struct *task ARG_TRUSTED)
 {
-	struct seam_env env = {s, state, task, HOW_NOFAULT};
+	struct seam_env env = {s, state, task, HOW_OWN};
 	int err;
 
 	if (!fp_begin(&env))

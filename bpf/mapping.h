@@ -21,6 +21,7 @@
 #define MAPLE_DEPTH 8 /* 10^7 mappings */
 
 #define PAGE_SHIFT 12
+#define PAGE_BYTES (1ULL << PAGE_SHIFT)
 
 /* 0: the task has none (any more). */
 static __always_inline uint64_t mm_of(struct task_struct *task)

@@ -153,6 +153,24 @@ struct stack_map {
 	uint64_t reading; /* enum reading */
 };
 
+#define TRIES_LOST 4 /* pages that cannot be had, and the stack ends; 2^n */
+#define TRIES_FRAMES (1U << 20) /* walked in all tries of one stack */
+
+/*
+ * What lacks a page that may be brought in is tried again from its start. So
+ * nothing that unwinds sleeps, or holds what others wait for while a page
+ * comes.
+ */
+struct tries {
+	uint64_t missing; /* the page that the last one lacked; 0: none */
+	uint64_t began_ns; /* the first */
+	uint64_t lost[TRIES_LOST]; /* pages that cannot be had */
+	uint32_t nr_lost;
+	uint32_t left; /* that may end so */
+	uint32_t frames; /* walked in them */
+	uint32_t failed; /* whether the missing page could not be brought in */
+};
+
 /* The per-task state. Only the task itself writes it, in its own context,
  * interrupted at worst by an event on its own CPU. */
 struct task_state {
@@ -178,6 +196,7 @@ struct task_state {
 	uint16_t epochs[SEAM_CACHED_MAPPINGS];
 	struct mapping maps[SEAM_CACHED_MAPPINGS];
 	struct stack_map stack; /* as of mm_seq */
+	struct tries tries; /* of the stack that is being taken */
 };
 
 /* Apart, since the verifier keeps functions away from the task work. */
@@ -309,8 +328,6 @@ struct scratch {
 	uint64_t fault; /* the address whose read failed, */
 	uint64_t fault_code; /* of enum fault_of */
 	uint64_t faults; /* of the frame at hand */
-	uint64_t missing; /* HOW_TELL: an address in a page that is not there */
-	uint64_t tells; /* there will be another try */
 	uint32_t lose_fp; /* its FP cannot be had: go on without */
 	struct seam_last_walk last_walk;
 	uint32_t last_hits, windows; /* to be counted at the end */

@@ -8,15 +8,13 @@
 extern void bpf_rcu_read_lock(void) __ksym;
 extern void bpf_rcu_read_unlock(void) __ksym;
 
-/* How user memory may be read where we run. Always a compile-time constant:
- * the verifier refuses a sleeping helper where it could be reached. */
+/* Whose memory is read. Always a compile-time constant: the verifier refuses a
+ * sleeping helper where it could be reached. */
 enum how {
-	HOW_NOFAULT, /* current, pages that are there */
-	HOW_FAULT, /* current, in its own context, pages are faulted in */
-	HOW_OTHER, /* another task, from a sleepable iterator */
-	/* As NOFAULT, by a function that may not sleep, for a caller that may:
-	 * it is told which page to bring in before it calls again. */
-	HOW_TELL,
+	/* The current task's, as far as it is there. A caller that may sleep is
+	 * told which page to bring in, and tries again: see page_tell. */
+	HOW_OWN,
+	HOW_OTHER, /* another task's, from a sleepable iterator */
 };
 
 struct seam_env {
@@ -86,21 +84,72 @@ static __always_inline bool stack_has(const struct task_state *state,
 	       state->stack.end - state->stack.start;
 }
 
-/* Notes what a caller might bring in; the first is the first to go. */
-static __always_inline void miss_page(struct scratch *s, uint64_t addr)
+/*
+ * A word of the current task's is not to be read, and its page may be brought
+ * in. Ends this attempt with that, for a caller that may sleep, unless it has
+ * tried in vain or often enough. Return: whether it does. Global, for the
+ * verifier.
+ */
+__noinline int seam_page_tell(struct tries *t ARG_NONNULL, uint64_t addr)
 {
-	if (!s->missing)
-		s->missing = addr;
+	uint64_t page = addr & ~(PAGE_BYTES - 1);
+	uint8_t byte;
+	uint32_t i;
+
+	if (t->missing)
+		return true;
+	if (!t->left || t->frames > TRIES_FRAMES)
+		return false;
+	/* A word may lie on two. */
+	if (!bpf_probe_read_user(&byte, sizeof(byte), (void *)addr)) {
+		page += PAGE_BYTES;
+		if (page - addr >= sizeof(uint64_t))
+			return false;
+	}
+#pragma unroll
+	for (i = 0; i < TRIES_LOST; i++)
+		if (t->lost[i] == page)
+			return false;
+	t->missing = page;
+	return true;
 }
 
 /* Whether this attempt was in vain, since its caller shall try again. */
 static __always_inline bool is_told(const struct seam_env *env)
 {
-	return env->how == HOW_TELL && env->scratch->tells &&
-	       env->scratch->missing;
+	return env->how == HOW_OWN && env->state->tries.missing;
 }
 
-/* Copies from state->stack, faulting pages in where that is allowed. */
+/* For who takes a stack: how often he may be told. */
+static __always_inline void tries_begin(struct task_state *state, uint32_t left)
+{
+	__builtin_memset(&state->tries, 0, sizeof(state->tries));
+	state->tries.left = left;
+}
+
+/* The next attempt. Who was told of a page has tried to bring it in. */
+static __always_inline void tries_next(struct tries *t)
+{
+	uint32_t i;
+
+	if (!t->began_ns)
+		t->began_ns = bpf_ktime_get_ns();
+	if (!t->missing)
+		return;
+	t->left--;
+	if (!t->failed) {
+		count(SEAM_COUNT_FAULTED);
+	} else {
+		i = t->nr_lost++ & (TRIES_LOST - 1);
+		t->lost[i] = t->missing;
+		if (t->nr_lost == TRIES_LOST)
+			t->left = 0;
+	}
+	t->missing = 0;
+}
+
+/* Copies from state->stack, of another task with pages brought in where that
+ * is allowed. */
 static __always_inline int read_user(struct seam_env *env, void *to,
 				     uint32_t size, uint64_t addr)
 {
@@ -109,20 +158,15 @@ static __always_inline int read_user(struct seam_env *env, void *to,
 	if (!stack_has(state, addr) || state->stack.end - addr < size ||
 	    state->stack.reading == READ_NOTHING)
 		return -1;
-	if (env->how != HOW_OTHER &&
-	    !bpf_probe_read_user(to, size, (void *)addr))
+	if (env->how == HOW_OWN && !bpf_probe_read_user(to, size, (void *)addr))
 		return 0;
-	if (env->how == HOW_NOFAULT || state->stack.reading != READ_FAULTING)
+	if (state->stack.reading != READ_FAULTING)
 		return -1;
-	if (env->how == HOW_TELL) {
-		miss_page(env->scratch, addr);
-		return -1;
-	}
 	if (env->how == HOW_OTHER)
 		return bpf_copy_from_user_task(to, size, (void *)addr,
 					       env->task, 0);
-	count(SEAM_COUNT_FAULTED);
-	return bpf_copy_from_user(to, size, (void *)addr);
+	seam_page_tell(&env->state->tries, addr);
+	return -1;
 }
 
 /*
@@ -222,9 +266,9 @@ static __always_inline bool is_of_stack(const struct task_state *state,
 }
 
 /*
- * The same for a caller that may sleep: faults the page of addr in, if it is
- * of the stack that the frame at hand is on. A rule that leads elsewhere may
- * be wrong, and finds there what happens to be in memory.
+ * Has the page of addr brought in, if it is of the stack that the frame at hand
+ * is on. A rule that leads elsewhere may be wrong, and finds there what happens
+ * to be in memory. Return: whether the window has it.
  */
 static __always_inline bool window_fault(struct seam_env *env, uint64_t addr)
 {

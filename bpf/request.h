@@ -7,28 +7,9 @@
 #define SEAM_BPF_REQUEST_H
 
 #include "bpf/amid.h"
-#include "bpf/emit.h"
 #include "bpf/regs.h"
+#include "bpf/take.h"
 #include "core/entry-exec.h"
-
-typedef int (*bpf_task_work_callback_t)(struct bpf_map *map, void *key,
-					void *value);
-
-/* An object for each spelling: lib/capture/kernel.c says why. */
-#if defined(SEAM_AT_ONCE) || defined(SEAM_LENT)
-/* The engine immediate has none, and other tools' programs have their own. */
-#elif defined(SEAM_TASK_WORK_IMPL) /* Linux 6.18 to 7.1 */
-extern int bpf_task_work_schedule_resume_impl(struct task_struct *task,
-					      struct bpf_task_work *tw,
-					      void *map__map,
-					      bpf_task_work_callback_t callback,
-					      void *aux__prog) __ksym;
-#else
-extern int
-bpf_task_work_schedule_resume(struct task_struct *task,
-			      struct bpf_task_work *tw, void *map__map,
-			      bpf_task_work_callback_t callback) __ksym;
-#endif
 
 #define ESRCH 3
 
@@ -163,26 +144,6 @@ static __always_inline void seam_entry_env_keep_regs(struct seam_entry_task *t,
 	regs_judge(&el->state, regs, t->env->task, in_user);
 }
 
-#ifndef SEAM_LENT
-static int on_return_to_user(struct bpf_map *map, void *key, void *value);
-#endif
-
-static __always_inline int seam_entry_env_schedule(struct seam_entry_task *t,
-						   struct seam_element *el)
-{
-#if defined(SEAM_AT_ONCE) || defined(SEAM_LENT)
-	return -SEAM_ENTRY_NEVER;
-#elif defined(SEAM_TASK_WORK_IMPL)
-	return bpf_task_work_schedule_resume_impl(bpf_get_current_task_btf(),
-						  &el->work, &elements,
-						  on_return_to_user, NULL);
-#else
-	return bpf_task_work_schedule_resume(bpf_get_current_task_btf(),
-					     &el->work, &elements,
-					     on_return_to_user);
-#endif
-}
-
 static __always_inline void leave(struct task_state *state,
 				  const struct pt_regs___kernel *regs)
 {
@@ -224,52 +185,13 @@ static __always_inline uint32_t regs_at_return(struct task_state *state,
 	return 0;
 }
 
-#ifndef SEAM_LENT
-/* A global function: the verifier walks it once, and not for each way in. */
-__noinline int seam_take_now(struct task_state *state ARG_NONNULL,
-			     struct task_struct *task ARG_TRUSTED,
-			     uint64_t cookie, uint64_t flags, uint32_t why_not)
+/* The steps that these are of are not taken as a whole, but as in ask.h. */
+static __always_inline int seam_entry_env_schedule(struct seam_entry_task *t,
+						   struct seam_element *el)
 {
-	struct pt_regs___kernel *regs = task_regs(task);
-
-	if (state->regs_flags & REGS_MOVED)
-		flags |= SEAM_STACK_MOVED;
-	/* A function has five arguments: the clients are above the flags. */
-	take_stack(task, state, cookie, flags >> 32, flags, regs->sp,
-		   HOW_NOFAULT, false, why_not);
-	if (!why_not)
-		leave(state, regs);
-	return 0;
+	return -SEAM_ENTRY_NEVER;
 }
 
-static __always_inline void
-seam_entry_env_unwind(struct seam_entry_task *t, struct seam_element *el,
-		      uint64_t cookie, uint32_t clients, uint32_t why_not)
-{
-	struct pt_regs___kernel *regs = task_regs(t->env->task);
-	struct task_state *state = &el->state;
-	uint64_t sp = regs->sp;
-	uint32_t flags = regs_at_return(state, t->env->task);
-
-	take_stack(t->env->task, state, cookie, clients, flags, sp, HOW_FAULT,
-		   false, why_not);
-	if (!why_not)
-		leave(state, regs);
-}
-
-static __always_inline void
-seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
-			  uint64_t cookie, uint32_t clients, uint32_t flags,
-			  uint32_t why_not)
-{
-	if (t->env->unsure && !why_not)
-		why_not = SEAM_UNSURE;
-	el->state.taken_ns = bpf_ktime_get_ns();
-	seam_take_now(&el->state, t->env->task, cookie,
-		      (uint64_t)clients << 32 | flags, why_not);
-}
-#else
-/* That object takes stacks by steps of its own. */
 static __always_inline void
 seam_entry_env_unwind(struct seam_entry_task *t, struct seam_element *el,
 		      uint64_t cookie, uint32_t clients, uint32_t why_not)
@@ -282,7 +204,6 @@ seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
 			  uint32_t why_not)
 {
 }
-#endif
 
 /*
  * A clock may have ticked on the way to the probe, and opened the entry with

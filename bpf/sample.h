@@ -4,6 +4,7 @@
 #ifndef SEAM_BPF_SAMPLE_H
 #define SEAM_BPF_SAMPLE_H
 
+#include "bpf/ask.h"
 #include "bpf/watch.h"
 #include "core/entry-count.h"
 
@@ -41,9 +42,12 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 				      struct task_struct *task, uint32_t depth,
 				      bool in_user, bool unsure, bool is_perf)
 {
-	struct seam_entry_env env;
-	struct seam_entry_task t;
-	struct seam_asked asked;
+	struct ask a = {
+		.depth = depth,
+		.in_user = in_user,
+		.unsure = unsure,
+		.is_perf = is_perf,
+	};
 
 	head_fill(&sample->head, SEAM_WIRE_SAMPLE, task, 0);
 	sample->end = SEAM_NO_USER;
@@ -57,18 +61,14 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	/* Known whatever becomes of its stack. */
 	if (!in_user && !unsure)
 		sample->user_ip = task_regs(task)->ip;
-	entry_task(&t, &env, task);
-	t.depth = depth;
-	env.unsure = unsure;
-	env.is_perf = is_perf;
-	seam_entry_request(&t, in_user, &asked);
-	if (!seam_sample_asked(&t, &asked))
+	ask(&a);
+	if (!seam_sample_asked(NULL, &a.asked))
 		return false;
-	sample->head.cookie = asked.cookie;
-	sample->end = asked.end;
-	sample->stack_tid = asked.stack_tid;
-	sample->flags |= asked.flags;
-	if (asked.flags & SEAM_SAMPLE_TAIL)
+	sample->head.cookie = a.asked.cookie;
+	sample->end = a.asked.end;
+	sample->stack_tid = a.asked.stack_tid;
+	sample->flags |= a.asked.flags;
+	if (a.asked.flags & SEAM_SAMPLE_TAIL)
 		sample->taken_ns = taken_ns(task);
 	return true;
 }

@@ -50,6 +50,7 @@ static __always_inline int answer(struct seam_lent *l,
 	l->stack.clients = taking->clients;
 	l->stack.flags = taking->flags | SEAM_STACK_EAGER;
 	l->stack.why_not = seam_entry_why_not(t, &el->state.entry);
+	tries_begin(&el->state, 0);
 	el->state.taken_ns = bpf_ktime_get_ns();
 	return SEAM_LENT_TAKE;
 }
@@ -134,13 +135,12 @@ int seam_lent_return(struct seam_lent_stack *st ARG_NONNULL)
 	st->cookie = cookie;
 	st->flags = regs_at_return(&el->state, env.task);
 	st->why_not = seam_entry_why_not(&t, &el->state.entry);
-	st->tells = TELLS_MAX;
+	tries_begin(&el->state, TELLS_MAX);
 	return SEAM_LENT_TAKE;
 }
 
-/* The one function that unwinds, so that the verifier walks it once. Return: as
- * take_stack. Little else is here: "combined stack size of 6 calls is 528. Too
- * large" (Linux 6.18, clang 19). */
+/* Return: as take_stack. Little else is here: "combined stack size of 6 calls
+ * is 528. Too large" (Linux 6.18, clang 19). */
 unsigned long long seam_lent_take(struct seam_lent_stack *st ARG_NONNULL)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -149,9 +149,9 @@ unsigned long long seam_lent_take(struct seam_lent_stack *st ARG_NONNULL)
 
 	if (!el || !st->clients)
 		return 0;
-	return take_stack(task, &el->state, st->cookie, st->clients, st->flags,
-			  task_regs(task)->sp, HOW_TELL, st->tells,
-			  st->why_not);
+	el->state.tries.failed = st->failed;
+	return take_stack(&el->state, task, st->cookie,
+			  (uint64_t)st->clients << 32 | st->flags, st->why_not);
 }
 
 /* missing: what that said. Return: whether it is to be called again, with that
@@ -164,27 +164,23 @@ int seam_lent_taken(struct seam_lent_stack *st ARG_NONNULL,
 	struct seam_entry_task t;
 	struct seam_element *el;
 
-	if (missing) {
-		count(SEAM_COUNT_FAULTED);
-		/* The one before could not be brought in. */
-		st->tells = missing == st->missing ? 0 : st->tells - 1;
-		st->missing = missing;
+	if (missing)
 		return 1;
-	}
 	entry_task(&t, &env, bpf_get_current_task_btf());
 	el = seam_entry_env_element(&t);
 	if (!el)
 		return 0;
-	if (st->clients)
-		count(SEAM_COUNT_UNWINDS);
 	if (st->clients && !st->why_not)
 		leave(&el->state, task_regs(env.task));
 	if (st->taking == SEAM_TAKING_NONE)
 		st->clients = seam_entry_return_end(&t, el, st->cookie);
 	else
 		st->clients = seam_entry_more(&t, &el->state.entry);
-	if (st->clients)
+	if (st->clients) {
+		/* What there is to bring in has just been brought. */
+		tries_begin(&el->state, 0);
 		return 1;
+	}
 	if (st->taking != SEAM_TAKING_NONE)
 		seam_entry_taken(&t, el, &taking);
 	return 0;

@@ -76,53 +76,109 @@ int seam_event(struct bpf_perf_event_data *ctx)
 }
 
 /*
+ * What raw tracepoints' programs share: a sample whose buffer they have filled,
+ * or the stack at an exec or exit. So what takes stacks is verified once for
+ * all of them. They are programs of their own since the kernel runs each only
+ * once at a time on a CPU: a tick must not be lost that comes amid an exec's.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, SEAM_RAW_SLOTS);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} raw_programs SEC(".maps");
+
+/* Which of its buffers a program has filled. */
+static __always_inline uint32_t raw_slot(uint64_t what)
+{
+	if (what == SEAM_RAW_TICK)
+		return BUFFER_TICK;
+	return what == SEAM_RAW_SLEEP ? BUFFER_SLEEP : BUFFER_TRACEPOINT;
+}
+
+SEC("raw_tp")
+int seam_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint64_t what = bpf_get_attach_cookie(ctx);
+	uint32_t slot = raw_slot(what);
+	struct sample_buffer *buf;
+
+	if (what == SEAM_RAW_EXEC || what == SEAM_RAW_EXIT) {
+		take_tail(what == SEAM_RAW_EXIT);
+	} else {
+		buf = bpf_map_lookup_elem(&sample_buffers, &slot);
+		if (!buf || !make_sample(ctx, buf, task, buf->sample.event,
+					 buf->sample.flags))
+			return 0;
+		if (slot == BUFFER_SLEEP)
+			sleep_keep(buf, task);
+		else
+			sample_emit(buf);
+	}
+	/* To nobody. Linux (6.13) has programs that make no such call use one
+	 * stack of their own for each CPU, as they cannot run amid themselves.
+	 * This one can. */
+	bpf_tail_call(ctx, &raw_programs, SEAM_RAW_NOBODY);
+	return 0;
+}
+
+static __always_inline void to_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	bpf_tail_call(ctx, &raw_programs, SEAM_RAW_SHARED);
+}
+
+/*
  * The kernel leaves an event's program out, and says so nowhere, while on that
  * CPU a map system call, a classic tracepoint's, a kprobe's or another event's
  * program is at work. So the sample is taken here. Our frames come first in
- * its kernel stack; the library takes them off.
+ * its kernel stack; the library takes them off. Return: whether there is one.
  */
-static __always_inline void take_blocked(void *ctx, struct hrtimer *timer,
+static __always_inline bool fill_blocked(struct hrtimer *timer,
 					 const struct perf_event *event)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	const struct pt_regs___kernel *regs = tick_regs(timer);
 	uint32_t slot = BUFFER_TICK, nr = event_number(event);
+	bool is_ours = is_watched(bpf_get_current_task_btf());
 	struct sample_buffer *buf;
-	bool is_ours = is_watched(task);
 
 	count(SEAM_COUNT_BLOCKED);
 	count_event(nr, is_ours);
 	if (!is_ours) {
 		count(SEAM_COUNT_FILTERED);
-		return;
+		return false;
 	}
 	buf = bpf_map_lookup_elem(&sample_buffers, &slot);
 	if (!buf || !regs) {
 		count(SEAM_COUNT_LOST_SAMPLE);
-		return;
+		return false;
 	}
 	buf->sp = 0; /* no timer's interrupt comes at a door */
 	buf->sample.ip = regs->ip;
 	buf->sample.period = event->hw.last_period;
-	take_sample(ctx, buf, task, nr,
-		    regs->cs & 3 ? SEAM_SAMPLE_USER : SEAM_SAMPLE_BLOCKED);
+	buf->sample.event = nr;
+	buf->sample.flags =
+		regs->cs & 3 ? SEAM_SAMPLE_USER : SEAM_SAMPLE_BLOCKED;
+	return true;
 }
 
-/* A tick whose event program did not run. */
-SEC("tp_btf/hrtimer_expire_exit")
-int BPF_PROG(seam_expired, struct hrtimer *timer)
+/* hrtimer_expire_exit: a tick whose event program did not run. */
+SEC("raw_tp")
+int seam_expired(struct bpf_raw_tracepoint_args *ctx)
 {
+	struct hrtimer *timer = VIEW(struct hrtimer, ctx->args[0]);
 	const struct perf_event *event = event_of(timer);
 	struct seam_cpu_state *cpu = cpu_state();
 
-	if (!cpu || cpu->tick.timer != (uint64_t)timer)
+	if (!cpu || cpu->tick.timer != ctx->args[0])
 		return 0;
 	cpu->tick.timer = 0;
 	if (cpu->event_runs[event_number(event)] != cpu->tick.runs ||
 	    !cpu->tick.live)
 		return 0;
 	if (!tick_withheld(&cpu->tick, event)) {
-		take_blocked(ctx, timer, event);
+		if (fill_blocked(timer, event))
+			to_raw(ctx);
 		return 0;
 	}
 	count(SEAM_COUNT_WITHHELD);
@@ -139,12 +195,11 @@ int BPF_PROG(seam_expired, struct hrtimer *timer)
 SEC("raw_tp")
 int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	uint32_t event = bpf_get_attach_cookie(ctx) & ~SEAM_EVENT_TAG_MASK;
+	bool is_ours = is_watched(bpf_get_current_task_btf());
 	struct seam_cpu_state *cpu = cpu_state();
 	uint32_t slot = BUFFER_TRACEPOINT;
 	struct sample_buffer *buf;
-	bool is_ours = is_watched(task);
 
 	count_event(event, is_ours);
 	if (!is_ours) {
@@ -161,7 +216,9 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	buf->sp = 0;
 	buf->sample.ip = 0;
 	buf->sample.period = seam_tracepoint_period[event];
-	take_sample(ctx, buf, task, event, 0);
+	buf->sample.event = event;
+	buf->sample.flags = 0;
+	to_raw(ctx);
 	return 0;
 }
 
@@ -203,25 +260,41 @@ int seam_uprobe(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Task work, on the way back to user space. */
+/* Task work, on the way back to user space. This alone may sleep, and does so
+ * holding nothing: it brings pages in that a stack lacks. */
 static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 {
-	struct seam_entry_env env;
-	struct seam_entry_task t;
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct ask a = {.depth = seam_max_stack};
+	struct seam_element *el = value;
+	uint64_t missing;
+	uint8_t byte;
+	uint32_t i;
 
 	if (seam_take_sleeps)
-		sleep_end(task);
-	entry_task(&t, &env, task);
-	seam_entry_return(&t, value);
+		sleep_end(bpf_get_current_task());
+	if (seam_return_begin(&a) != ASK_TAKE)
+		return 0;
+	for (i = seam_zero; i < TRIES_MAX + 3; i++) {
+		SEAM_LOOP_GUARD;
+		missing = take(&a, el);
+		if (missing)
+			el->state.tries.failed = !!bpf_copy_from_user(
+				&byte, sizeof(byte), (void *)missing);
+		else if (!seam_taken(&a))
+			break;
+	}
 	return 0;
 }
 
-/* Loaded where sleeps are recorded. Kernel threads sleep for a living. */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(seam_switch, bool preempt, struct task_struct *prev,
-	     struct task_struct *next, unsigned int prev_state)
+/* sched_switch, loaded where sleeps are recorded. Kernel threads sleep for a
+ * living. The current task is still the one that goes. */
+SEC("raw_tp")
+int seam_switch(struct bpf_raw_tracepoint_args *ctx)
 {
+	bool preempt = ctx->args[0];
+	uint64_t next = ctx->args[2];
+	uint32_t prev_state = ctx->args[3];
+	struct task_struct *prev = bpf_get_current_task_btf();
 	bool is_ours;
 
 	sleep_end(next);
@@ -229,10 +302,10 @@ int BPF_PROG(seam_switch, bool preempt, struct task_struct *prev,
 		return 0;
 	is_ours = is_watched(prev);
 	count_event(seam_sleep_event, is_ours);
-	if (is_ours)
-		sleep_begin(ctx, prev);
-	else
+	if (!is_ours)
 		count(SEAM_COUNT_FILTERED);
+	else if (sleep_fill(prev))
+		to_raw(ctx);
 	return 0;
 }
 
@@ -255,54 +328,27 @@ static __always_inline void announce_exec(struct task_struct *task)
 		bpf_map_update_elem(&watched, &tgid, &nobody, BPF_NOEXIST);
 }
 
-/* Whether an exec or exit has the task's stack taken at once: for events that
- * may come yet, or since it was asked for. What others want is for their own
- * programs to see. */
-static __always_inline bool is_tail_wanted(struct seam_entry_task *t)
+/* sched_prepare_exec */
+SEC("raw_tp")
+int seam_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	const struct seam_element *el;
-
-	if (seam_take_tails)
-		return true;
-	el = seam_entry_env_element(t);
-	return el && el->state.entry.cookie &&
-	       (el->state.entry.who & OWN_CLIENT);
-}
-
-SEC("tp_btf/sched_prepare_exec")
-int BPF_PROG(seam_exec, struct task_struct *task, struct linux_binprm *bprm)
-{
-	struct seam_entry_env env;
-	struct seam_entry_task t;
+	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (!is_watched(task) || !has_user(task))
 		return 0;
 	announce_exec(task);
-	entry_task(&t, &env, task);
-	entry_for_all(&t);
-	if (is_tail_wanted(&t))
-		seam_entry_exec(&t);
+	to_raw(ctx);
 	return 0;
 }
 
-static __always_inline void exit_begins(struct task_struct *task)
+/* sched_process_exit */
+SEC("raw_tp")
+int seam_exit(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct seam_entry_env env;
-	struct seam_entry_task t;
+	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (!is_watched(task) || !has_user(task))
-		return;
-	entry_task(&t, &env, task);
-	entry_for_all(&t);
-	t.exiting = true; /* to exit_signals it is not yet */
-	if (is_tail_wanted(&t))
-		seam_entry_exit(&t);
-}
-
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
-{
-	exit_begins(task);
+	if (is_watched(task) && has_user(task))
+		to_raw(ctx);
 	return 0;
 }
 
@@ -310,7 +356,8 @@ int BPF_PROG(seam_exit, struct task_struct *task, bool group_dead)
 SEC("fentry/exit_signals")
 int BPF_PROG(seam_exit_signals, struct task_struct *task)
 {
-	exit_begins(task);
+	if (is_watched(task) && has_user(task))
+		take_tail(true);
 	return 0;
 }
 
@@ -498,7 +545,7 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 
 	if (!task || !has_user(task))
 		return 0;
-	sleep_end(task);
+	sleep_end((uint64_t)task);
 	el = bpf_map_lookup_elem(&elements, &self);
 	if (!el)
 		return 0;

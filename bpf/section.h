@@ -17,7 +17,6 @@
 
 /* Of the window, in one stack: 5 ms where all of them are in vain. */
 #define SECTION_MOVES 65536
-#define SECTION_FAULT_MOVES 64 /* what a fault counts for: 1,024 of them */
 
 /* How many bytes from an offset on are in the section, and in the window. */
 static __always_inline uint64_t section_room(const struct mapped_window *x,
@@ -228,25 +227,15 @@ static __noinline bool section_find(struct scratch *s, struct task_struct *task)
 	return found;
 }
 
-/* Brings it in, for a caller that may sleep. These faults have a bound of their
- * own: a search may go through many pages. */
+/* Has it brought in. If it cannot be had, the frame is found without. */
 static __always_inline bool section_fault(struct seam_env *env)
 {
 	struct scratch *s = env->scratch;
 	struct mapped_window *x = &s->own;
 
 	x->len = 0;
-	if (env->how == HOW_TELL && section_find(s, env->task))
-		miss_page(s, s->fault);
-	if (env->how == HOW_FAULT && x->left > SECTION_FAULT_MOVES &&
-	    section_find(s, env->task)) {
-		x->left -= SECTION_FAULT_MOVES;
-		count(SEAM_COUNT_FAULTED);
-		if (!bpf_copy_from_user(x->window, 1, (void *)s->fault)) {
-			s->faults = 0;
-			return true;
-		}
-	}
+	if (env->how == HOW_OWN && section_find(s, env->task))
+		seam_page_tell(&env->state->tries, s->fault);
 	x->lost = s->nr + 1;
 	return false;
 }

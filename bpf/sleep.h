@@ -11,7 +11,8 @@
 /* Interruptible or not. Stopped, traced and dead tasks do not sleep. */
 #define TASK_SLEEPS 3
 
-static __always_inline void sleep_begin(void *ctx, struct task_struct *task)
+/* Return: whether there is room for a sample. */
+static __always_inline bool sleep_fill(struct task_struct *task)
 {
 	uint32_t slot = BUFFER_SLEEP;
 	struct sample_buffer *buf = bpf_map_lookup_elem(&sample_buffers, &slot);
@@ -19,7 +20,7 @@ static __always_inline void sleep_begin(void *ctx, struct task_struct *task)
 	const struct sample_buffer *last = bpf_map_lookup_elem(&sleeps, &key);
 
 	if (!buf)
-		return;
+		return false;
 	/* It ended, and nothing told when. */
 	if (last && !last->sent)
 		count(SEAM_COUNT_LOST_SLEEP);
@@ -27,20 +28,29 @@ static __always_inline void sleep_begin(void *ctx, struct task_struct *task)
 	buf->sent = 0;
 	buf->sample.ip = 0;
 	buf->sample.period = 0;
-	if (make_sample(ctx, buf, task, seam_sleep_event, 0) &&
-	    bpf_map_update_elem(&sleeps, &key, buf, BPF_ANY))
+	buf->sample.event = seam_sleep_event;
+	buf->sample.flags = 0;
+	return true;
+}
+
+static __always_inline void sleep_keep(struct sample_buffer *buf,
+				       struct task_struct *task)
+{
+	uint64_t key = (uint64_t)task;
+
+	if (bpf_map_update_elem(&sleeps, &key, buf, BPF_ANY))
 		count(SEAM_COUNT_LOST_SLEEP);
 }
 
 /*
- * The task runs again, or the recording ends. Not every switch can be seen, as
- * tasks are known that leave their CPU without a word, and with it who gets it:
- * so the task tells as well, before its stack is taken. It may be preempted
- * here, and then both would.
+ * The task with this address runs again, or the recording ends. Not every
+ * switch can be seen, as tasks are known that leave their CPU without a word,
+ * and with it who gets it: so the task tells as well, before its stack is
+ * taken. It may be preempted here, and then both would.
  */
-static __always_inline void sleep_end(struct task_struct *task)
+static __always_inline void sleep_end(uint64_t key)
 {
-	uint64_t key = (uint64_t)task, now_ns = bpf_ktime_get_ns();
+	uint64_t now_ns = bpf_ktime_get_ns();
 	struct sample_buffer *buf = bpf_map_lookup_elem(&sleeps, &key);
 
 	if (!buf || __sync_val_compare_and_swap(&buf->sent, 0, 1))

@@ -27,7 +27,7 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 				    struct task_state *state ARG_NONNULL,
 				    struct task_struct *task ARG_TRUSTED)
 {
-	struct seam_env env = {s, state, task, HOW_NOFAULT};
+	struct seam_env env = {s, state, task, HOW_OWN};
 	struct seam_cursor c = s->cursor;
 	uint64_t pc = seam_cursor_pc(&c), packed = 0;
 	struct mapping *map;
@@ -71,7 +71,7 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 __noinline int seam_frame_any(struct scratch *s ARG_NONNULL,
 			      struct task_state *state ARG_NONNULL)
 {
-	struct seam_env env = {s, state, NULL, HOW_NOFAULT};
+	struct seam_env env = {s, state, NULL, HOW_OWN};
 	struct seam_cursor c = s->cursor;
 	int err = s->rule_err;
 
@@ -95,7 +95,7 @@ __noinline int seam_frame(struct scratch *s ARG_NONNULL,
 			  struct task_state *state ARG_NONNULL,
 			  struct task_struct *task ARG_TRUSTED)
 {
-	struct seam_env env = {s, state, task, HOW_NOFAULT};
+	struct seam_env env = {s, state, task, HOW_OWN};
 	struct seam_cursor c = s->cursor;
 	struct seam_rule rule;
 	struct seam_last_entry last;
@@ -181,7 +181,8 @@ static __always_inline bool stack_knows(struct seam_env *env, uint64_t addr)
 	       seam_stack_find(env->scratch, env->state, env->task, addr);
 }
 
-/* What could not be read. Return: whether the frame is worth another try. */
+/* What could not be read. Return: whether the frame is worth another try; or
+ * is_told. */
 static __always_inline bool fault_in(struct seam_env *env)
 {
 	uint64_t addr = env->scratch->fault;
@@ -190,8 +191,7 @@ static __always_inline bool fault_in(struct seam_env *env)
 		return section_fault(env);
 	if (env->scratch->fault_code)
 		return env->scratch->faults <= CODE_FAULTS && code_fault(env);
-	return stack_knows(env, addr) ||
-	       (env->how != HOW_NOFAULT && window_fault(env, addr));
+	return stack_knows(env, addr) || window_fault(env, addr);
 }
 
 /*
@@ -244,6 +244,8 @@ static __always_inline int unwind_once(struct seam_env *env)
 			s->faults++;
 			if (!fault_in(env))
 				s->lose_fp = true;
+			if (is_told(env))
+				break;
 			continue;
 		}
 		if (err == FRAME_AGAIN)
@@ -287,7 +289,7 @@ static __always_inline int unwind(struct seam_env *env)
 	for (i = seam_zero; i < UNWIND_TRIES; i++) {
 		SEAM_LOOP_GUARD;
 		end = unwind_once(env);
-		if (env->state->tables == tables_generation())
+		if (env->state->tables == tables_generation() || is_told(env))
 			return end;
 		count(SEAM_COUNT_REDO);
 	}

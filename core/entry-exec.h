@@ -6,46 +6,82 @@
 
 #include "core/entry.h"
 
-/* Takes the stack now: at exec and exit, while the memory is still there.
- * Return: the element that has it; NULL: none, or it was taken before, for
- * these clients or others. */
-SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
-						 uint32_t stack_flags)
+/* The stack is to be taken now: at exec and exit, while the memory is still
+ * there. Return: the element, whose stack seam_entry_take_end is told of;
+ * *ret_taking; *ret_before: it was taken before, for these clients or others.
+ * NULL: there is none. */
+SEAM_INLINE struct seam_element *
+seam_entry_take_begin(struct seam_entry_task *t, uint32_t stack_flags,
+		      struct seam_taking *ret_taking, bool *ret_before)
 {
 	struct seam_element *el = t->depth ? seam_entry_element(t) : NULL;
 	struct seam_entry *e;
-	uint64_t cookie;
-	bool first, taken;
+	bool first;
 
+	ret_taking->why = SEAM_TAKING_NONE;
+	*ret_before = false;
 	if (!el)
 		return NULL;
 	e = seam_entry_env_entry(el);
-	cookie = seam_entry_open(t, el, false, &first);
+	ret_taking->cookie = seam_entry_open(t, el, false, &first);
 	if (first && !t->at_once && seam_entry_env_is_as_left(t, el))
 		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
 	/* Asked behind it: an event in between may have taken it. */
-	taken = SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN;
-	if (cookie)
-		seam_entry_unwind_now(t, el, cookie,
-				      seam_entry_claim_now(t, el), stack_flags);
+	*ret_before = SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN;
+	if (!ret_taking->cookie)
+		return el;
+	ret_taking->why = SEAM_TAKING_TAIL;
+	ret_taking->flags = stack_flags;
+	ret_taking->clients = seam_entry_claim_now(t, el);
+	return el;
+}
+
+SEAM_INLINE void seam_entry_take_end(struct seam_element *el)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+
 	seam_entry_set_flag(e, SEAM_ENTRY_TAKEN);
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING | SEAM_ENTRY_LAST);
-	return taken ? NULL : el;
+}
+
+/* Return: the element that has it; NULL: none, or it was taken before. */
+SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
+						 uint32_t stack_flags)
+{
+	struct seam_taking taking;
+	struct seam_element *el;
+	bool before;
+
+	el = seam_entry_take_begin(t, stack_flags, &taking, &before);
+	if (!el)
+		return NULL;
+	if (taking.why != SEAM_TAKING_NONE)
+		seam_entry_unwind_now(t, el, taking.cookie, taking.clients,
+				      taking.flags);
+	seam_entry_take_end(el);
+	return before ? NULL : el;
+}
+
+/* The task was to go by seam_entry_return on its way to user space, so that the
+ * exec's end is seen; err is what the kernel said. Already pending is as good.
+ */
+SEAM_INLINE void seam_entry_exec_scheduled(struct seam_element *el, int err)
+{
+	if (err && err != -SEAM_ENTRY_EBUSY)
+		seam_entry_set_flag(seam_entry_env_entry(el),
+				    SEAM_ENTRY_UNSEEN);
 }
 
 /* The task begins an exec. */
 SEAM_INLINE void seam_entry_exec(struct seam_entry_task *t)
 {
 	struct seam_element *el = seam_entry_take(t, SEAM_STACK_EXEC);
-	int err;
 
 	if (!el)
 		return;
-	/* So that the exec's end is seen. Already pending is as good. */
-	err = t->at_once ? -SEAM_ENTRY_NEVER : seam_entry_env_schedule(t, el);
-	if (err && err != -SEAM_ENTRY_EBUSY)
-		seam_entry_set_flag(seam_entry_env_entry(el),
-				    SEAM_ENTRY_UNSEEN);
+	seam_entry_exec_scheduled(el, t->at_once
+					      ? -SEAM_ENTRY_NEVER
+					      : seam_entry_env_schedule(t, el));
 }
 
 /* The task runs another program now, and goes to it next. */
@@ -78,22 +114,27 @@ SEAM_INLINE bool seam_entry_has_moved(struct seam_entry_task *t)
 	       (SEAM_ENTRY_GET(e->who) & t->clients);
 }
 
+/* What was taken at an exit is the task's last. */
+SEAM_INLINE void seam_entry_exit_taken(struct seam_entry_task *t,
+				       struct seam_element *el)
+{
+	struct seam_entry *e = seam_entry_env_entry(el);
+
+	/* An exec that it was killed in may have changed that. */
+	SEAM_ENTRY_SET(e->start, t->start);
+	seam_entry_set_flag(e, SEAM_ENTRY_EXIT);
+}
+
 /* The task is at sched_process_exit, or was killed inside an exec, whose
  * stack serves the exit too. */
 SEAM_INLINE void seam_entry_exit(struct seam_entry_task *t)
 {
 	struct seam_element *el = seam_entry_take(t, SEAM_STACK_EXIT);
 
-	struct seam_entry *e;
-
 	if (!el)
 		el = seam_entry_env_element(t);
-	if (!el)
-		return;
-	e = seam_entry_env_entry(el);
-	/* An exec that it was killed in may have changed that. */
-	SEAM_ENTRY_SET(e->start, t->start);
-	seam_entry_set_flag(e, SEAM_ENTRY_EXIT);
+	if (el)
+		seam_entry_exit_taken(t, el);
 }
 
 #endif

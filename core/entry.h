@@ -281,6 +281,7 @@ enum seam_taking_why {
 	SEAM_TAKING_NONE, /* none is */
 	SEAM_TAKING_FIRST, /* for the first request of an entry */
 	SEAM_TAKING_LATE, /* once more, of an exec or exit */
+	SEAM_TAKING_TAIL, /* of an exec or exit: entry-exec.h */
 };
 
 struct seam_taking {
@@ -495,13 +496,24 @@ seam_entry_request_begin(struct seam_entry_task *t, bool in_user,
 	return el;
 }
 
+/* What the request is told of its stack beside the cookie, when all is seen to
+ * that it takes. */
+SEAM_INLINE void seam_entry_answer(struct seam_element *el,
+				   struct seam_asked *ret)
+{
+	const struct seam_entry *e = seam_entry_env_entry(el);
+
+	ret->stack_tid = SEAM_ENTRY_GET(e->tid);
+	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
+		ret->flags = SEAM_SAMPLE_TAIL;
+}
+
 /* A request at an event. */
 SEAM_INLINE void seam_entry_request(struct seam_entry_task *t, bool in_user,
 				    struct seam_asked *ret)
 {
 	struct seam_taking taking;
 	struct seam_arming arming;
-	const struct seam_entry *e;
 	struct seam_element *el;
 	bool first;
 	int err;
@@ -520,10 +532,7 @@ SEAM_INLINE void seam_entry_request(struct seam_entry_task *t, bool in_user,
 				      taking.flags);
 		seam_entry_taken(t, el, &taking);
 	}
-	e = seam_entry_env_entry(el);
-	ret->stack_tid = SEAM_ENTRY_GET(e->tid);
-	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
-		ret->flags = SEAM_SAMPLE_TAIL;
+	seam_entry_answer(el, ret);
 }
 
 /* An exec is over: what was taken is of the program before it. */

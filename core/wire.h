@@ -242,7 +242,7 @@ enum seam_count {
 	SEAM_COUNT_COPIES,
 	SEAM_COUNT_COPY_BYTES,
 	SEAM_COUNT_WINDOWS, /* reads of stack memory */
-	SEAM_COUNT_FAULTED, /* of those, that had to fault pages in */
+	SEAM_COUNT_FAULTED, /* pages that were brought in for a stack */
 	SEAM_COUNT_LAST_HITS, /* rules found in the task's last stack */
 	SEAM_COUNT_MAP_WALKS, /* mappings looked up in the mm */
 	SEAM_COUNT_MAP_RETRIES, /* look-ups repeated since the mm changed */
@@ -277,6 +277,18 @@ struct seam_made_as {
 };
 
 #define SEAM_EVENT_TAG_MASK (~(uint64_t)(SEAM_MAX_EVENTS - 1))
+#define SEAM_EVENT_TAG_SET (1ULL << 63) /* in each tag */
+
+/* What a raw tracepoint's program is at, if at no event: its BPF cookie. */
+enum seam_raw_what {
+	SEAM_RAW_EXEC = 1,
+	SEAM_RAW_EXIT,
+	SEAM_RAW_TICK,
+	SEAM_RAW_SLEEP,
+};
+
+/* The program that they go on in, and where there is none. */
+enum seam_raw_slot { SEAM_RAW_SHARED, SEAM_RAW_NOBODY, SEAM_RAW_SLOTS };
 
 /* A clock's timer at work. */
 struct seam_tick {

@@ -83,10 +83,10 @@ enum seam_lent_next { SEAM_LENT_DONE, SEAM_LENT_SCHEDULE, SEAM_LENT_TAKE };
 /* Between the program and seam-request.bpf.o: a stack that is taken, and the
  * request for one. Small, as it lies on the stack. */
 struct seam_lent_stack {
-	unsigned long long cookie, missing;
+	unsigned long long cookie;
 	unsigned int clients;
-	unsigned short flags, why_not, tells;
-	unsigned char taking, byte;
+	unsigned short flags, why_not;
+	unsigned char taking, failed, byte;
 };
 
 struct seam_lent {
@@ -164,7 +164,8 @@ static int seam_lent_callback(SEAM_KERNEL_TYPE(bpf_map) * map, void *key,
 		if (!seam_lent_taken(&st, missing))
 			break;
 		if (missing)
-			bpf_copy_from_user(&st.byte, 1, (void *)missing);
+			st.failed = !!bpf_copy_from_user(&st.byte, 1,
+							 (void *)missing);
 	}
 	return 0;
 }

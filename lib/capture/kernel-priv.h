@@ -11,7 +11,8 @@
 #include "capture/share.h"
 #include "seam.skel.h"
 
-#define TASK_PROGRAMS 9
+#define TASK_PROGRAMS 6
+#define RAW_PROGRAMS 3
 #define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
 struct seam_kernel {
@@ -19,6 +20,8 @@ struct seam_kernel {
 	struct ring_buffer *samples, *copies;
 	struct bpf_link *links[TASK_PROGRAMS];
 	size_t n_links;
+	int raw[RAW_PROGRAMS]; /* what keeps these on their tracepoints */
+	size_t n_raw;
 	struct bpf_link *unmaps; /* NULL: nobody needs it yet */
 	uint64_t arena_kept; /* the address of one that is being made, or 0 */
 	uint8_t *arena;

@@ -167,6 +167,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	    sizeof(k->event_tag))
 		return -EIO;
 	k->event_tag &= SEAM_EVENT_TAG_MASK;
+	k->event_tag |= SEAM_EVENT_TAG_SET;
 	skel->rodata_seam->seam_event_tag = k->event_tag;
 	return 0;
 }
@@ -239,15 +240,62 @@ static void unmap(struct seam_kernel *k)
 	k->common = NULL;
 }
 
+/*
+ * By hand, since libbpf 1.1 gives raw tracepoints no cookie. The layout of
+ * the kernel's union bpf_attr for BPF_RAW_TRACEPOINT_OPEN, Linux 6.10.
+ */
+static int raw_tracepoint_open(const char *name, int prog_fd, uint64_t cookie)
+{
+	struct {
+		uint64_t name;
+		uint32_t prog_fd, pad;
+		uint64_t cookie;
+	} attr = {
+		.name = (uint64_t)(uintptr_t)name,
+		.prog_fd = (uint32_t)prog_fd,
+		.cookie = cookie,
+	};
+	long fd =
+		syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Programs at raw tracepoints that are no event's. */
+static int attach_raw(struct seam_kernel *k)
+{
+	const struct {
+		const struct bpf_program *prog;
+		const char *name;
+		uint64_t what; /* enum seam_raw_what */
+	} raw[RAW_PROGRAMS] = {
+		{k->skel->progs.seam_exec, "sched_prepare_exec", SEAM_RAW_EXEC},
+		{k->skel->progs.seam_exit, "sched_process_exit", SEAM_RAW_EXIT},
+		{k->skel->progs.seam_expired, "hrtimer_expire_exit",
+		 SEAM_RAW_TICK},
+	};
+
+	for (size_t i = 0; i < RAW_PROGRAMS; i++) {
+		int fd;
+
+		if (!bpf_program__autoload(raw[i].prog))
+			continue;
+		fd = raw_tracepoint_open(
+			raw[i].name, bpf_program__fd(raw[i].prog), raw[i].what);
+		if (fd < 0)
+			return fd;
+		k->raw[k->n_raw++] = fd;
+	}
+	return 0;
+}
+
 /* Events are attached one by one, the rest here. */
 static int attach_tasks(struct seam_kernel *k)
 {
 	struct bpf_program *const progs[TASK_PROGRAMS] = {
-		k->skel->progs.seam_exec,	  k->skel->progs.seam_exit,
 		k->skel->progs.seam_fork,	  k->skel->progs.seam_exec_done,
 		k->skel->progs.seam_free,	  k->skel->progs.seam_expiry,
-		k->skel->progs.seam_expired,	  k->skel->progs.seam_prctl,
-		k->skel->progs.seam_exit_signals,
+		k->skel->progs.seam_exit_signals, k->skel->progs.seam_prctl,
 	};
 
 	for (size_t i = 0; i < TASK_PROGRAMS; i++) {
@@ -260,7 +308,7 @@ static int attach_tasks(struct seam_kernel *k)
 			return -errno;
 		k->links[k->n_links++] = link;
 	}
-	return 0;
+	return attach_raw(k);
 }
 
 /* What the kernel gives the first pid namespace: PROC_PID_INIT_INO. */
@@ -287,6 +335,18 @@ static void fit_to(struct seam_kernel *k, const struct running *running)
 	bpf_program__set_autoload(k->skel->progs.seam_prctl, running->prctl);
 	bpf_program__set_autoload(k->skel->progs.seam_exit, early);
 	bpf_program__set_autoload(k->skel->progs.seam_exit_signals, !early);
+}
+
+/* What raw tracepoints' programs go on in. */
+static int join_raw(struct seam_kernel *k)
+{
+	const uint32_t slot = SEAM_RAW_SHARED;
+	const int fd = bpf_program__fd(k->skel->progs.seam_raw);
+
+	if (!bpf_program__autoload(k->skel->progs.seam_raw))
+		return 0;
+	return bpf_map__update_elem(k->skel->maps.raw_programs, &slot,
+				    sizeof(slot), &fd, sizeof(fd), BPF_ANY);
 }
 
 /* Of one that is shared and there already, it is known. */
@@ -326,6 +386,8 @@ static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	if (!err && !k->has_cookies)
 		err = seam_share_cookies_begin(
 			bpf_map__fd(k->skel->maps.cookies));
+	if (!err)
+		err = join_raw(k);
 	if (!err)
 		err = map_arena(k);
 	if (err)
@@ -422,6 +484,8 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 		return NULL;
 	for (size_t i = 0; i < k->n_links; i++)
 		bpf_link__destroy(k->links[i]);
+	while (k->n_raw)
+		close(k->raw[--k->n_raw]);
 	bpf_link__destroy(k->unmaps);
 	seam_kernel_detach(k);
 	ring_buffer__free(k->samples);
@@ -475,27 +539,6 @@ int seam_kernel_attach_probe(struct seam_kernel *k, int perf_fd, uint32_t event)
 	return attach_to(k, k->skel->progs.seam_uprobe, perf_fd, event);
 }
 
-/*
- * By hand, since libbpf 1.1 gives raw tracepoints no cookie. The layout of
- * the kernel's union bpf_attr for BPF_RAW_TRACEPOINT_OPEN, Linux 6.10.
- */
-static int raw_tracepoint_open(const char *name, int prog_fd, uint64_t cookie)
-{
-	struct {
-		uint64_t name;
-		uint32_t prog_fd, pad;
-		uint64_t cookie;
-	} attr = {
-		.name = (uint64_t)(uintptr_t)name,
-		.prog_fd = (uint32_t)prog_fd,
-		.cookie = cookie,
-	};
-	long fd =
-		syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
 int seam_kernel_try_tracepoint(struct seam_kernel *k, const char *name)
 {
 	int fd = raw_tracepoint_open(
@@ -519,9 +562,9 @@ int seam_kernel_attach_tracepoint(struct seam_kernel *k, const char *name,
 
 int seam_kernel_attach_sleeps(struct seam_kernel *k)
 {
-	/* A tracing program names its tracepoint itself. */
 	int fd = raw_tracepoint_open(
-		NULL, bpf_program__fd(k->skel->progs.seam_switch), 0);
+		"sched_switch", bpf_program__fd(k->skel->progs.seam_switch),
+		SEAM_RAW_SLEEP);
 
 	return fd < 0 ? fd : keep_fd(k, fd);
 }

@@ -148,7 +148,7 @@ def paged_out(bench, what, *args):
 
 def programs(bench):
     for source, name in ((PAGED_OUT, "paged-out"), (WITNESS, "witness"),
-                         (WILD, "wild")):
+                         (WILD, "wild"), (ASTRAY, "astray")):
         bench.compile(source, name)
     bench.compile(ARMED, "armed", "-pthread")
 
@@ -401,6 +401,18 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
+# Of memory that nobody may read, no page can be brought in.
+ASTRAY = HEAD + SPIN + r"""
+SPIN(forbidden)
+int main(void)
+{
+	void *p = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	need(p != MAP_FAILED, "mmap");
+	spin_forbidden((unsigned long)p + SIZE / 2, 1200000000);
+	return 0;
+}
+"""
 WITNESS = HEAD + r"""
 void last(void) { for (;;) burn(1000); }
 void entry(void) { down(20, last); STAY(); }
@@ -472,6 +484,27 @@ def wild(bench):
     witness_is_whole(bench, "wild stack pointers", samples, witness.pid)
 
 
+def astray(bench):
+    """What was tried in vain is no page that was brought in."""
+    recording = bench.record("-e", "cpu-clock", "-F", "999", "--",
+                             bench.compile(ASTRAY, "astray"))
+    if not bench.test("astray: recorded", recording.status == 0,
+                      recording.log):
+        return
+    ends = {}
+    for sample in recording.samples():
+        if livetest.user_path(sample)[-1:] == ["spin_forbidden"]:
+            ends[sample["end"]] = ends.get(sample["end"], 0) + 1
+    faulted = recording.summary["faulted"]
+    bench.note("%s, %d pages brought in" % (ends, faulted))
+    tried = ends.get("unreadable", 0)
+    bench.test("astray: each stack says that it is unreadable",
+               list(ends) == ["unreadable"] and tried > 100, ends)
+    # The program's own beginning may lack some of its tables and code.
+    bench.test("astray: no page was brought in for them", faulted < tried / 2,
+               "%d for %d stacks" % (faulted, tried))
+
+
 def cpu_s(pid):
     with open("/proc/%d/stat" % pid) as f:
         fields = f.read().rsplit(")", 1)[1].split()
@@ -509,9 +542,11 @@ def never_answered(bench):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(
-        in_a_file, swapped, armed, wild, never_answered, programs=programs,
+        in_a_file, swapped, armed, wild, astray, never_answered,
+        programs=programs,
         only={
             "deferral alone brings pages in": ("deferred", (in_a_file,
                                                             swapped)),
             "the kernel takes the stack":
-                ("deferred immediate", (armed, wild, never_answered))}))
+                ("deferred immediate", (armed, wild, astray,
+                                        never_answered))}))
