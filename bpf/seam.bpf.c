@@ -563,6 +563,36 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+static long look_asleep(struct bpf_map *map, const void *key,
+			struct seam_element *el, struct seam_asleep_args *args)
+{
+	uint64_t was;
+
+	args->found = seam_entry_under_way(&el->state.entry, OWN_CLIENT) ||
+		      seam_entry_asleep(&el->state.entry, OWN_CLIENT, &was);
+	return args->found;
+}
+
+static long look_sleep(struct bpf_map *map, const void *key,
+		       struct sample_buffer *buf, struct seam_asleep_args *args)
+{
+	args->found = !buf->sent;
+	return args->found;
+}
+
+/* Whether seam_sleepers, which is loaded when it is needed, would find any. */
+SEC("syscall")
+int seam_asleep(struct seam_asleep_args *args)
+{
+	struct seam_asleep_args here = {0};
+
+	bpf_for_each_map_elem(&elements, look_asleep, &here, 0);
+	if (!here.found && seam_take_sleeps)
+		bpf_for_each_map_elem(&sleeps, look_sleep, &here, 0);
+	args->found = here.found;
+	return 0;
+}
+
 static long sweep_element(struct bpf_map *map, const void *key,
 			  struct seam_element *el, uint32_t *clients)
 {

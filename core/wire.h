@@ -352,6 +352,11 @@ struct seam_watch_args {
 	int32_t err;
 };
 
+/* Answer of the program that looks for tasks which sleep in an entry. */
+struct seam_asleep_args {
+	uint32_t found;
+};
+
 /* Argument and answer of the program that is told of code that was there
  * already, in the process that has this number now. */
 struct seam_span_args {

@@ -15,8 +15,12 @@
 #define RAW_PROGRAMS 3
 #define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
+/* What an object is made for. */
+enum object { OBJECT, OBJECT_IMPL, OBJECT_AT_ONCE };
+
 struct seam_kernel {
 	struct seam_bpf *skel;
+	enum object object; /* that it is */
 	struct ring_buffer *samples, *copies;
 	struct bpf_link *links[TASK_PROGRAMS];
 	size_t n_links;
@@ -73,6 +77,9 @@ void seam_kernel_name(struct seam_kernel *k, uint32_t number, const char *name);
 void seam_kernel_set_serving(struct seam_kernel *k, bool serves);
 /* Once the programs are gone. */
 void seam_kernel_unshare(struct seam_kernel *k);
+
+/* The object for this kernel, with nothing loaded yet. */
+int seam_kernel_open_object(struct seam_bpf **ret, enum object which);
 
 /* A ring's callback. Return: 0; -ENOBUFS: no more now. */
 int seam_kernel_on_record(void *kernel, void *data, size_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* What the kernel side hands over: records, stacks of sleepers, counts. */
+/* What the kernel side hands over: records, counts. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -59,35 +59,6 @@ int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 int seam_kernel_poll_fd(const struct seam_kernel *k)
 {
 	return k->poll_fd;
-}
-
-/* To read runs the iterator; it has nothing to say itself. */
-static int run_iterator(int fd)
-{
-	char buf[64];
-	ssize_t n;
-
-	/* EAGAIN: it has looked at very many tasks, and goes on from there. */
-	do {
-		n = read(fd, buf, sizeof(buf));
-	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	return n < 0 ? -errno : 0;
-}
-
-int seam_kernel_take_sleepers(struct seam_kernel *k)
-{
-	struct bpf_link *link =
-		bpf_program__attach_iter(k->skel->progs.seam_sleepers, NULL);
-	int fd, err;
-
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	err = fd < 0 ? -errno : run_iterator(fd);
-	if (fd >= 0)
-		close(fd);
-	bpf_link__destroy(link);
-	return err;
 }
 
 /* Hits that came while the program was at work on the same CPU. */

@@ -22,9 +22,6 @@
 #include "seam-at-once.skel.h"
 #include "seam-impl.skel.h"
 
-/* What an object is made for. */
-enum object { OBJECT, OBJECT_IMPL, OBJECT_AT_ONCE };
-
 /* What depends on the running kernel. */
 struct running {
 	enum object object; /* OBJECT_AT_ONCE if wanted: any kernel will do */
@@ -76,23 +73,36 @@ static int read_btf(struct running *ret, struct seam_errinfo *reterr)
 _Static_assert(IS_AS_SEAM(seam_impl_bpf) && IS_AS_SEAM(seam_at_once_bpf),
 	       "all objects have the same maps, programs and variables");
 
-static int open_object(struct seam_kernel *k, enum object which)
+int seam_kernel_open_object(struct seam_bpf **ret, enum object which)
 {
+	struct seam_bpf *skel = calloc(1, sizeof(*skel));
 	struct bpf_object_skeleton *s;
 	int err;
 
-	k->skel = calloc(1, sizeof(*k->skel));
-	if (!k->skel)
+	if (!skel)
 		return -ENOMEM;
-	err = seam_bpf__create_skeleton(k->skel);
-	if (err)
+	err = seam_bpf__create_skeleton(skel);
+	if (err) {
+		seam_bpf__destroy(skel);
 		return err;
-	s = k->skel->skeleton;
+	}
+	s = skel->skeleton;
 	if (which == OBJECT_IMPL)
 		s->data = (void *)seam_impl_bpf__elf_bytes(&s->data_sz);
 	if (which == OBJECT_AT_ONCE)
 		s->data = (void *)seam_at_once_bpf__elf_bytes(&s->data_sz);
-	return bpf_object__open_skeleton(s, NULL);
+	err = bpf_object__open_skeleton(s, NULL);
+	if (err)
+		seam_bpf__destroy(skel);
+	else
+		*ret = skel;
+	return err;
+}
+
+static int open_object(struct seam_kernel *k, enum object which)
+{
+	k->object = which;
+	return seam_kernel_open_object(&k->skel, which);
 }
 
 /* The reader is woken when a quarter of a small ring is full. */
@@ -159,6 +169,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 				  opts->tracepoints);
 	bpf_program__set_autoload(skel->progs.seam_uprobe, opts->probes);
 	bpf_program__set_autoload(skel->progs.seam_switch, opts->sleeps);
+	bpf_program__set_autoload(skel->progs.seam_sleepers, false);
 	skel->rodata_seam->seam_sleep_event = opts->sleep_event;
 	skel->rodata_seam->seam_take_sleeps = opts->sleeps;
 	if (opts->only_tables)
