@@ -11,6 +11,10 @@
 /* A stack that did not come before its task's next entry may yet: the library
  * unwinds copies aside, and may first have to read a large file. */
 #define LOST_NS 30000000000ULL
+/* Whether a task sleeps in its entry still, /proc is asked of so many in one
+ * sweep, and of each when it has waited twice as
+ * long as the last time. */
+#define ASKED_MAX 64
 /* A task whose stack came and that was quiet for so long is forgotten. Samples
  * that come later in an exec or exit are of that stack. */
 #define FORGET_NS 10000000000ULL
@@ -19,6 +23,7 @@ struct entry {
 	uint64_t cookie;
 	uint64_t last_ns; /* of the last sample or the stack */
 	uint64_t ip; /* where the kernel was entered; 0: it is not sure */
+	uint64_t asked_ns; /* how long it had waited when /proc was asked */
 	uint32_t pid, tid, cpu;
 	bool waits;
 };
@@ -28,6 +33,7 @@ struct sweep {
 	uint64_t now_ns;
 	seam_awaited_fn *fn;
 	void *ctx;
+	uint32_t asks; /* that are left */
 };
 
 static void give_up(const struct sweep *sw, const struct entry *e)
@@ -70,6 +76,7 @@ static void note(struct entry *e, const struct seam_sample *sample)
 {
 	if (sample->time_ns > e->last_ns)
 		e->last_ns = sample->time_ns;
+	e->asked_ns = 0;
 	if (!e->ip)
 		e->ip = sample->user ? sample->ip : sample->user_ip;
 	e->cpu = sample->cpu;
@@ -145,14 +152,26 @@ static bool sweep_over(void *ctx, uint64_t cookie, void *value)
 	return true;
 }
 
+/* Whether its task is gone; not that it is not, where that was not asked. */
+static bool is_gone(struct sweep *sw, struct entry *e, uint32_t tid)
+{
+	uint64_t waited_ns = sw->now_ns - e->last_ns;
+
+	if (!sw->asks || waited_ns < 2 * e->asked_ns)
+		return false;
+	sw->asks--;
+	e->asked_ns = waited_ns;
+	return seam_task_gone(tid);
+}
+
 static bool sweep_task(void *ctx, uint64_t tid, void *value)
 {
-	const struct sweep *sw = ctx;
+	struct sweep *sw = ctx;
 	struct entry *e = value;
 
 	if (e->last_ns + (e->waits ? LOST_NS : FORGET_NS) >= sw->now_ns)
 		return false;
-	if (e->waits && !seam_task_gone((uint32_t)tid))
+	if (e->waits && !is_gone(sw, e, (uint32_t)tid))
 		return false;
 	if (e->waits)
 		give_up(sw, e);
@@ -163,7 +182,7 @@ static bool sweep_task(void *ctx, uint64_t tid, void *value)
 void seam_awaited_sweep(struct seam_awaited *a, uint64_t now_ns,
 			seam_awaited_fn *fn, void *ctx)
 {
-	struct sweep sw = {now_ns, fn, ctx};
+	struct sweep sw = {now_ns, fn, ctx, ASKED_MAX};
 
 	if (now_ns - a->swept_ns < SWEEP_NS)
 		return;
@@ -184,7 +203,7 @@ static void end(void *ctx, uint64_t id, void *value)
 
 void seam_awaited_end(struct seam_awaited *a, seam_awaited_fn *fn, void *ctx)
 {
-	struct sweep sw = {UINT64_MAX, fn, ctx};
+	struct sweep sw = {UINT64_MAX, fn, ctx, 0};
 
 	seam_idmap_each(&a->over, end, &sw);
 	seam_idmap_each(&a->tasks, end, &sw);

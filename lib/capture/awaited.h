@@ -29,7 +29,8 @@ int seam_awaited_sample(struct seam_awaited *a,
 int seam_awaited_stack(struct seam_awaited *a,
 		       const struct seam_user_stack *stack);
 /* Gives up those that were awaited for too long, unless their task may sleep in
- * the entry still. Looks once a second. */
+ * the entry still: of many that is found out bit by bit. Looks once a second.
+ */
 void seam_awaited_sweep(struct seam_awaited *a, uint64_t now_ns,
 			seam_awaited_fn *fn, void *ctx);
 /* No more comes: gives up all. */

@@ -16,7 +16,7 @@
 
 #define SECOND 1000000000ULL
 /* Above the kernel's limit: nobody has it. */
-#define TID 0x7ffffff0
+#define TID 0x7fff0000
 
 static struct {
 	struct seam_awaited a;
@@ -54,6 +54,17 @@ static void stack(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 					  .by_library = by_library};
 
 	assert_int_equal(seam_awaited_stack(&t.a, &s), 0);
+}
+
+/* How often /proc was asked. */
+static size_t n_asked;
+
+bool __real_seam_task_gone(uint32_t tid);
+bool __wrap_seam_task_gone(uint32_t tid);
+bool __wrap_seam_task_gone(uint32_t tid)
+{
+	n_asked++;
+	return tid < TID + 1000 ? __real_seam_task_gone(tid) : false;
 }
 
 static void sweep(uint64_t now_ns)
@@ -137,6 +148,35 @@ static void asleep(void **state)
 	assert_int_equal(t.a.tasks.used, 0);
 }
 
+#define SLEEPERS 1000 /* which all live, by their numbers */
+#define AN_HOUR 3600
+
+/* Many sleep for an hour: of few /proc is asked at a time, of each now and
+ * then, and of who is gone in the end. */
+static void many_asleep(void **state)
+{
+	size_t most = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < SLEEPERS; i++)
+		sample(TID + 1000 + i, 1 + i, 100);
+	sample(TID, 5000, 100);
+	n_asked = 0;
+	for (uint64_t i = 1; i < AN_HOUR; i++) {
+		size_t before = n_asked;
+
+		sweep(i * SECOND);
+		if (n_asked - before > most)
+			most = n_asked - before;
+	}
+	assert_in_range(most, 1, 64);
+	/* 30 s, 60 s ... 3600 s */
+	assert_in_range(n_asked, SLEEPERS, 8 * SLEEPERS);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.lost[0].cookie, 5000);
+	seam_awaited_fini(&t.a);
+}
+
 /* Where a task had left user space, its own samples know. */
 static void leaf(void **state)
 {
@@ -171,8 +211,8 @@ static void forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(came),   CASE(came_late), CASE(over_and_lost),
-		CASE(asleep), CASE(leaf),      CASE(forgotten),
+		CASE(came), CASE(came_late), CASE(over_and_lost), CASE(asleep),
+		CASE(leaf), CASE(forgotten), CASE(many_asleep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
