@@ -5,10 +5,8 @@
  * kernel, and later: the cookie joins them. Needs what `seam record` needs.
  */
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "seam/tracer.h"
 
@@ -77,19 +75,10 @@ static int failed(const char *what, const struct seam_errinfo *info)
 static int run(struct seam_session *session, double seconds)
 {
 	struct seam_errinfo info = {0};
-	time_t end;
 
 	if (seam_session_start(session, &info))
 		return failed("start", &info);
-	end = time(NULL) + (time_t)seconds;
-	while (time(NULL) <= end && !seam_session_targets_gone(session)) {
-		struct pollfd fd = {seam_session_fd(session), POLLIN, 0};
-
-		poll(&fd, 1, 100);
-		if (seam_session_read(session))
-			break;
-	}
-	return 0;
+	return seam_session_run(session, (int)(seconds * 1000)) < 0;
 }
 
 int main(int argc, char **argv)

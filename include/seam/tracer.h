@@ -12,14 +12,11 @@
  *	seam_session_open(&session_opts, &session, &err);
  *	seam_client_add(session, &client_opts, &err);
  *	seam_session_start(session, &err);
- *	while (going) {
- *		poll(seam_session_fd(session), 100 ms);
- *		seam_session_read(session);
- *	}
+ *	seam_session_run(session, 10000 ms);
  *	seam_client_remove(session);
  *	seam_session_close(session);
  *
- * Callbacks come from seam_session_start, _read and _stop and
+ * Callbacks come from seam_session_start, _read, _run and _stop and
  * seam_client_remove, in the calling thread; what they are given is valid until
  *they return. A session is used by one thread.
  *
@@ -350,7 +347,8 @@ int seam_session_map(struct seam_session *s, const char *name,
 		     const void *bytes, size_t size,
 		     struct seam_errinfo *reterr);
 /* Likewise, of the map in which such programs find stacks. Its descriptor stays
- * the caller's. */
+ * the caller's. -EINVAL: it is no such map, or the client has all stacks, which
+ * would fill it with others'. */
 int seam_session_keep_in(struct seam_session *s, int map_fd,
 			 struct seam_errinfo *reterr);
 /* The client's number among those that share, by which its programs ask. */
@@ -362,9 +360,23 @@ int seam_session_event(const struct seam_session *s, size_t i,
 		       struct seam_event_info *ret);
 /* Whether the client named tasks, and the last of them has ended. */
 bool seam_session_targets_gone(const struct seam_session *s);
-/* Readable when something waits; borrowed. Read every 100 ms at least. */
+/*
+ * For poll(2), select(2) and epoll(7) of the caller's own loop; borrowed until
+ * the client is removed. Readable when a quarter of a buffer waits, or what is
+ * urgent, until seam_session_read has taken it; what is less waits unseen, so
+ * read every 100 ms at least. It says nothing of cookies that are given up and
+ * of stacks that the library unwinds: those come by readings alone.
+ */
 int seam_session_fd(const struct seam_session *s);
+/* Hands out what there is, and waits for nothing. */
 int seam_session_read(struct seam_session *s);
+/*
+ * The same for so long, or with -1 for ever, for who has no loop of his own.
+ * Return: 0: the time is over, which may be asked for again; 1: the client
+ * named tasks, and the last of them has ended; -EINVAL: the session is not
+ * started; -EINTR: a signal was handled; another -errno.
+ */
+int seam_session_run(struct seam_session *s, int timeout_ms);
 /* Stops the events, takes the stacks of sleepers, hands out the rest. */
 int seam_session_stop(struct seam_session *s);
 /* ret->sz is set. */

@@ -50,6 +50,13 @@ int seam_session_keep_in(struct seam_session *s, int map_fd,
 		return seam_fail(reterr, -EBUSY,
 				 "stacks can be kept for an object that was "
 				 "lent the session, before that starts");
+	/* Whose a stack is that comes for `all` nobody knows in the kernel, and
+	 * the tool deletes those alone that it asked for. */
+	if (s->client.all)
+		return seam_fail(reterr, -EINVAL,
+				 "a client that has all stacks keeps none in a "
+				 "map, which others' would fill: open another "
+				 "session for what is kept");
 	err = seam_kernel_keep(s->kernel, map_fd);
 	if (err == -EINVAL)
 		return seam_fail(

@@ -3,14 +3,19 @@
  * tracer PID SECONDS KIND...
  * Several sessions in one process, each with a client of its kind, that trace
  * the same process by <seam/tracer.h>. Says what their callbacks were given;
- * tracer.py judges.
+ * tracer.py judges. polls: one that waits by its descriptor alone, and then by
+ * seam_session_run, until it has killed the process.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "seam/tracer.h"
 
@@ -109,6 +114,44 @@ static int start(const struct client *c)
 	return err ? fail(c, "start", err, &info) : 0;
 }
 
+/* With a loop of its own, which waits for nothing else. Return: how often the
+ * descriptor was readable, which the first of two small buffers makes it when a
+ * quarter of it is full. */
+static int await_often(struct seam_session *s)
+{
+	int loop = epoll_create1(EPOLL_CLOEXEC), n = 0;
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (epoll_ctl(loop, EPOLL_CTL_ADD, seam_session_fd(s), &ev))
+		return -1;
+	while (n < 3 && epoll_wait(loop, &ev, 1, -1) == 1) {
+		if (seam_session_read(s))
+			return -1;
+		n++;
+	}
+	close(loop);
+	return n;
+}
+
+static int poll_only(struct client *c)
+{
+	const struct seam_session_opts opts = {.sz = sizeof(opts),
+					       .buffer_pages = 1};
+	int n, over, gone;
+
+	if (seam_session_open(&opts, &c->session, NULL) || add(c))
+		return 1;
+	if (seam_session_run(c->session, 0) != -EINVAL || start(c))
+		return 1;
+	n = await_often(c->session);
+	over = seam_session_run(c->session, 200);
+	kill((pid_t)pid, SIGKILL);
+	gone = seam_session_run(c->session, -1);
+	seam_session_close(c->session);
+	printf("polls %d %d %d\n", n, over, gone);
+	return 0;
+}
+
 static void run(struct client *clients, int n, double seconds)
 {
 	struct pollfd fds[MAX_CLIENTS];
@@ -137,6 +180,9 @@ int main(int argc, char **argv)
 	if (n < 1 || n > MAX_CLIENTS)
 		return 2;
 	pid = (uint32_t)atoi(argv[1]);
+	clients[0] = (struct client){.kind = argv[3]};
+	if (!strcmp(argv[3], "polls"))
+		return poll_only(clients);
 	for (int i = 0; i < n && !err; i++) {
 		clients[i] = (struct client){.kind = argv[3 + i]};
 		err = seam_session_open(&opts, &clients[i].session, NULL);

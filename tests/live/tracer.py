@@ -143,6 +143,22 @@ def tracers(bench):
     registers(bench, told)
 
 
+def polls(bench):
+    """Waits without a time limit of its own: for ever, if nothing wakes it."""
+    target = bench.start([bench.compile(SOURCE, "known")])
+    done = subprocess.run([bench.args.tool, str(target.pid), "0", "polls"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8", env=bench.env, check=False)
+    target.wait()
+    last = done.stdout.splitlines()[-1:]
+    bench.test("its descriptor is readable when much waits, again and again; a "
+               "run ends when its time is over, and when the program has ended",
+               done.returncode == 0 and last == ["polls 3 0 1"],
+               "%s %s" % (last, done.stderr))
+    bench.test("and what it did was told",
+               done.stdout.count("polls stack") > 3, done.stdout[:500])
+
+
 SAID = re.compile(r"(\w+): (\d+) samples: (\d+) joined, (\d+) of them whole, "
                   r"(\d+) lost; (\d+) want none, (\d+) dropped")
 
@@ -184,6 +200,6 @@ def example(bench):
 
 if __name__ == "__main__":
     private()
-    sys.exit(livetest.main(tracers, example, options=(
+    sys.exit(livetest.main(tracers, example, polls, options=(
         ("--tool", "build/tests/live/tracer"),
         ("--example", "build/examples/example-profile"))))

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "capture/session-priv.h"
 #include "seam/tracer.h"
 
 static void on_sample(void *ctx, const struct seam_sample *sample)
@@ -232,6 +233,17 @@ static void versions(void **state)
 	seam_session_close(s);
 }
 
+/* Where it has all stacks, nobody would delete others' from its map. */
+static void keeps_no_others(void **state)
+{
+	struct seam_session s = {.lent = true, .client = {.all = true}};
+	struct seam_errinfo info = {0};
+
+	(void)state;
+	assert_int_equal(seam_session_keep_in(&s, 0, &info), -EINVAL);
+	assert_non_null(strstr(info.reason, "all stacks"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +253,7 @@ int main(void)
 		cmocka_unit_test(nobody_listens),
 		cmocka_unit_test(no_frames),
 		cmocka_unit_test(versions),
+		cmocka_unit_test(keeps_no_others),
 	};
 
 	self = (uint32_t)getpid();
