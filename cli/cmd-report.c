@@ -160,8 +160,9 @@ static void print_head(struct report *r, struct seam_strbuf *b)
 static int print_profile(const struct report *r, const struct seam_profile *p,
 			 struct seam_strbuf *b)
 {
-	seam_strbuf_printf(b, "\nEvent: %s, %llu samples", p->event,
-			   (unsigned long long)p->samples);
+	seam_strbuf_puts(b, "\nEvent: ");
+	seam_strbuf_plain(b, p->event);
+	seam_strbuf_printf(b, ", %llu samples", (unsigned long long)p->samples);
 	if (p->in_ns)
 		seam_strbuf_printf(b, ", %.3f ms", (double)p->weight / 1e6);
 	seam_strbuf_puts(b, "\n\n");

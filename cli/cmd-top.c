@@ -158,7 +158,9 @@ static int print_profiles(const struct top *t, struct seam_strbuf *b)
 		if (!p->samples)
 			continue;
 		err = seam_profile_sort(p);
-		seam_strbuf_printf(b, "\nEvent: %s, %llu samples\n\n", p->event,
+		seam_strbuf_puts(b, "\nEvent: ");
+		seam_strbuf_plain(b, p->event);
+		seam_strbuf_printf(b, ", %llu samples\n\n",
 				   (unsigned long long)p->samples);
 		if (!err && t->tree)
 			seam_render_tree(b, p, &t->style);

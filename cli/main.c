@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/messages.h"
 
 static const struct command {
 	const char *name;
@@ -32,6 +33,7 @@ static void usage(FILE *to)
 
 int main(int argc, char **argv)
 {
+	stderr = messages_plain(stderr);
 	if (argc < 2) {
 		usage(stderr);
 		return 2;
@@ -45,8 +47,12 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	for (const struct command *c = commands; c->name; c++)
-		if (!strcmp(argv[1], c->name))
+		if (!strcmp(argv[1], c->name)) {
+			if (c->run ==
+			    cmd_doctor) /* it lists who else records */
+				stdout = messages_plain(stdout);
 			return c->run(argc - 1, argv + 1);
+		}
 	fprintf(stderr, "seam: '%s' is not a command; see 'seam --help'\n",
 		argv[1]);
 	return 2;

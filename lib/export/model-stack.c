@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/utf8.h"
 #include "export/model.h"
-#include "report/utf8.h"
 
 /* Names are pointers into files: one that is a megabyte long and cut anew at
  * each address would fill the memory from a small file. */

@@ -39,17 +39,6 @@ static const char *ms_head(const struct seam_profile *p, const char *head)
 	return p->in_ns ? head : "";
 }
 
-/* Names are what programs and files say: no orders to the terminal. */
-static void add_name(struct seam_strbuf *b, const char *name)
-{
-	size_t from = b->len;
-
-	seam_strbuf_puts(b, name);
-	for (size_t i = from; i < b->len; i++)
-		if ((unsigned char)b->s[i] < ' ' || b->s[i] == 0x7f)
-			b->s[i] = '?';
-}
-
 static void count_line(struct seam_strbuf *b, const char *name, uint64_t n,
 		       uint64_t whole, const char *why)
 {
@@ -192,7 +181,7 @@ static uint32_t tree_line(struct tree *t, uint32_t node, const char *joint)
 	add_ms(t->b, t->p, total);
 	seam_strbuf_add(t->b, t->prefix.s ? t->prefix.s : "", t->prefix.len);
 	seam_strbuf_puts(t->b, joint);
-	add_name(t->b, row->name);
+	seam_strbuf_plain(t->b, row->name);
 	seam_strbuf_puts(t->b, mark(row));
 	if (times > 1)
 		seam_strbuf_printf(t->b, " (%u times)", times);
@@ -287,9 +276,11 @@ static int object_width(const struct seam_symbol_row *const *v, size_t n)
 /* In a column, and two spaces behind it. */
 static void add_object(struct seam_strbuf *b, const char *name, int width)
 {
-	size_t len = strlen(name);
+	const size_t from = b->len;
+	size_t len;
 
-	add_name(b, name);
+	seam_strbuf_plain(b, name);
+	len = b->len - from;
 	seam_strbuf_printf(b, "%*s",
 			   len < (size_t)width ? width - (int)len + 2 : 2, "");
 }
@@ -321,7 +312,7 @@ int seam_render_table(struct seam_strbuf *b, const struct seam_profile *p,
 		seam_strbuf_printf(b, "%9llu  ",
 				   (unsigned long long)v[i]->samples);
 		add_object(b, object(v[i]), width);
-		add_name(b, v[i]->name);
+		seam_strbuf_plain(b, v[i]->name);
 		seam_strbuf_puts(b, v[i]->inlined ? " (inlined)\n" : "\n");
 	}
 	free(v);

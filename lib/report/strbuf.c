@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/plain.h"
 
 /* For len more, and the end. */
 static int room(struct seam_strbuf *b, size_t len)
@@ -68,6 +69,23 @@ void seam_strbuf_right(struct seam_strbuf *b, const char *s, size_t width)
 	memcpy(b->s + b->len + before, s, n);
 	b->len += before + n;
 	b->s[b->len] = '\0';
+}
+
+void seam_strbuf_plain(struct seam_strbuf *b, const char *s)
+{
+	while (*s) {
+		char hex[SEAM_PLAIN_BYTE];
+		size_t n = 0, len;
+
+		while ((len = seam_plain_len(s + n)) > 0)
+			n += len;
+		seam_strbuf_add(b, s, n);
+		s += n;
+		if (!*s)
+			return;
+		seam_plain_byte(*s++, hex);
+		seam_strbuf_add(b, hex, sizeof(hex));
+	}
 }
 
 void seam_strbuf_printf(struct seam_strbuf *b, const char *fmt, ...)

@@ -25,6 +25,8 @@ void seam_strbuf_hex(struct seam_strbuf *b, uint64_t v, size_t width);
 void seam_strbuf_dec(struct seam_strbuf *b, uint64_t v, size_t width, char pad);
 /* s behind as many blanks as make it width wide. */
 void seam_strbuf_right(struct seam_strbuf *b, const char *s, size_t width);
+/* A name that somebody else chose, as base/plain.h shows it. */
+void seam_strbuf_plain(struct seam_strbuf *b, const char *s);
 void seam_strbuf_printf(struct seam_strbuf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void seam_strbuf_reset(struct seam_strbuf *b);

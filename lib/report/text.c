@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain.h"
+#include "base/utf8.h"
 #include "report/printed.h"
-#include "report/utf8.h"
 #include "seam/tracer.h"
 
 const char *seam_text_missing(const struct seam_stitched *s)
@@ -36,13 +37,36 @@ static void number(struct seam_strbuf *b, uint64_t v, size_t width,
 	seam_strbuf_puts(b, behind);
 }
 
+static void plain_right(struct seam_strbuf *b, const char *s, size_t width)
+{
+	if (seam_is_plain(s))
+		seam_strbuf_right(b, s, width);
+	else
+		seam_strbuf_plain(b, s);
+}
+
+/* Texts are in it that programs wrote. */
+static void perf_payload(struct seam_strbuf *b, const struct seam_text *t)
+{
+	struct seam_strbuf text = {0};
+
+	if (!t->payloads)
+		return;
+	seam_payload_print(t->payloads, t->attr, t->sample->rec, &text);
+	if (text.len)
+		seam_strbuf_plain(b, text.s);
+	if (text.err)
+		b->err = text.err;
+	seam_strbuf_fini(&text);
+}
+
 static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 {
 	const struct seam_pd_rec *rec = t->sample->rec;
 	uint64_t type = t->attr->attr.sample_type;
 	uint64_t us = rec->time_ns / 1000;
 
-	seam_strbuf_right(b, t->sample->comm, seam_text_has_chain(t) ? 0 : 16);
+	plain_right(b, t->sample->comm, seam_text_has_chain(t) ? 0 : 16);
 	seam_strbuf_puts(b, " ");
 	if ((int)rec->tid < 0)
 		seam_strbuf_printf(b, "%7d ", (int)rec->tid);
@@ -61,9 +85,9 @@ static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 	/* A tracepoint's has its payload there. */
 	if (t->attr->attr.type != PERF_TYPE_TRACEPOINT)
 		number(b, rec->sample.period, 10, " ");
-	seam_strbuf_right(b, t->sample->event, t->opts.event_width);
+	plain_right(b, t->sample->event, t->opts.event_width);
 	seam_strbuf_puts(b, ": ");
-	seam_payload_print(t->payloads, t->attr, rec, b);
+	perf_payload(b, t);
 }
 
 /* As perf says it: "??:0" where it is not known. */
@@ -77,8 +101,9 @@ static void perf_srcline(struct seam_strbuf *b, const struct seam_text *t,
 	if (!file)
 		file = "??";
 	slash = t->opts.full_path ? NULL : strrchr(file, '/');
-	seam_strbuf_printf(b, "\n  %s:%u", slash ? slash + 1 : file,
-			   name->line);
+	seam_strbuf_puts(b, "\n  ");
+	seam_strbuf_plain(b, slash ? slash + 1 : file);
+	seam_strbuf_printf(b, ":%u", name->line);
 }
 
 static void perf_level(struct seam_strbuf *b, const struct seam_text *t,
@@ -86,14 +111,14 @@ static void perf_level(struct seam_strbuf *b, const struct seam_text *t,
 {
 	seam_strbuf_hex(b, ip, 16);
 	seam_strbuf_puts(b, name->guessed ? " ? " : " ");
-	seam_strbuf_puts(b, name->sym ? name->sym : "[unknown]");
+	seam_strbuf_plain(b, name->sym ? name->sym : "[unknown]");
 	if (name->sym) {
 		seam_strbuf_puts(b, "+0x");
 		seam_strbuf_hex(b, name->off, 0);
 	}
 	if (!name->inlined) {
 		seam_strbuf_puts(b, " (");
-		seam_strbuf_puts(b, name->dso ? name->dso : "[unknown]");
+		seam_strbuf_plain(b, name->dso ? name->dso : "[unknown]");
 		seam_strbuf_puts(b, ")");
 	}
 	if (t->opts.srcline)
@@ -169,8 +194,10 @@ void seam_json_string(struct seam_strbuf *b, const char *s)
 			seam_strbuf_puts(b, "\\ufffd");
 		else if (*p == '"' || *p == '\\')
 			seam_strbuf_printf(b, "\\%c", *p);
-		else if (*p < 0x20)
-			seam_strbuf_printf(b, "\\u%04x", *p);
+		else if (!seam_plain_len((const char *)p))
+			seam_strbuf_printf(
+				b, "\\u%04x",
+				(unsigned)seam_utf8_char((const char *)p, n));
 		else
 			seam_strbuf_add(b, (const char *)p, n);
 		p += n ? n : 1;
@@ -296,10 +323,20 @@ void seam_text_json(struct seam_strbuf *b, const struct seam_text *t)
 /* ';' and ends of lines are the format's own. */
 static void folded_part(struct seam_strbuf *b, const char *s)
 {
-	for (; *s; s++) {
-		char c = *s == ';' ? ':' : *s == '\n' ? ' ' : *s;
+	size_t n;
 
-		seam_strbuf_add(b, &c, 1);
+	for (; *s; s += n ? n : 1) {
+		char hex[SEAM_PLAIN_BYTE];
+
+		n = seam_plain_len(s);
+		if (*s == ';' || *s == '\n') {
+			seam_strbuf_puts(b, *s == ';' ? ":" : " ");
+		} else if (n) {
+			seam_strbuf_add(b, s, n);
+		} else {
+			seam_plain_byte(*s, hex);
+			seam_strbuf_add(b, hex, sizeof(hex));
+		}
 	}
 }
 

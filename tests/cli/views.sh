@@ -268,15 +268,39 @@ open(sys.argv[2], "wb").write(data)' "$golden/pipe.data" "$dir/long" || return
 	"$seam" script -i "$golden/pipe.data" 2>/dev/null | cmp - "$dir/out"
 }
 
-# A command's name is what the program says, and the terminal may be root's.
-no_orders() {
-	LC_ALL=C sed 's/w-fp\x00/w\x1b[2\x00/g' "$golden/sig.data" >"$dir/esc"
-	[ "$(stat -c %s "$dir/esc")" = "$(stat -c %s "$golden/sig.data")" ] &&
-		"$seam" report -i "$dir/esc" >"$dir/out" 2>/dev/null &&
-		grep -q ' w?\[2$' "$dir/out" && ! grep -q "$(printf '\033')" "$dir/out"
+# A command's name is what the program says, and the terminal may be root's:
+# an order of the old kind, one in UTF-8, and a byte that is no UTF-8.
+escaped() {
+	LC_ALL=C sed 's/w-fp\x00/\x1b\xc2\x9b\xff\x00/g' "$golden/sig.data" >"$dir/esc" &&
+		[ "$(stat -c %s "$dir/esc")" = "$(stat -c %s "$golden/sig.data")" ]
 }
 
-check 'report prints no orders to the terminal' no_orders
+no_orders() {
+	escaped && "$seam" "$@" -i "$dir/esc" >"$dir/out" 2>"$dir/err" &&
+		grep -qF '\x1b\xc2\x9b\xff' "$dir/out" &&
+		! LC_ALL=C grep -q "$(printf '[\033\233\377]')" "$dir/out" "$dir/err"
+}
+
+no_json_orders() {
+	escaped && "$seam" "$@" -i "$dir/esc" >"$dir/out" 2>"$dir/err" &&
+		grep -qF '\u001b\u009b\ufffd' "$dir/out" &&
+		! LC_ALL=C grep -q "$(printf '[\033\233\377]')" "$dir/out"
+}
+
+# Messages too, the C library's and those that name files.
+no_orders_said() {
+	"$seam" script -i "$dir/$(printf '\033[2\302\233\377')" 2>"$dir/out"
+	[ $? = 1 ] && grep -qF '/\x1b[2\xc2\x9b\xff: No such file' "$dir/out" || return
+	"$seam" "$(printf '\033[2')" 2>"$dir/out"
+	[ $? = 2 ] && grep -qF "'\x1b[2' is not a command" "$dir/out"
+}
+
+check 'report prints no orders to the terminal' no_orders report
+check 'script prints none' no_orders script
+check 'script prints none in folded stacks' no_orders script --format folded
+check 'script prints none in JSON' no_json_orders script --format json
+check 'report prints none in JSON' no_json_orders report --json
+check 'messages hold none' no_orders_said
 check 'a stream that cannot be kept is told' no_tmpdir
 check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir
 check 'joins are told' joins_told

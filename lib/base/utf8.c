@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 
@@ -27,4 +27,14 @@ size_t seam_utf8_len(const char *text)
 	if (c < least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 		return 0;
 	return n;
+}
+
+uint32_t seam_utf8_char(const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	uint32_t c = len > 1 ? s[0] & (0x7fU >> len) : s[0];
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (s[i] & 0x3f);
+	return c;
 }
