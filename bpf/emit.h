@@ -377,16 +377,18 @@ static __always_inline bool wants_copy(const struct seam_env *env, int end)
  * the return from a vsyscall, which the kernel makes at the event, a page
  * fault. And garbage leads nowhere, even if nobody tells where it is from.
  */
-static __always_inline bool stack_differs(const struct seam_env *env, int end,
-					  uint64_t sp_now)
+__noinline int seam_stack_differs(struct scratch *s ARG_NONNULL,
+				  struct task_state *state ARG_NONNULL, int end,
+				  uint64_t sp_now)
 {
-	uint64_t ip = env->state->regs[SEAM_AMD64_REG_IP];
-	uint64_t sp = env->state->regs[SEAM_AMD64_REG_SP];
+	struct seam_env env = {s, state, NULL, HOW_OWN};
+	uint64_t ip = state->regs[SEAM_AMD64_REG_IP];
+	uint64_t sp = state->regs[SEAM_AMD64_REG_SP];
 	bool returned = seam_amd64_is_vsyscall(ip) && sp_now == sp + 8;
-	bool copy = wants_copy(env, end);
-	uint64_t top = copy ? sp + seam_stack_copy : env->scratch->cursor.sp;
+	bool copy = wants_copy(&env, end);
+	uint64_t top = copy ? sp + seam_stack_copy : s->cursor.sp;
 	bool over = sp_now > sp && sp_now < top && !returned &&
-		    !(env->state->regs_flags & REGS_SIGRETURN);
+		    !(state->regs_flags & REGS_SIGRETURN);
 
 	return over || end == SEAM_BAD_CFA || end == SEAM_UNREADABLE ||
 	       (end == SEAM_NO_TABLE && !copy);

@@ -15,6 +15,12 @@ static __always_inline bool seam_env_reg(struct seam_env *env, uint32_t regnum,
 					 uint64_t *ret);
 static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
+/* Arguments of global functions, as the verifier is to take them. */
+#define ARG_NONNULL __attribute__((btf_decl_tag("arg:nonnull")))
+#define ARG_TRUSTED __attribute__((btf_decl_tag("arg:trusted")))
+#define SEAM_ENTRY_STEP __attribute__((noinline))
+#define SEAM_ENTRY_ARG ARG_NONNULL
+
 #include "core/entry-env.h"
 #include "core/fallback.h"
 #include "core/kernel-entry.h"
@@ -498,10 +504,6 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, SEAM_ARENA_PAGES);
 } arena SEC(".maps");
-
-/* Arguments of global functions, as the verifier is to take them. */
-#define ARG_NONNULL __attribute__((btf_decl_tag("arg:nonnull")))
-#define ARG_TRUSTED __attribute__((btf_decl_tag("arg:trusted")))
 
 static __always_inline struct seam_cpu_state *cpu_state(void)
 {

@@ -134,14 +134,23 @@ task_regs(struct task_struct *task)
 	return (struct pt_regs___kernel *)bpf_task_pt_regs(task);
 }
 
+/* Global, for the verifier. */
+__noinline int seam_regs_keep(struct task_state *state ARG_NONNULL,
+			      struct task_struct *task ARG_TRUSTED,
+			      bool in_user)
+{
+	struct pt_regs___kernel *regs = task_regs(task);
+
+	regs_save(state->regs, regs);
+	regs_judge(state, regs, task, in_user);
+	return 0;
+}
+
 static __always_inline void seam_entry_env_keep_regs(struct seam_entry_task *t,
 						     struct seam_element *el,
 						     bool in_user)
 {
-	struct pt_regs___kernel *regs = task_regs(t->env->task);
-
-	regs_save(el->state.regs, regs);
-	regs_judge(&el->state, regs, t->env->task, in_user);
+	seam_regs_keep(&el->state, t->env->task, in_user);
 }
 
 static __always_inline void leave(struct task_state *state,

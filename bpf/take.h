@@ -62,7 +62,9 @@ static __always_inline int take_frames(struct seam_env *env, uint32_t flags)
 	t->frames += env->scratch->nr;
 	if (is_told(env))
 		return end;
-	return flags & SEAM_STACK_MOVED && stack_differs(env, end, sp_now)
+	return flags & SEAM_STACK_MOVED &&
+			       seam_stack_differs(env->scratch, env->state, end,
+						  sp_now)
 		       ? SEAM_REGS_DIFFER
 		       : end;
 }

@@ -183,7 +183,7 @@ static __always_inline bool stack_knows(struct seam_env *env, uint64_t addr)
 
 /* What could not be read. Return: whether the frame is worth another try; or
  * is_told. */
-static __always_inline bool fault_in(struct seam_env *env)
+static __always_inline bool fault_in_of(struct seam_env *env)
 {
 	uint64_t addr = env->scratch->fault;
 
@@ -192,6 +192,23 @@ static __always_inline bool fault_in(struct seam_env *env)
 	if (env->scratch->fault_code)
 		return env->scratch->faults <= CODE_FAULTS && code_fault(env);
 	return stack_knows(env, addr) || window_fault(env, addr);
+}
+
+/* Global, for the verifier. */
+__noinline int seam_fault_in(struct scratch *s ARG_NONNULL,
+			     struct task_state *state ARG_NONNULL,
+			     struct task_struct *task ARG_TRUSTED)
+{
+	struct seam_env env = {s, state, task, HOW_OWN};
+
+	return fault_in_of(&env);
+}
+
+static __always_inline bool fault_in(struct seam_env *env)
+{
+	return env->how == HOW_OTHER
+		       ? fault_in_of(env)
+		       : seam_fault_in(env->scratch, env->state, env->task);
 }
 
 /*

@@ -29,6 +29,13 @@
 #define SEAM_ENTRY_PUT(x, to) ((void)__sync_lock_test_and_set(&(x), to))
 #endif
 
+/* What is called from several places, as BPF's verifier wants it: functions of
+ * their own, which it walks once, with these arguments. */
+#ifndef SEAM_ENTRY_STEP
+#define SEAM_ENTRY_STEP SEAM_INLINE
+#define SEAM_ENTRY_ARG
+#endif
+
 /* From bit 0: clients that want it; that have it, or it is being taken for
  * them; whether the entry's registers are kept; frames that the deepest of its
  * requests wants; the generation. */
@@ -74,8 +81,9 @@ SEAM_INLINE uint64_t seam_who_next(uint64_t who)
  * stack that is out stays as deep as it is, so who wants it deeper is not
  * noted. Return: the word as it was when that was noted, or not.
  */
-SEAM_INLINE uint64_t seam_who_want(struct seam_entry *e, uint64_t bits,
-				   uint32_t depth, bool fixed)
+SEAM_ENTRY_STEP uint64_t seam_who_want(struct seam_entry *e SEAM_ENTRY_ARG,
+				       uint64_t bits, uint32_t depth,
+				       bool fixed)
 {
 	uint64_t was = SEAM_ENTRY_GET(e->who), to, now;
 	uint32_t i;

@@ -54,6 +54,16 @@ SEAM_INLINE uint64_t seam_table_off(uint64_t off)
 	return off;
 }
 
+/* All ones if the bit is set, else 0. Of what is chosen by this clang makes no
+ * branches, and the verifier no states. */
+SEAM_INLINE uint64_t seam_mask(uint64_t bit)
+{
+	uint64_t mask = 0 - bit;
+
+	asm volatile("" : "+r"(mask));
+	return mask;
+}
+
 /* Is 0, which neither clang nor the verifier knows. */
 static volatile uint32_t seam_unknown_zero;
 

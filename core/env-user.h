@@ -30,6 +30,11 @@ SEAM_INLINE uint64_t seam_table_off(uint64_t off)
 	return off;
 }
 
+SEAM_INLINE uint64_t seam_mask(uint64_t bit)
+{
+	return 0 - bit;
+}
+
 SEAM_INLINE uint32_t seam_unknown(uint32_t v)
 {
 	return v;

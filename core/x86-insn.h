@@ -42,28 +42,29 @@ struct seam_x86 {
 	int32_t imm; /* the low 32 bits, with their sign */
 };
 
+/* What is there from byte i on. */
+SEAM_INLINE uint64_t seam_x86_from(const struct seam_x86_bytes *b, uint32_t i)
+{
+	uint64_t upper = seam_mask(i >> 3 & 1);
+	uint32_t shift = 8 * (i & 7);
+	uint64_t first = (b->lo & ~upper) | (b->hi & upper);
+
+	return first >> shift | (b->hi & ~upper) << 1 << (63 - shift);
+}
+
 SEAM_INLINE uint8_t seam_x86_byte(const struct seam_x86_bytes *b, uint32_t i)
 {
-	uint64_t word = i & 8 ? b->hi : b->lo;
-
-	return (uint8_t)(word >> (8 * (i & 7)));
+	return (uint8_t)seam_x86_from(b, i);
 }
 
 /* size bytes, 0 to 4, with their sign. */
 SEAM_INLINE int32_t seam_x86_signed(const struct seam_x86_bytes *b, uint32_t i,
 				    uint32_t size)
 {
-	uint32_t v = seam_x86_byte(b, i);
+	uint32_t unused = 32 - 8 * size;
+	int64_t v = (int64_t)(seam_x86_from(b, i) << 32 << unused);
 
-	if (!size)
-		return 0;
-	if (size == 1)
-		return (int8_t)v;
-	v |= (uint32_t)seam_x86_byte(b, i + 1) << 8;
-	if (size == 2)
-		return (int16_t)v;
-	v |= (uint32_t)seam_x86_byte(b, i + 2) << 16;
-	return (int32_t)(v | (uint32_t)seam_x86_byte(b, i + 3) << 24);
+	return (int32_t)(v >> 32 >> unused);
 }
 
 #define SEAM_X86_BIT(op) (1ULL << ((op)&63))
@@ -72,9 +73,10 @@ SEAM_INLINE int32_t seam_x86_signed(const struct seam_x86_bytes *b, uint32_t i,
 SEAM_INLINE bool seam_x86_in(uint8_t op, uint64_t a, uint64_t b, uint64_t c,
 			     uint64_t d)
 {
-	uint64_t word = op < 0x40 ? a : op < 0x80 ? b : op < 0xc0 ? c : d;
+	uint64_t odd = seam_mask(op >> 6 & 1), upper = seam_mask(op >> 7);
+	uint64_t ab = a ^ ((a ^ b) & odd), cd = c ^ ((c ^ d) & odd);
 
-	return word >> (op & 63) & 1;
+	return (ab ^ ((ab ^ cd) & upper)) >> (op & 63) & 1;
 }
 
 SEAM_INLINE bool seam_x86_one_modrm(uint8_t op)
@@ -280,9 +282,12 @@ SEAM_INLINE void seam_x86_decode(const struct seam_x86_bytes *b, bool is_32,
 	SEAM_FORGET;
 	seam_x86_memory(b, ret);
 	SEAM_FORGET;
-	imm = seam_x86_imm_size(ret, is_32);
+	ret->imm = (int32_t)seam_x86_imm_size(ret, is_32);
+	SEAM_FORGET;
+	imm = (uint32_t)ret->imm & 15;
 	ret->imm = seam_x86_signed(b, ret->len & 15, imm > 4 ? 4 : imm);
 	ret->len = (uint8_t)(ret->len + imm);
+	SEAM_FORGET;
 	if (!seam_x86_is_known(ret, is_32) || ret->len > SEAM_X86_MAX_LEN)
 		ret->len = 0;
 }
