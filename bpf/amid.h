@@ -19,7 +19,9 @@ static __always_inline const struct rq *queue_of(const struct task_struct *task)
 	if (!bpf_core_field_exists(task->se.cfs_rq) ||
 	    !bpf_core_field_exists(task->se.cfs_rq->rq))
 		return NULL;
-	return task->se.cfs_rq->rq;
+	return VIEW(struct rq,
+		    ADDRESS(struct cfs_rq,
+			    ADDRESS(struct task_struct, task, se.cfs_rq), rq));
 }
 
 /*
@@ -33,7 +35,7 @@ static __always_inline bool is_doing_of_unwind(const struct task_struct *task,
 {
 	const struct rq *rq = queue_of(task);
 
-	if (rq && rq->curr != task)
+	if (rq && ADDRESS(struct rq, rq, curr) != (uint64_t)task)
 		return task->__state;
 	if (is_perf || !rq || !seam_preempt_count)
 		return true;

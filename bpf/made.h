@@ -33,7 +33,7 @@ SEAM_SHARED uint32_t seam_made_generation = 0;
 
 static __always_inline uint64_t made_start(struct task_struct *task)
 {
-	return task->group_leader->start_boottime;
+	return process_start(task);
 }
 
 /* NULL: the process has said nothing, as long as we have watched. */

@@ -39,7 +39,7 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 	t->at_once = IS_AT_ONCE;
 	t->start = task->start_boottime;
 	t->self = bpf_get_current_task();
-	t->image = (uint64_t)task->mm;
+	t->image = mm_of(task);
 	t->tid = task->pid;
 	t->depth = seam_max_stack;
 	t->clients = served_clients();

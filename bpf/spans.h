@@ -51,8 +51,7 @@ struct {
 static __always_inline bool spans_are_of(const struct spans *s,
 					 struct task_struct *task)
 {
-	return s->start == task->group_leader->start_boottime &&
-	       s->exec == task->self_exec_id;
+	return s->start == process_start(task) && s->exec == task->self_exec_id;
 }
 
 /* NULL: its process has made no code, as far as we know. */
@@ -124,7 +123,7 @@ __noinline int seam_spans_add(struct task_struct *task ARG_TRUSTED,
 	}
 	if (!spans_are_of(s, task)) {
 		s->all.n = 0;
-		s->start = task->group_leader->start_boottime;
+		s->start = process_start(task);
 		s->exec = task->self_exec_id;
 		s->missed = 0;
 		s->untold_ns = 0;
@@ -164,7 +163,7 @@ static __always_inline void spans_inherit(struct task_struct *parent,
 	own = bpf_map_lookup_elem(&made_spans, &tgid);
 	if (!own)
 		return;
-	own->start = child->group_leader->start_boottime;
+	own->start = process_start(child);
 	own->exec = child->self_exec_id;
 	own->seq = 0;
 	/* Another thread of the parent changed them under our hands. */

@@ -38,8 +38,7 @@ static __always_inline bool is_watched(struct task_struct *task)
 	if (seam_watch_mode == SEAM_WATCH_ALL)
 		return true;
 	return seam_watch_mode == SEAM_WATCH_TGID
-		       ? is_watched_under(task->tgid,
-					  task->group_leader->start_boottime)
+		       ? is_watched_under(task->tgid, process_start(task))
 		       : is_watched_under(task->pid, task->start_boottime) ||
 				 has_moved(task);
 }

@@ -48,8 +48,20 @@ static __always_inline const void *untrusted_below(const void *of, uint64_t off,
 #define ROW_WORD(row, i) ((row)[i])
 #endif
 
-/* A pointer member, as a number: the verifier tracks typed ones. */
+/*
+ * A pointer member, as a number: the verifier tracks typed ones. Where it
+ * trusts what they are in, a task, it also looks a type up by its name for each
+ * such load, four times through all of the kernel's (Linux 6.18): 150 us.
+ */
 #define ADDRESS(type, addr, field)                                             \
 	WORD_AT((uint64_t)(addr) + bpf_core_field_offset(type, field))
+
+/* When the task's process began. */
+static __always_inline uint64_t process_start(const struct task_struct *task)
+{
+	return VIEW(struct task_struct,
+		    ADDRESS(struct task_struct, task, group_leader))
+		->start_boottime;
+}
 
 #endif
