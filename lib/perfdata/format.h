@@ -85,7 +85,8 @@ enum pd_feature {
 /* Of a CALLCHAIN_DEFERRED record's header.misc the low three bits are the
  * CPU mode; perf looks at no other, so seam keeps the end code and flags of
  * the stack there. Zero, as the kernel writes, means "not said". A SAMPLE into
- * which a user stack was merged has its end code in the same place. */
+ * which a user stack was merged has its end code in the same place, and one
+ * to which none will come says there why. */
 #define PD_MISC_CPUMODE 0x7
 #define PD_MISC_FLAGS_SHIFT 3
 #define PD_MISC_FLAGS_MASK 0x1f

@@ -264,10 +264,13 @@ int seam_pd_write_sample(struct seam_pd_writer *w,
 			 const struct seam_pd_sample *s)
 {
 	size_t n = 0, raw = payload_room(w, s), size;
+	uint16_t end = (uint16_t)(s->end << PD_MISC_END_SHIFT);
 	int rc = room(w);
 
 	if (rc)
 		return rc;
+	if (s->end < 0 || s->end > PD_MISC_END_MASK)
+		return -EINVAL;
 	if (s->n_kernel > SEAM_PD_MAX_IPS)
 		return -E2BIG;
 	n += s->n_kernel ? s->n_kernel + 1 : 0;
@@ -275,7 +278,7 @@ int seam_pd_write_sample(struct seam_pd_writer *w,
 	size = 8 * (1 + 7 + n + user_ip_words(s)) + raw;
 	if (size > UINT16_MAX)
 		return -E2BIG;
-	add_header(&w->raw, PERF_RECORD_SAMPLE, s->misc, size);
+	add_header(&w->raw, PERF_RECORD_SAMPLE, s->misc | end, size);
 	add_u64(&w->raw, s->id.id);
 	add_u64(&w->raw, s->ip);
 	add_u32x2(&w->raw, s->id.pid, s->id.tid);

@@ -90,7 +90,8 @@ struct seam_pd_id {
 struct seam_pd_sample {
 	struct seam_pd_id id;
 	uint16_t misc; /* PERF_RECORD_MISC_KERNEL or _USER */
-	uint64_t ip, period, cookie; /* cookie 0: no user half wanted */
+	uint64_t ip, period, cookie; /* cookie 0: no user half comes */
+	int end; /* why, of enum seam_err; 0: none was wanted */
 	/* If the event's attr is of seam_pd_want_user_ip. ip 0: not known. */
 	bool has_user_ip;
 	uint64_t user_ip;

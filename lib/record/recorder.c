@@ -48,6 +48,12 @@ static bool is_surplus(const struct seam_recorder *r,
 			      : sample->end == SEAM_NO_USER;
 }
 
+/* Of a sample whose user half was wanted, and will not come. */
+static int why_none(const struct seam_sample *sample)
+{
+	return sample->cookie || sample->end == SEAM_NO_USER ? 0 : sample->end;
+}
+
 static void on_sample(void *ctx, const struct seam_sample *sample)
 {
 	struct seam_recorder *r = ctx;
@@ -60,6 +66,7 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		.ip = sample->ip,
 		.period = sample->period,
 		.cookie = sample->cookie,
+		.end = why_none(sample),
 		.has_user_ip = true,
 		.user_ip = sample->user_ip,
 		.kernel_ips = sample->kernel_ips,

@@ -291,8 +291,9 @@ static int find(struct seam_stitch *s, uint64_t cookie,
 	return 0;
 }
 
-/* A sample that was merged earlier says the end itself. Of one whose record
- * never came there is at most the leaf. */
+/* A sample that was merged earlier, or to which nothing was to come, says the
+ * end itself. Of such, and of one whose record never came, there is at most the
+ * leaf, or where the kernel was entered. */
 static int merged_half(struct seam_stitch *s, struct walk *w)
 {
 	struct seam_stitched *out = w->out;
@@ -305,7 +306,7 @@ static int merged_half(struct seam_stitch *s, struct walk *w)
 	if (none && (out->end == SEAM_LOST || out->end == SEAM_PENDING ||
 		     out->end == SEAM_WINDOW))
 		out->half = SEAM_HALF_MISSING;
-	return out->half == SEAM_HALF_MISSING ? entry_only(s, w) : 0;
+	return none ? entry_only(s, w) : 0;
 }
 
 static bool defers(const struct seam_pd_attr *event)

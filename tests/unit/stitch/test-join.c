@@ -306,6 +306,43 @@ static void test_missing_user(void **state)
 	end(&t);
 }
 
+/* To which no stack was to come: it says why, and the summary counts so. */
+static void test_none_comes(void **state)
+{
+	static const struct {
+		int end;
+		enum seam_half half;
+	} cases[] = {
+		{SEAM_EXITED, SEAM_HALF_WITH},
+		{SEAM_LOST, SEAM_HALF_MISSING},
+	};
+	struct seam_stitched out;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	for (size_t i = 0; i < 4; i++) {
+		struct seam_pd_sample s = {
+			.id = id_of(5, 100 + i),
+			.misc = i & 1 ? PERF_RECORD_MISC_USER
+				      : PERF_RECORD_MISC_KERNEL,
+			.ip = 0x4321,
+			.end = cases[i / 2].end,
+		};
+
+		assert_int_equal(seam_pd_write_sample(t.w, &s), 0);
+	}
+	stitch(&t);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(seam_stitch_next(t.s, &out), 1);
+		assert_int_equal(out.n_frames, 1);
+		assert_int_equal(out.half, cases[i / 2].half);
+		assert_int_equal(out.end, cases[i / 2].end);
+	}
+	assert_int_equal(finish(&t)->wanted, 4);
+	end(&t);
+}
+
 static const char *path_of(const struct seam_frame *f)
 {
 	return f->map ? f->map->path : "";
@@ -492,6 +529,7 @@ int main(void)
 		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_dropped_by_order),
 		cmocka_unit_test(test_missing_user),
+		cmocka_unit_test(test_none_comes),
 		cmocka_unit_test(test_exec),
 		cmocka_unit_test(test_exec_whole),
 		cmocka_unit_test(test_ksymbol),
