@@ -33,6 +33,7 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 #define SEAM_ARENA_TYPE 33 /* BPF_MAP_TYPE_ARENA; Debian 12 lacks the name */
 #define SEAM_CACHED_MAPPINGS 8
 #define SEAM_SCRATCHES 64
+#define SEAM_FOLLOWED 8192 /* tasks that fork, exec or end at once */
 #define SEAM_WINDOW 2048
 #define SEAM_FAR_WINDOWS 4 /* a step reads three words; a power of two */
 
@@ -82,6 +83,8 @@ SEAM_CONST uint64_t seam_ring_wake = 1 << 20;
 /* The event that is where tasks slept, if that is recorded. */
 SEAM_CONST uint32_t seam_sleep_event = 0;
 SEAM_CONST bool seam_take_sleeps = false;
+/* Whether each program that follows tasks has a second (again.h). */
+SEAM_CONST bool seam_follow_again = false;
 /* From a CPU's timers to its pointer to the interrupted registers; 0: not
  * known. Both are per CPU, of which BPF gets addresses only where the kernel
  * lists its data in kallsyms. */

@@ -4,9 +4,7 @@
  * only: a busy classic tracepoint program makes the kernel drop other
  * programs' events without counting them.
  */
-#include "bpf/request.h"
-#include "bpf/sleep.h"
-#include "bpf/tell.h"
+#include "bpf/follow.h"
 #include "bpf/tick.h"
 #include "bpf/unmap.h"
 #include "bpf/watch.h"
@@ -75,19 +73,6 @@ int seam_event(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/*
- * What raw tracepoints' programs share: a sample whose buffer they have filled,
- * or the stack at an exec or exit. So what takes stacks is verified once for
- * all of them. They are programs of their own since the kernel runs each only
- * once at a time on a CPU: a tick must not be lost that comes amid an exec's.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, SEAM_RAW_SLOTS);
-	__type(key, uint32_t);
-	__type(value, uint32_t);
-} raw_programs SEC(".maps");
-
 /* Which of its buffers a program has filled. */
 static __always_inline uint32_t raw_slot(uint64_t what)
 {
@@ -121,11 +106,6 @@ int seam_raw(struct bpf_raw_tracepoint_args *ctx)
 	 * This one can. */
 	bpf_tail_call(ctx, &raw_programs, SEAM_RAW_NOBODY);
 	return 0;
-}
-
-static __always_inline void to_raw(struct bpf_raw_tracepoint_args *ctx)
-{
-	bpf_tail_call(ctx, &raw_programs, SEAM_RAW_SHARED);
 }
 
 /*
@@ -313,140 +293,6 @@ int seam_switch(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp")
 int seam_no_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 {
-	return 0;
-}
-
-/* A thread that execs loses its tid well before its exec is done. Who looks for
- * it in between finds that somebody will be watched under its new one; a start
- * of 0 is no task's. */
-static __always_inline void announce_exec(struct task_struct *task)
-{
-	int tgid = task->tgid;
-	uint64_t nobody = 0;
-
-	if (seam_watch_mode == SEAM_WATCH_TID && task->pid != tgid)
-		bpf_map_update_elem(&watched, &tgid, &nobody, BPF_NOEXIST);
-}
-
-/* sched_prepare_exec */
-SEC("raw_tp")
-int seam_exec(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (!is_watched(task) || !has_user(task))
-		return 0;
-	announce_exec(task);
-	to_raw(ctx);
-	return 0;
-}
-
-/* sched_process_exit */
-SEC("raw_tp")
-int seam_exit(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (is_watched(task) && has_user(task))
-		to_raw(ctx);
-	return 0;
-}
-
-/* In its place on older kernels (6.12), where the memory is gone by then. */
-SEC("fentry/exit_signals")
-int BPF_PROG(seam_exit_signals, struct task_struct *task)
-{
-	if (is_watched(task) && has_user(task))
-		take_tail(true);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(seam_fork, struct task_struct *parent, struct task_struct *child)
-{
-	uint64_t start = child->start_boottime;
-	uint32_t id;
-
-	spans_inherit(parent, child);
-	if (seam_watch_mode == SEAM_WATCH_ALL || !is_watched(parent))
-		return 0;
-	/* A thread of a watched process needs no entry of its own. */
-	if (seam_watch_mode == SEAM_WATCH_TGID && child->tgid == parent->tgid)
-		return 0;
-	id = seam_watch_mode == SEAM_WATCH_TGID ? child->tgid : child->pid;
-	if (bpf_map_update_elem(&watched, &id, &start, BPF_ANY))
-		count(SEAM_COUNT_WATCH_FULL);
-	return 0;
-}
-
-/* exec by a thread that is not the leader gives it the leader's tid. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(seam_exec_done, struct task_struct *task, int old_pid,
-	     struct linux_binprm *bprm)
-{
-	uint64_t start = task->start_boottime;
-	uint32_t tid = task->pid;
-	struct seam_entry_env env;
-	struct seam_entry_task t;
-
-	if (seam_watch_mode == SEAM_WATCH_TID && has_moved(task)) {
-		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
-		bpf_map_delete_elem(&watched, &old_pid);
-	}
-	entry_task(&t, &env, task);
-	seam_entry_exec_done(&t);
-	if (seam_arm_tgid && tid == seam_arm_tgid) {
-		seam_arm_tgid = 0;
-		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
-	}
-	return 0;
-}
-
-SEC("tp_btf/sched_process_free")
-int BPF_PROG(seam_free, struct task_struct *task)
-{
-	uint64_t self = (uint64_t)task;
-	uint32_t tid = task->pid;
-	uint64_t *start;
-
-	sleep_forget(task);
-	bpf_map_delete_elem(&elements, &self);
-	if (task->pid == task->tgid) {
-		bpf_map_delete_elem(&makers, &tid);
-		spans_forget(task);
-	}
-	if (seam_watch_mode == SEAM_WATCH_ALL)
-		return 0;
-	start = bpf_map_lookup_elem(&watched, &tid);
-	if (start && (*start == task->start_boottime || !*start))
-		bpf_map_delete_elem(&watched, &tid);
-	return 0;
-}
-
-/*
- * What prctl knows nothing of, and refuses. The calls that it knows do not
- * come here, so it costs nobody else anything.
- */
-SEC("tp_btf/task_prctl_unknown")
-int BPF_PROG(seam_prctl, int option, unsigned long arg2, unsigned long arg3,
-	     unsigned long arg4, unsigned long arg5)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	const uint64_t args[4] = {arg2, arg3, arg4, arg5};
-	uint32_t what = made_what(option, arg2, arg3, arg4, arg5);
-	bool is_listed;
-
-	if (!what || !is_watched(task))
-		return 0;
-	is_listed = what == SEAM_WIRE_JIT_LISTED && args[0] == SEAM_JIT_ADDED;
-	if (is_listed)
-		seam_spans_add(task, args[1], args[2]);
-	if (what == SEAM_WIRE_JIT_ADD)
-		seam_spans_add(task, args[2], args[3]);
-	/* First the record: who asks by a new key comes after it. */
-	if (!tell(task, what, args))
-		tell_lost(task, what, args);
-	made_note(task, what == SEAM_WIRE_JIT_ADD || is_listed);
 	return 0;
 }
 

@@ -29,6 +29,8 @@ static const struct place {
 	      "records of processes or user stacks, buffer full"),
 	PLACE(counts.no_element, "elements", "requests, no task element"),
 	PLACE(counts.no_scratch, "scratch", "stacks, every buffer in use"),
+	PLACE(counts.lost_tasks, "tasks",
+	      "execs, ends or children of tasks, unseen"),
 	PLACE(counts.watch_full, "watched",
 	      "children that could not be watched"),
 	PLACE(counts.lost_requests, "requests",
@@ -369,6 +371,7 @@ static void set_counts(json_t *root, const struct seam_counts *c)
 		COUNT(files_stuck),
 		COUNT(payload_addresses),
 		COUNT(processes_left),
+		COUNT(followed_again),
 #undef COUNT
 	};
 

@@ -235,6 +235,7 @@ enum seam_count {
 	SEAM_COUNT_SKIPPED, /* callback found its stack taken eagerly */
 	SEAM_COUNT_MOVED, /* registers changed before the unwind */
 	SEAM_COUNT_WATCH_FULL, /* a child could not be watched */
+	SEAM_COUNT_SEEN_AGAIN, /* of tasks' ways, what a second program saw */
 	SEAM_COUNT_UNWINDS,
 	SEAM_COUNT_BY_OTHERS, /* stacks and copies that another client took */
 	SEAM_COUNT_FRAMES,

@@ -36,15 +36,20 @@ static int64_t variable_offset(const struct btf *btf,
 	return -1;
 }
 
-static int64_t between(const struct btf *btf, const char *from, const char *to)
+static const struct btf_type *percpu_section(const struct btf *btf)
 {
 	int id = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
-	const struct btf_type *section;
+
+	return id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+}
+
+static int64_t between(const struct btf *btf, const char *from, const char *to)
+{
+	const struct btf_type *section = percpu_section(btf);
 	int64_t first, second;
 
-	if (id < 0)
+	if (!section)
 		return 0;
-	section = btf__type_by_id(btf, (uint32_t)id);
 	first = variable_offset(btf, section, from);
 	second = variable_offset(btf, section, to);
 	return first < 0 || second < 0 ? 0 : second - first;
@@ -72,6 +77,15 @@ bool seam_kernel_has_tracepoint(const struct btf *btf, const char *name)
 
 	snprintf(type, sizeof(type), "btf_trace_%s", name);
 	return btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) >= 0;
+}
+
+bool seam_kernel_preempts_programs(const struct btf *btf)
+{
+	const struct btf_type *section = percpu_section(btf);
+
+	/* SRCU, in the place of preemption that is off: Linux 7. */
+	return section &&
+	       variable_offset(btf, section, "tracepoint_srcu_srcu_data") >= 0;
 }
 
 bool seam_kernel_exits_with_memory(const struct btf *btf)

@@ -11,8 +11,10 @@
 #include "capture/share.h"
 #include "seam.skel.h"
 
-#define TASK_PROGRAMS 6
-#define RAW_PROGRAMS 3
+/* Those that follow tasks, twice (bpf/again.h), and two more. */
+#define FOLLOWERS 6
+#define TASK_PROGRAMS (2 * FOLLOWERS + 2)
+#define RAW_PROGRAMS 5 /* some of them, too */
 #define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
 /* What an object is made for. */
@@ -43,6 +45,7 @@ struct seam_kernel {
 	bool is_shared; /* tasks' elements, with clients that may come */
 	bool has_cookies; /* the machine's counters of them */
 	bool is_half; /* some of the maps only: no object to load */
+	bool follows_again; /* its second programs are there */
 	char alone[160]; /* why not */
 	uint64_t left; /* bytes of a ring that this drain may yet take */
 };
@@ -80,6 +83,10 @@ void seam_kernel_unshare(struct seam_kernel *k);
 
 /* The object for this kernel, with nothing loaded yet. */
 int seam_kernel_open_object(struct seam_bpf **ret, enum object which);
+/* The programs that follow tasks; again: the second ones, in the same order. */
+struct bpf_program;
+void seam_kernel_followers(const struct seam_kernel *k, bool again,
+			   struct bpf_program *ret[static FOLLOWERS]);
 
 /* A ring's callback. Return: 0; -ENOBUFS: no more now. */
 int seam_kernel_on_record(void *kernel, void *data, size_t size);
@@ -92,6 +99,9 @@ int64_t seam_kernel_preempt_count(const struct btf *btf);
 
 /* Whether BPF programs can be run there. */
 bool seam_kernel_has_tracepoint(const struct btf *btf, const char *name);
+
+/* Whether a tracepoint's programs may be preempted. */
+bool seam_kernel_preempts_programs(const struct btf *btf);
 
 /* Whether sched_process_exit comes while a task still has its memory. */
 bool seam_kernel_exits_with_memory(const struct btf *btf);

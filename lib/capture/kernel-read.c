@@ -61,17 +61,29 @@ int seam_kernel_poll_fd(const struct seam_kernel *k)
 	return k->poll_fd;
 }
 
-/* Hits that came while the program was at work on the same CPU. */
-static uint64_t tracepoint_misses(struct seam_kernel *k)
+/* What came while the program was at work on the same CPU. */
+static uint64_t misses(const struct bpf_program *prog)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
+	int fd = bpf_program__fd(prog);
 
-	if (bpf_obj_get_info_by_fd(
-		    bpf_program__fd(k->skel->progs.seam_tracepoint), &info,
-		    &size))
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
 		return 0;
 	return info.recursion_misses;
+}
+
+/* Of what tasks did, what no program saw. A second one may be behind in
+ * counting it while the first's count is read. */
+static uint64_t unfollowed(const struct seam_kernel *k, uint64_t seen_again)
+{
+	struct bpf_program *progs[FOLLOWERS];
+	uint64_t n = 0;
+
+	seam_kernel_followers(k, false, progs);
+	for (size_t i = 0; i < FOLLOWERS; i++)
+		n += misses(progs[i]);
+	return n > seen_again ? n - seen_again : 0;
 }
 
 int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
@@ -98,7 +110,8 @@ int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
 		for (int i = 0; i < SEAM_MAX_EVENTS; i++)
 			ret->event_runs[i] += cpus[c].event_runs[i];
 	}
-	ret->tracepoint_misses = tracepoint_misses(k);
+	ret->tracepoint_misses = misses(k->skel->progs.seam_tracepoint);
+	ret->unfollowed = unfollowed(k, ret->count[SEAM_COUNT_SEEN_AGAIN]);
 	free(cpus);
 	return err;
 }

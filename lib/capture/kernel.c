@@ -26,7 +26,7 @@
 struct running {
 	enum object object; /* OBJECT_AT_ONCE if wanted: any kernel will do */
 	bool sys_enter, prctl; /* tracepoints */
-	bool exits_with_memory;
+	bool exits_with_memory, preempts_programs;
 	int64_t irq_regs, preempt_count;
 };
 
@@ -45,6 +45,7 @@ static int read_btf(struct running *ret, struct seam_errinfo *reterr)
 	ret->sys_enter = seam_kernel_has_tracepoint(btf, "sys_enter");
 	ret->prctl = seam_kernel_has_tracepoint(btf, "task_prctl_unknown");
 	ret->exits_with_memory = seam_kernel_exits_with_memory(btf);
+	ret->preempts_programs = seam_kernel_preempts_programs(btf);
 	btf__free(btf);
 	if (ret->object == OBJECT_AT_ONCE)
 		return 0;
@@ -272,7 +273,7 @@ static int raw_tracepoint_open(const char *name, int prog_fd, uint64_t cookie)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Programs at raw tracepoints that are no event's. */
+/* Programs at raw tracepoints that are no event's; first ones first, too. */
 static int attach_raw(struct seam_kernel *k)
 {
 	const struct {
@@ -284,6 +285,10 @@ static int attach_raw(struct seam_kernel *k)
 		{k->skel->progs.seam_exit, "sched_process_exit", SEAM_RAW_EXIT},
 		{k->skel->progs.seam_expired, "hrtimer_expire_exit",
 		 SEAM_RAW_TICK},
+		{k->skel->progs.seam_exec_again, "sched_prepare_exec",
+		 SEAM_RAW_EXEC},
+		{k->skel->progs.seam_exit_again, "sched_process_exit",
+		 SEAM_RAW_EXIT},
 	};
 
 	for (size_t i = 0; i < RAW_PROGRAMS; i++) {
@@ -300,19 +305,40 @@ static int attach_raw(struct seam_kernel *k)
 	return 0;
 }
 
-/* Events are attached one by one, the rest here. */
-static int attach_tasks(struct seam_kernel *k)
+void seam_kernel_followers(const struct seam_kernel *k, bool again,
+			   struct bpf_program *ret[static FOLLOWERS])
 {
-	struct bpf_program *const progs[TASK_PROGRAMS] = {
-		k->skel->progs.seam_fork,	  k->skel->progs.seam_exec_done,
-		k->skel->progs.seam_free,	  k->skel->progs.seam_expiry,
-		k->skel->progs.seam_exit_signals, k->skel->progs.seam_prctl,
+	struct bpf_program *const progs[2][FOLLOWERS] = {
+		{k->skel->progs.seam_exec, k->skel->progs.seam_exit,
+		 k->skel->progs.seam_fork, k->skel->progs.seam_exec_done,
+		 k->skel->progs.seam_free, k->skel->progs.seam_prctl},
+		{k->skel->progs.seam_exec_again, k->skel->progs.seam_exit_again,
+		 k->skel->progs.seam_fork_again,
+		 k->skel->progs.seam_exec_done_again,
+		 k->skel->progs.seam_free_again,
+		 k->skel->progs.seam_prctl_again},
 	};
 
+	memcpy(ret, progs[again], sizeof(progs[again]));
+}
+
+/* Events are attached one by one, the rest here. Who came first is called
+ * first, which the second programs of again.h go by. */
+static int attach_tasks(struct seam_kernel *k)
+{
+	struct bpf_program *progs[TASK_PROGRAMS] = {
+		k->skel->progs.seam_expiry,
+		k->skel->progs.seam_exit_signals,
+	};
+
+	seam_kernel_followers(k, false, progs + TASK_PROGRAMS - 2 * FOLLOWERS);
+	seam_kernel_followers(k, true, progs + TASK_PROGRAMS - FOLLOWERS);
 	for (size_t i = 0; i < TASK_PROGRAMS; i++) {
 		struct bpf_link *link;
 
-		if (!bpf_program__autoload(progs[i]))
+		/* Raw ones are below. */
+		if (!bpf_program__autoload(progs[i]) ||
+		    bpf_program__type(progs[i]) == BPF_PROG_TYPE_RAW_TRACEPOINT)
 			continue;
 		link = bpf_program__attach(progs[i]);
 		if (!link)
@@ -334,7 +360,24 @@ static bool is_pid_namespace_first(void)
 	       st.st_ino == FIRST_PID_NAMESPACE;
 }
 
-static void fit_to(struct seam_kernel *k, const struct running *running)
+/* The second programs, where the first may be left out. */
+static int fit_followers(struct seam_kernel *k, bool preempts)
+{
+	struct bpf_program *progs[2][FOLLOWERS];
+
+	seam_kernel_followers(k, false, progs[0]);
+	seam_kernel_followers(k, true, progs[1]);
+	for (size_t i = 0; i < FOLLOWERS; i++)
+		bpf_program__set_autoload(
+			progs[1][i],
+			preempts && bpf_program__autoload(progs[0][i]));
+	k->follows_again = preempts;
+	k->skel->rodata_seam->seam_follow_again = preempts;
+	return preempts ? 0
+			: bpf_map__set_max_entries(k->skel->maps.followed, 1);
+}
+
+static int fit_to(struct seam_kernel *k, const struct running *running)
 {
 	const bool early = running->exits_with_memory;
 
@@ -346,6 +389,7 @@ static void fit_to(struct seam_kernel *k, const struct running *running)
 	bpf_program__set_autoload(k->skel->progs.seam_prctl, running->prctl);
 	bpf_program__set_autoload(k->skel->progs.seam_exit, early);
 	bpf_program__set_autoload(k->skel->progs.seam_exit_signals, !early);
+	return fit_followers(k, running->preempts_programs);
 }
 
 /* What raw tracepoints' programs go on in. */
@@ -378,8 +422,9 @@ static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 {
 	int err;
 
-	fit_to(k, running);
-	err = configure(k, opts);
+	err = fit_to(k, running);
+	if (!err)
+		err = configure(k, opts);
 	if (err)
 		return err;
 	if (getrandom(&k->life, sizeof(k->life), 0) != sizeof(k->life))

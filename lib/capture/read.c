@@ -408,6 +408,8 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->lost_samples =
 		k->count[SEAM_COUNT_LOST_SAMPLE] + s->samples.n_dropped;
 	ret->lost_sleeps = k->count[SEAM_COUNT_LOST_SLEEP];
+	ret->lost_tasks = k->unfollowed;
+	ret->followed_again = k->count[SEAM_COUNT_SEEN_AGAIN];
 	ret->lost_stacks = k->count[SEAM_COUNT_LOST_STACK];
 	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] +
 			   s->copies.n_dropped + s->lost_waiting;
