@@ -227,6 +227,7 @@ struct perf_event {
  * that the next change gets a finer one: of the same file. */
 #define I_CTIME_QUERIED (1U << 31)
 
+#define VM_WRITE 0x00000002UL
 #define VM_EXEC 0x00000004UL
 #define VM_IO 0x00004000UL
 #define VM_PFNMAP 0x00000400UL

@@ -57,6 +57,13 @@ static __always_inline enum reading reading_of(const struct vma_view *vma)
 						 : READ_RESIDENT;
 }
 
+/* No stack lies where nothing can be pushed: zeros of [vvar], which has no
+ * other mark from Linux 7 on, would be return addresses of outermost frames. */
+static __always_inline enum reading reading_of_stack(const struct vma_view *vma)
+{
+	return vma->flags & VM_WRITE ? reading_of(vma) : READ_NOTHING;
+}
+
 /* Makes state->stack the mapping of addr. Return: 0: it has none. */
 __noinline int seam_stack_find(struct scratch *s ARG_NONNULL,
 			       struct task_state *state ARG_NONNULL,
@@ -71,7 +78,7 @@ __noinline int seam_stack_find(struct scratch *s ARG_NONNULL,
 	if (mm && !seam_vma_find(mm, addr, &s->vma)) {
 		state->stack.start = s->vma.start;
 		state->stack.end = s->vma.end;
-		state->stack.reading = reading_of(&s->vma);
+		state->stack.reading = reading_of_stack(&s->vma);
 	}
 	bpf_rcu_read_unlock();
 	return !!state->stack.end;

@@ -324,7 +324,7 @@ SPIN = r"""
 """
 WILD = HEAD + SPIN + r"""
 SPIN(vvar) SPIN(perf) SPIN(armed) SPIN(kernel) SPIN(noncanonical)
-SPIN(unmapped) SPIN(forbidden) SPIN(edge) SPIN(sparse)
+SPIN(unmapped) SPIN(forbidden) SPIN(edge) SPIN(sparse) SPIN(constant)
 
 static unsigned long memory(size_t size, int prot)
 {
@@ -380,7 +380,7 @@ int main(int argc, char **argv)
 {
 	long n = 120000000;
 	size_t sparse = 1UL << 40;
-	unsigned long edge;
+	unsigned long edge, constant;
 
 	getchar(); /* until it is recorded */
 	if (argc > 1)
@@ -397,6 +397,10 @@ int main(int argc, char **argv)
 	edge = memory(2 * 4096, PROT_READ) + 4096;
 	need(!mprotect((void *)edge, 4096, PROT_NONE), "mprotect");
 	spin_edge(edge, n);
+	/* Pages that are there, of zeros. */
+	constant = memory(4096, PROT_READ);
+	need(!*(volatile char *)constant, "constant");
+	spin_constant(constant + 512, n);
 	spin_sparse(memory(sparse, PROT_READ | PROT_WRITE) + sparse / 4, n);
 	return 0;
 }
@@ -472,7 +476,7 @@ def wild(bench):
     samples = recording.samples()
     ends = ends_by_leaf(samples, process.pid)
     for name in ("vvar", "perf", "armed", "kernel", "noncanonical",
-                 "unmapped", "forbidden", "edge", "sparse"):
+                 "unmapped", "forbidden", "edge", "constant", "sparse"):
         # A zero page is there for whoever reads memory that was never
         # written, and a return address of 0 is the outermost one.
         # The event brings none in.
