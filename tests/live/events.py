@@ -201,6 +201,29 @@ def user(bench):
                "\n".join(map(livetest.show, inside[:3])))
 
 
+def every_engine(bench):
+    """Alone, by each engine that there is."""
+    exe = program(bench, 150)
+    engines = [bench.args.engine] if bench.args.engine else [
+        "deferred", "immediate", "dump", "native"]
+    for engine in engines:
+        options = ("--engine", engine, "-F", "4999", "-z", "0")
+        plain = bench.record(*options, "-e", "cpu-clock", "--", exe)
+        what = "%s: cpu-clock:u alone: no address of the kernel" % engine
+        if plain.status:
+            bench.skip(what, plain.log.splitlines()[0])
+            continue
+        known = leaks.Known(leaks.read(plain.data))
+        recording = bench.record(*options, "-e", "cpu-clock:u", "--", exe)
+        samples = recording.samples()
+        found = leaks.read(recording.data).all(
+            known, {s.get("cookie") for s in samples})
+        bench.test(what + ", where there are some without :u",
+                   len(samples) > 50 and len(known.addresses) > 5 and
+                   not any(found.values()), "%d samples, %d known, %s" % (
+                       len(samples), len(known.addresses), found))
+
+
 def together(bench):
     """Of two events alike one has :u."""
     recording = bench.record("-e", "cpu-clock,cpu-clock:u", "-F", "1999",
@@ -369,7 +392,7 @@ def bad(bench):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(
-        depths, user, together, halves, one_entry, perf_reads, bad,
+        depths, user, every_engine, together, halves, one_entry, perf_reads, bad,
         programs=programs,
         only={
             "deferral alone shares a stack among events":
