@@ -223,6 +223,8 @@ def record_unmapped(bench, *argv):
 def unmapped(bench):
     """What was said of code ends with it, and is not said of other code."""
     for what, argv in (("by prctl", ()), ("in a list", ("list",))):
+        if not argv and not made.prctl_is_seen(bench, what):
+            continue
         recording = record_unmapped(bench, *argv)
         found = made.through(recording.samples())
         outer = [s for s in found if s.get("end") == "outermost"]
@@ -247,6 +249,8 @@ def unmapped(bench):
 
 def untold(bench):
     """What could not be told is told later, before anything is believed."""
+    if not made.prctl_is_seen(bench, "code that goes while the buffer is full"):
+        return
     program, recorder = attach_unmapped(bench, "untold", UNTOLD,
                                         options=("-m", "16"))
     recorder.stop()

@@ -11,8 +11,6 @@ is said of code may be wrong in any way: it is refused, by its reason, and
 harms nobody.
 """
 
-import ctypes
-import errno
 import os
 import subprocess
 import sys
@@ -414,21 +412,40 @@ def fork(bench):
     check(bench, "children of fork", record(bench, "fork", FORK))
 
 
+def is_heard(bench, option):
+    """Whether this kernel tells of this prctl, as of those that it knows
+    nothing of: Linux 7.0 has PR_RSEQ_SLICE_EXTENSION and PR_GET_CFI there."""
+    recording = bench.record(
+        "-e", "task:task_prctl_unknown", "-c", "1", "--", "/usr/bin/python3",
+        "-c", "import ctypes; ctypes.CDLL(None).prctl(%d, 9, 0, 0, 0)" % option,
+        name="heard.data")
+    return bool(recording.summary and recording.summary["samples"])
+
+
 def prctl_is_seen(bench, what):
-    """What a kernel knows by another name is not told as unknown: Linux 7.0
-    has PR_RSEQ_SLICE_EXTENSION at that number. 1: to get what it is."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(79, 1, 0, 0, 0) == 0 or ctypes.get_errno() != errno.EINVAL:
-        bench.skip(what, "this kernel has another use for prctl's 79")
-        return False
-    return True
+    heard = [option for option in (79, 80) if is_heard(bench, option)]
+    if heard != [79, 80]:
+        bench.skip(what, "this kernel has another use for prctl's 79 or 80; "
+                   "heard: %s" % heard)
+    return heard == [79, 80]
 
 
 def by_prctl(bench):
-    if not prctl_is_seen(bench, "sections told of by prctl"):
+    what = "sections told of by prctl"
+    heard = is_heard(bench, 79)
+    recording = record(bench, "prctl", PRCTL, options=() if heard
+                       else NO_FALLBACK)
+    if heard:
+        check(bench, what, recording)
         return
-    check(bench, "sections told of by prctl",
-          record(bench, "prctl", PRCTL))
+    # That of another use of this number.
+    made = [s for s in through(recording.samples()) if "enter" not in
+            user_path(s)]
+    bench.note("prctl 79 is not heard")
+    bench.test(what + ", not heard: they end with no-table",
+               len(made) > 50 and not recording.summary["made"] and all(
+                   s["end"] == "no-table" for s in made),
+               recording.log + "\n".join(map(livetest.show, made[:5])))
 
 
 def wrong(bench):
