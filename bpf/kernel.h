@@ -20,8 +20,13 @@ struct file_system_type {
 	int fs_flags;
 };
 
+struct block_device {
+	uint32_t bd_dev;
+};
+
 struct super_block {
 	uint32_t s_dev;
+	struct block_device *s_bdev;
 	unsigned long s_magic;
 	struct file_system_type *s_type;
 };
@@ -236,6 +241,8 @@ struct perf_event {
 #define VM_UFFD_MINOR (1UL << 38)
 
 #define FS_REQUIRES_DEV 1
+#define LOOP_MAJOR 7
+#define NBD_MAJOR 43
 #define S_IFMT 0170000
 #define S_IFREG 0100000
 

@@ -179,6 +179,19 @@ __noinline int seam_vma_find(uint64_t mm, uint64_t addr,
 	return err;
 }
 
+/* Whether the file system lies on a device that is a file elsewhere, which may
+ * be a daemon's, or on a server. */
+static __always_inline bool is_on_a_file(uint64_t sb)
+{
+	uint64_t bdev = ADDRESS(struct super_block, sb, s_bdev);
+	uint32_t major;
+
+	if (!bdev)
+		return false;
+	major = VIEW(struct block_device, bdev)->bd_dev >> 20;
+	return major == LOOP_MAJOR || major == NBD_MAJOR;
+}
+
 static __always_inline void name_inode(uint64_t addr,
 				       struct seam_wire_miss *ret)
 {
@@ -196,7 +209,9 @@ static __always_inline void name_inode(uint64_t addr,
 	key->kind = SEAM_KEY_FILE;
 	ret->mtime_ns = inode->i_mtime_sec * 1000000000 + inode->i_mtime_nsec;
 	ret->fs_magic = VIEW(struct super_block, sb)->s_magic;
-	ret->fs_flags = VIEW(struct file_system_type, type)->fs_flags;
+	ret->fs_flags = (uint32_t)VIEW(struct file_system_type, type)->fs_flags;
+	if (is_on_a_file(sb))
+		ret->fs_flags |= SEAM_FS_ON_A_FILE;
 }
 
 /* Names the mapped file, as a request for its table does. Return: false if

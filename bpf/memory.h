@@ -44,7 +44,9 @@ static __always_inline bool is_near(uint64_t inode)
 	    magic == HUGETLBFS_MAGIC)
 		return true;
 	type = ADDRESS(struct super_block, sb, s_type);
-	return VIEW(struct file_system_type, type)->fs_flags & FS_REQUIRES_DEV;
+	return (VIEW(struct file_system_type, type)->fs_flags &
+		FS_REQUIRES_DEV) &&
+	       !is_on_a_file(sb);
 }
 
 static __always_inline enum reading reading_of(const struct vma_view *vma)

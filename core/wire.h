@@ -136,6 +136,9 @@ enum seam_key_kind {
 	SEAM_KEY_MEMORY = 2,
 };
 
+/* The device below it is a file elsewhere: a loop device, or nbd. */
+#define SEAM_FS_ON_A_FILE (1ULL << 32)
+
 /* Code without a table was met: load one, under this key. */
 struct seam_wire_miss {
 	struct seam_wire head; /* cookie 0 */
@@ -143,7 +146,9 @@ struct seam_wire_miss {
 	uint64_t mtime_ns; /* of the file; no part of the key: can be set */
 	uint64_t start, end, off; /* the mapping; off in bytes */
 	uint64_t adds; /* how often code had been added; MEMORY alone */
-	uint64_t fs_magic, fs_flags; /* of the file's file system; FILE alone */
+	/* Of the file's file system; FILE alone. The flags are the kernel's,
+	 * and ours in the upper half. */
+	uint64_t fs_magic, fs_flags;
 };
 
 enum seam_wire_jit_what {

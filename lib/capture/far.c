@@ -9,11 +9,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "core/wire.h"
 
 #define FUSE_MAGIC 0x65735546
 /* Of fuse and fuseblk; virtiofs, which the host serves like a disk, has the
  * same magic, and no such name behind its own. */
 #define FS_HAS_SUBTYPE 4
+#define LOOP_MAJOR 7
+#define NBD_MAJOR 43
 
 bool seam_is_far(uint64_t fs_magic, uint64_t fs_flags)
 {
@@ -32,6 +35,8 @@ bool seam_is_far(uint64_t fs_magic, uint64_t fs_flags)
 		0x786f4256, /* VirtualBox's shared folders */
 	};
 
+	if (fs_flags & SEAM_FS_ON_A_FILE)
+		return true;
 	if (fs_magic == FUSE_MAGIC)
 		return fs_flags & FS_HAS_SUBTYPE;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
@@ -42,11 +47,12 @@ bool seam_is_far(uint64_t fs_magic, uint64_t fs_flags)
 
 /* --- by the mounts --- */
 
-/* One line: ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS ... - TYPE ... */
+/* One line: ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE
+ * ... */
 struct mount {
 	uint32_t dev;
-	const char *at, *type;
-	size_t at_len, type_len;
+	const char *at, *type, *source;
+	size_t at_len, type_len, source_len;
 };
 
 /* To the field behind some others. Return: NULL: the line has none. */
@@ -75,6 +81,8 @@ static bool parse(const char *line, size_t size, struct mount *ret)
 	ret->at_len = strcspn(ret->at, " \n");
 	ret->type = end + 3;
 	ret->type_len = strcspn(ret->type, " \n");
+	ret->source = skip(ret->type, line + size, 1);
+	ret->source_len = ret->source ? strcspn(ret->source, " \n") : 0;
 	return true;
 }
 
@@ -103,6 +111,20 @@ static size_t covers(const struct mount *m, const char *path)
 	if (n == 1) /* the root */
 		return 1;
 	return path[n] == '/' || !path[n] ? n : 0;
+}
+
+/* Its device is a file elsewhere. The numbers of some file systems are not
+ * their devices'. */
+static bool is_on_a_file(const struct mount *m)
+{
+	static const char *const files[] = {"/dev/loop", "/dev/nbd"};
+	uint32_t major = m->dev >> 20;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (m->source_len > strlen(files[i]) &&
+		    !memcmp(m->source, files[i], strlen(files[i])))
+			return true;
+	return major == LOOP_MAJOR || major == NBD_MAJOR;
 }
 
 static bool is_own(const struct mount *m)
@@ -136,7 +158,7 @@ bool seam_far_in(const char *mounts, const char *path, uint32_t *ret_dev)
 		n = parse(mounts, size, &m) ? covers(&m, path) : 0;
 		if (n && n >= best) {
 			best = n;
-			far = !is_own(&m);
+			far = !is_own(&m) || is_on_a_file(&m);
 			*ret_dev = m.dev;
 		}
 		mounts += size + (mounts[size] == '\n');

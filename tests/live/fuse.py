@@ -24,7 +24,8 @@ SPIN(never)
 int main(int argc, char **argv)
 {
 	int fd = open(argv[1], O_RDONLY);
-	char *p = mmap(NULL, 1 << 20, PROT_READ, MAP_SHARED, fd, 0);
+	char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+		       fd, 0);
 
 	need(argc > 2 && p != MAP_FAILED, argv[1]);
 	getchar(); /* until it is recorded */
@@ -82,8 +83,50 @@ def never_given_to_all(bench):
                 True)
 
 
-def profile(bench, what, daemon, program, everything):
-    path = os.path.join(daemon.folder, "never")
+def on_a_loop(bench):
+    """A file on a file system on a loop device on a file of the daemon's."""
+    what = "a loop device"
+    program = bench.compile(CLIENT, "prog")
+    tree, image, mounted = map(bench.path, ("tree", "image", "mounted"))
+    os.mkdir(tree)
+    os.mkdir(mounted)
+    with open(os.path.join(tree, "never"), "wb") as f:
+        f.write(b"x" * (1 << 20))
+    made = subprocess.run(["/sbin/mke2fs", "-q", "-t", "ext4", "-d", tree,
+                           image, "8M"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, encoding="utf-8")
+    daemon = Daemon(bench, image)
+    # It answers until the file's own blocks are known, and then no more.
+    at = subprocess.run(["sh", "-c", """
+        at=$(/sbin/losetup -r -f --show "$1/prog") || exit
+        echo "$at"
+        mount -t ext4 -o ro,noload "$at" "$2" && head -c 4096 "$2/never" |
+            grep -q x""", "sh", daemon.folder, mounted],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+    try:
+        if made.returncode or at.returncode or daemon.line != "mounted\n":
+            bench.skip(what, "no loop device on FUSE: %s%s" % (
+                made.stdout, at.stdout))
+            return
+        drop_pages(os.path.join(mounted, "never"))
+        daemon.command("s")
+        profile(bench, what, daemon, program, False,
+                os.path.join(mounted, "never"))
+    finally:
+        daemon.end()
+        subprocess.run(["umount", "-l", mounted], stderr=subprocess.DEVNULL)
+        if at.stdout.startswith("/dev/"):
+            subprocess.run(["/sbin/losetup", "-d", at.stdout.split()[0]],
+                           stderr=subprocess.DEVNULL)
+
+
+def drop_pages(path):
+    with open(path, "rb") as f:
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def profile(bench, what, daemon, program, everything, path=None):
+    path = path or os.path.join(daemon.folder, "never")
     witness = bench.start([bench.compile(faults.WITNESS, "witness")])
     ends, stays = (bench.start([program, path, n], stdin=subprocess.PIPE)
                    for n in ("4", "100000"))
@@ -229,4 +272,4 @@ def slow(bench, what, daemon, program, engine):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(never_given, never_given_to_all, stops, is_slow))
+    sys.exit(livetest.main(never_given, never_given_to_all, on_a_loop, stops, is_slow))

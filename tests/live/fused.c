@@ -263,7 +263,8 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/never", argv[1]);
 	own = open(path, O_RDONLY);
 	need(own >= 0, path);
-	never = mmap(NULL, NEVER_SIZE, PROT_READ, MAP_SHARED, own, 0);
+	never = mmap(NULL, NEVER_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, own,
+		     0);
 	need(never != MAP_FAILED, "mmap");
 	/* At our end nobody would answer what a close asks. */
 	close(own);

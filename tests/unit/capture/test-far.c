@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "capture/far.h"
+#include "core/wire.h"
 
 /* As the kernel has them for their types. */
 #define REQUIRES_DEV 1
@@ -27,6 +28,8 @@ static void served(void **state)
 	assert_true(seam_is_far(0xff534d42, 0));
 	assert_true(seam_is_far(0x01021997, 0));
 	assert_true(seam_is_far(0x0bd00bd0, 0));
+	/* ext4 on a loop device */
+	assert_true(seam_is_far(0xef53, REQUIRES_DEV | SEAM_FS_ON_A_FILE));
 }
 
 static void own(void **state)
@@ -52,6 +55,9 @@ static const char mounts[] =
 	"28 27 0:45 / /twice rw - tmpfs x rw\n"
 	"29 22 7:3 / /ntfs rw - fuseblk /dev/sdb rw\n"
 	"30 22 0:46 / /layers rw - overlay overlay rw\n"
+	"33 22 7:4 / /loop rw - ext4 /dev/loop4 rw\n"
+	"34 22 0:48 / /loops rw - btrfs /dev/loop5 rw\n"
+	"35 22 43:0 / /net rw - xfs /dev/nbd0 rw\n"
 	"malformed\n"
 	"31 22 :\n"
 	"32 22 0:47 / /cut";
@@ -79,6 +85,9 @@ static void by_mounts(void **state)
 	check("/twice/prog", false, 45);
 	check("/ntfs/prog", true, 7 << 20 | 3);
 	check("/layers/prog", true, 46);
+	check("/loop/prog", true, 7 << 20 | 4);
+	check("/loops/prog", true, 48);
+	check("/net/prog", true, 43 << 20);
 	check("/cut/prog", false, 8 << 20 | 1);
 }
 
