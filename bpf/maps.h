@@ -173,11 +173,11 @@ struct stack_map {
 struct tries {
 	uint64_t missing; /* the page that the last one lacked; 0: none */
 	uint64_t began_ns; /* the first */
-	uint64_t lost[TRIES_LOST]; /* pages that cannot be had */
-	uint32_t nr_lost;
 	uint32_t left; /* that may end so */
 	uint32_t frames; /* walked in them */
 	uint32_t failed; /* whether the missing page could not be brought in */
+	uint32_t nr_lost;
+	uint64_t lost[TRIES_LOST]; /* pages that cannot be had */
 };
 
 /* The per-task state. Only the task itself writes it, in its own context,
@@ -186,6 +186,7 @@ struct task_state {
 	struct seam_entry entry;
 	uint32_t regs_flags; /* enum regs_flags */
 	uint32_t next_map;
+	struct tries tries; /* of the stack that is being taken */
 	uint64_t regs[SEAM_WIRE_REGS]; /* the user's, at the first request */
 	uint64_t taken_ns; /* when a stack was last taken at once */
 	/* An exec gives a task another address space, which may lie where one
@@ -205,7 +206,6 @@ struct task_state {
 	uint16_t epochs[SEAM_CACHED_MAPPINGS];
 	struct mapping maps[SEAM_CACHED_MAPPINGS];
 	struct stack_map stack; /* as of mm_seq */
-	struct tries tries; /* of the stack that is being taken */
 };
 
 /* Apart, since the verifier keeps functions away from the task work. */

@@ -117,7 +117,7 @@ __noinline int seam_page_tell(struct tries *t ARG_NONNULL, uint64_t addr)
 	}
 #pragma unroll
 	for (i = 0; i < TRIES_LOST; i++)
-		if (t->lost[i] == page)
+		if (i < t->nr_lost && t->lost[i] == page)
 			return false;
 	t->missing = page;
 	return true;
@@ -132,8 +132,11 @@ static __always_inline bool is_told(const struct seam_env *env)
 /* For who takes a stack: how often he may be told. */
 static __always_inline void tries_begin(struct task_state *state, uint32_t left)
 {
-	__builtin_memset(&state->tries, 0, sizeof(state->tries));
-	state->tries.left = left;
+	struct tries *t = &state->tries;
+
+	t->missing = t->began_ns = 0;
+	t->left = left;
+	t->frames = t->failed = t->nr_lost = 0;
 }
 
 /* The next attempt. Who was told of a page has tried to bring it in. */
