@@ -7,7 +7,7 @@
 #ifndef SEAM_CORE_ENTRY_COUNT_H
 #define SEAM_CORE_ENTRY_COUNT_H
 
-#include "core/entry.h"
+#include "core/entry-request.h"
 
 /* A request was answered. Return: whether its event is a sample. */
 SEAM_INLINE bool seam_sample_asked(struct seam_entry_task *t,

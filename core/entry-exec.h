@@ -4,7 +4,7 @@
 #ifndef SEAM_CORE_ENTRY_EXEC_H
 #define SEAM_CORE_ENTRY_EXEC_H
 
-#include "core/entry.h"
+#include "core/entry-request.h"
 
 /* The stack is to be taken now: at exec and exit, while the memory is still
  * there. Return: the element, whose stack seam_entry_take_end is told of;

@@ -18,7 +18,7 @@ mutant() {
 	world=$1
 	shift
 	fits=
-	for file in entry.h entry-count.h entry-exec.h entry-who.h cookie.h; do
+	for file in entry.h entry-request.h entry-count.h entry-exec.h entry-who.h cookie.h; do
 		sed "$2" "core/$file" >"$tmp/core/$file"
 		cmp -s "core/$file" "$tmp/core/$file" || fits=1
 	done
