@@ -15,6 +15,7 @@
 #include "bpf/lent-names.h"
 
 #include "bpf/watch.h"
+#include "core/entry-turn.h"
 #include "seam/seam.bpf.h"
 
 /* As often a stack is taken anew with a page more. */
@@ -32,27 +33,47 @@ static __always_inline void asker(struct seam_entry_task *t,
 	t->depth = seam_request_depth;
 }
 
-/* Return: enum seam_lent_next. */
+_Static_assert((int)SEAM_LENT_DONE == (int)SEAM_TURN_DONE &&
+		       (int)SEAM_LENT_SCHEDULE == (int)SEAM_TURN_SCHEDULE &&
+		       (int)SEAM_LENT_TAKE == (int)SEAM_TURN_TAKE,
+	       "one meaning");
+
+/* What the tool's program keeps of a turn (core/entry-turn.h) while it is at
+ * work. */
+static __always_inline void turn_keep(struct seam_lent_stack *st,
+				      const struct seam_turn *turn)
+{
+	st->cookie = turn->cookie;
+	st->clients = turn->clients;
+	st->flags = turn->flags;
+	st->why_not = turn->why_not;
+	st->taking = turn->taking;
+}
+
+/* A request comes to this. */
 static __always_inline int answer(struct seam_lent *l,
 				  struct seam_entry_task *t,
-				  struct seam_element *el, uint64_t cookie,
-				  const struct seam_taking *taking)
+				  const struct seam_turn *turn, int next)
 {
-	l->cookie = cookie;
-	if (!cookie)
+	struct seam_element *el;
+
+	l->cookie = turn->asked;
+	l->again = turn->again;
+	if (next == SEAM_LENT_SCHEDULE)
+		return next;
+	if (!turn->asked)
 		count(SEAM_COUNT_REQUESTS_NONE);
 	else if (l->from == SEAM_FROM_PROBE)
-		keep_probe(t->env->task, cookie);
-	if (!el || taking->why == SEAM_TAKING_NONE)
-		return SEAM_LENT_DONE;
-	l->stack.taking = taking->why;
-	l->stack.cookie = taking->cookie;
-	l->stack.clients = taking->clients;
-	l->stack.flags = taking->flags | SEAM_STACK_EAGER;
-	l->stack.why_not = seam_entry_why_not(t, &el->state.entry);
-	tries_begin(&el->state, 0);
-	el->state.taken_ns = bpf_ktime_get_ns();
-	return SEAM_LENT_TAKE;
+		keep_probe(t->env->task, turn->asked);
+	if (next != SEAM_LENT_TAKE)
+		return next;
+	turn_keep(&l->stack, turn);
+	el = seam_entry_env_element(t);
+	if (el) {
+		tries_begin(&el->state, 0);
+		el->state.taken_ns = bpf_ktime_get_ns();
+	}
+	return next;
 }
 
 #define NR_EXECVE 59
@@ -69,13 +90,13 @@ static __always_inline bool is_in_exec(struct task_struct *task)
 
 int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
 {
-	bool in_user = l->from != SEAM_FROM_KERNEL, first;
-	struct seam_taking taking = {0};
-	struct seam_arming arming;
+	bool in_user = l->from != SEAM_FROM_KERNEL;
+	struct seam_turn turn = {0};
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 	struct seam_element *el;
 	struct seam_asked asked;
+	int next;
 
 	asker(&t, &env, l);
 	count(SEAM_COUNT_REQUESTS);
@@ -86,57 +107,45 @@ int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
 		count(SEAM_COUNT_REQUESTS_FILTERED);
 		return SEAM_LENT_DONE;
 	}
-	el = seam_entry_request_begin(&t, in_user, &asked, &first, &taking);
-	if (!el || !first)
-		return answer(l, &t, el, asked.cookie, &taking);
-	if (!in_user && is_in_exec(env.task))
-		el->state.regs_flags |= REGS_FLUX;
-	seam_entry_arm_begin(&t, el, in_user, &arming);
-	l->again = arming.again;
-	l->cookie = asked.cookie;
-	if (arming.later)
-		return SEAM_LENT_SCHEDULE;
-	asked.cookie =
-		seam_entry_arm_end(&t, el, asked.cookie, &arming, 0, &taking);
-	return answer(l, &t, el, asked.cookie, &taking);
+	next = seam_turn_begin(&t, in_user, &turn, &asked);
+	/* An entry that is new, whose registers were just kept. */
+	if (next == SEAM_LENT_SCHEDULE && !in_user && is_in_exec(env.task)) {
+		el = seam_entry_env_element(&t);
+		if (el)
+			el->state.regs_flags |= REGS_FLUX;
+	}
+	return answer(l, &t, &turn, next);
 }
 
 int seam_lent_scheduled(struct seam_lent *l ARG_NONNULL, int err)
 {
-	struct seam_arming arming = {.later = true, .again = l->again};
-	struct seam_taking taking = {.why = SEAM_TAKING_NONE};
+	struct seam_turn turn = {.asked = l->cookie, .again = l->again};
 	struct seam_entry_env env;
 	struct seam_entry_task t;
-	struct seam_element *el;
-	uint64_t cookie = 0;
+	int next;
 
 	asker(&t, &env, l);
-	el = seam_entry_env_element(&t);
-	if (el)
-		cookie = seam_entry_arm_end(&t, el, l->cookie, &arming, err,
-					    &taking);
-	return answer(l, &t, el, cookie, &taking);
+	next = seam_turn_scheduled(&t, &turn, err);
+	return answer(l, &t, &turn, next);
 }
 
 int seam_lent_return(struct seam_lent_stack *st ARG_NONNULL)
 {
+	struct seam_turn turn = {0};
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 	struct seam_element *el;
-	uint64_t cookie;
+	int next;
 
 	entry_task(&t, &env, bpf_get_current_task_btf());
+	next = seam_turn_return(&t, &turn);
 	el = seam_entry_env_element(&t);
-	if (!el)
+	if (next != SEAM_LENT_TAKE || !el)
 		return SEAM_LENT_DONE;
-	st->clients = seam_entry_return_begin(&t, el, &cookie);
-	if (!st->clients)
-		return SEAM_LENT_DONE;
-	st->cookie = cookie;
+	turn_keep(st, &turn);
 	st->flags = regs_at_return(&el->state, env.task);
-	st->why_not = seam_entry_why_not(&t, &el->state.entry);
 	tries_begin(&el->state, TELLS_MAX);
-	return SEAM_LENT_TAKE;
+	return next;
 }
 
 /* Return: as take_stack. Little else is here: "combined stack size of 6 calls
@@ -159,10 +168,11 @@ unsigned long long seam_lent_take(struct seam_lent_stack *st ARG_NONNULL)
 int seam_lent_taken(struct seam_lent_stack *st ARG_NONNULL,
 		    unsigned long long missing)
 {
-	struct seam_taking taking = {.cookie = st->cookie, .why = st->taking};
+	struct seam_turn turn = {.cookie = st->cookie, .taking = st->taking};
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 	struct seam_element *el;
+	int next;
 
 	if (missing)
 		return 1;
@@ -172,16 +182,11 @@ int seam_lent_taken(struct seam_lent_stack *st ARG_NONNULL,
 		return 0;
 	if (st->clients && !st->why_not)
 		leave(&el->state, task_regs(env.task));
-	if (st->taking == SEAM_TAKING_NONE)
-		st->clients = seam_entry_return_end(&t, el, st->cookie);
-	else
-		st->clients = seam_entry_more(&t, &el->state.entry);
-	if (st->clients) {
-		/* What there is to bring in has just been brought. */
-		tries_begin(&el->state, 0);
-		return 1;
-	}
-	if (st->taking != SEAM_TAKING_NONE)
-		seam_entry_taken(&t, el, &taking);
-	return 0;
+	next = seam_turn_taken(&t, &turn);
+	st->clients = turn.clients;
+	if (next != SEAM_LENT_TAKE)
+		return 0;
+	/* What there is to bring in has just been brought. */
+	tries_begin(&el->state, 0);
+	return 1;
 }

@@ -157,6 +157,9 @@ static int seam_lent_callback(SEAM_KERNEL_TYPE(bpf_map) * map, void *key,
 	unsigned long long missing;
 	int i;
 
+	(void)map;
+	(void)key;
+	(void)value;
 	if (seam_lent_return(&st) != SEAM_LENT_TAKE)
 		return 0;
 	for (i = 0; i < SEAM_LENT_TRIES; i++) {

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
-# Description: test-entry can fail: core/entry.h, its other parts and cookie.h are
-# broken in one place after the other, and each time the world that is named finds
-# a way in which that goes wrong.
+# Description: test-entry can fail: core/entry.h, its other parts, cookie.h and
+# what <seam/seam.bpf.h> compiles into a tool's programs are broken in one place
+# after the other, and each time the world that is named finds a way in which that
+# goes wrong.
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.." || exit 1
 . tools/tap.sh
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-mkdir "$tmp/core"
+mkdir "$tmp/core" "$tmp/seam"
 
 # mutant WORLD NAME SED WHY: the test that finds it, in less than a second, and
 # what that says is wrong.
@@ -18,15 +19,18 @@ mutant() {
 	world=$1
 	shift
 	fits=
-	for file in entry.h entry-request.h entry-count.h entry-exec.h entry-who.h cookie.h; do
-		sed "$2" "core/$file" >"$tmp/core/$file"
-		cmp -s "core/$file" "$tmp/core/$file" || fits=1
+	for file in core/entry.h core/entry-request.h core/entry-count.h \
+		core/entry-exec.h core/entry-turn.h core/entry-who.h \
+		core/cookie.h include/seam/seam.bpf.h; do
+		sed "$2" "$file" >"$tmp/${file#include/}"
+		cmp -s "$file" "$tmp/${file#include/}" || fits=1
 	done
 	if [ -z "$fits" ]; then
 		not_ok "$1" 'the mutation fits nowhere any more'
 		return
 	fi
-	if ! out=$(${CC:-cc} -std=gnu17 -O1 -I "$tmp" -I . -I "$here" -w \
+	if ! out=$(${CC:-cc} -std=gnu17 -O1 -I "$tmp" -I . -I include \
+		-I "$here" -w \
 		-o "$tmp/test" "$here/test-entry.c" "$here/world.c" \
 		"$here/explore.c" -lcmocka 2>&1); then
 		not_ok "$1" "$out"
@@ -149,4 +153,41 @@ mutant clients_end 'a client that ended and still has the closed stack' \
 	's/(void)SEAM_ENTRY_CLEAR(e->served_who, clients);/;/' 'no stack, and no reason'
 mutant clients_end 'a claim that is made for who has ended meanwhile' \
 	's/^\tif (swept)$/\tif (0)/' 'no stack, and no reason'
+mutant lent 'a tool that does not schedule what it is told to' \
+	's/if (next == SEAM_LENT_SCHEDULE)/if (0)/' \
+	'no stack, and no reason\|open for ever'
+mutant lent 'a tool that forgets what the kernel said of its task work' \
+	's/seam_lent_scheduled(&l, seam_lent_schedule());/(seam_lent_schedule(), seam_lent_scheduled(\&l, 0));/' \
+	'no stack, and no reason\|open for ever'
+mutant lent 'a tool that gives up where a page is missing' \
+	's/i < SEAM_LENT_TRIES; i++/i < 1; i++/' \
+	'no stack, and no reason\|open for ever\|with flags'
+mutant lent_clients 'a tool that takes no stack once more at its event' \
+	's/^\t\tseam_lent_taken(&l.stack, seam_lent_take(&l.stack));/\t\t;/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant lent_clients 'a tool that takes no stack at its event' \
+	's/if (next == SEAM_LENT_TAKE &&/if (0 \&\&/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant lent 'a refusal that does not come to the next step' \
+	's/^\t\tseam_entry_arm_end(t, el, turn->asked, &arming, err, &taking);/\t\tseam_entry_arm_end(t, el, turn->asked, \&arming, 0, \&taking);/' \
+	'no stack, and no reason\|open for ever'
+mutant lent_exec_and_exit 'a task work scheduled in an exit' \
+	's/^\t\tif (arming.later)$/\t\tif (1)/' \
+	'no stack, and no reason\|there is no memory'
+mutant lent 'a second unwind that is forgotten on the way' \
+	's/, .again = turn->again/, .again = 0/' 'again 1 times'
+mutant lent_clients 'a return that ends and leaves who came amid it' \
+	's/^\t\tturn->clients = seam_entry_return_end(t, el, turn->cookie);/\t\tseam_entry_return_end(t, el, turn->cookie), turn->clients = 0;/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant lent_clients 'a stack at the event that is out, and left open' \
+	's/^\t\tseam_entry_taken(t, el, &taking);/\t\t;/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant lent_clients 'one at the event and not for who came amid it' \
+	's/^\t\tturn->clients = seam_entry_more(t, seam_entry_env_entry(el));/\t\tturn->clients = 0;/' \
+	'no stack, and no reason'
+mutant lent_exec_and_exit 'a return that does not look which program it is in' \
+	's/^\tturn->why_not = .*/\t;/' 'before an exec are unwound'
+mutant lent_clients_exit 'a stack for who came late taken for a first one' \
+	's/^\tturn->taking = taking->why;/\tturn->taking = SEAM_TAKING_FIRST;/' \
+	'no stack, and no reason\|two stacks\|with flags'
 tap_done

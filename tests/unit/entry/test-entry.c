@@ -422,6 +422,67 @@ static void groups_exec_and_exit(void **state)
 		 world_search("groups, exec and exit", PLAN_ONE, &limits));
 }
 
+/* Programs of a tool's ask: what lies between the steps is done by what the
+ * header has compiled into them. */
+static void lent(void **state)
+{
+	static const struct limits limits = {.samples = 3,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .refusals = 1,
+					     .faults = 1,
+					     .depths = true,
+					     .lent = 1};
+
+	(void)state;
+	AT_LEAST(10000, world_search("lent", PLAN_ONE, &limits));
+}
+
+static void lent_exec_and_exit(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .refusals = 1,
+					     .full = 1,
+					     .may_exec = true,
+					     .may_exit = true,
+					     .lent = 1};
+
+	(void)state;
+	AT_LEAST(10000, world_search("lent, exec and exit", PLAN_ONE, &limits));
+}
+
+/* Beside a recording's. */
+static void lent_clients(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 2,
+					     .entries = 1,
+					     .refusals = 1,
+					     .faults = 1,
+					     .clients = 2,
+					     .lent = 2};
+
+	(void)state;
+	AT_LEAST(10000, world_search("lent, clients", PLAN_ONE, &limits));
+}
+
+static void lent_clients_exit(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .clients = 2,
+					     .lent = 3,
+					     .late = true,
+					     .may_exec = true,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(10000, world_search("lent, clients, exit", PLAN_ONE, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +518,10 @@ int main(void)
 		cmocka_unit_test(two_clients_end),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(groups_exec_and_exit),
+		cmocka_unit_test(lent),
+		cmocka_unit_test(lent_exec_and_exit),
+		cmocka_unit_test(lent_clients),
+		cmocka_unit_test(lent_clients_exit),
 	};
 
 	/* One of them alone: mutants.sh. */

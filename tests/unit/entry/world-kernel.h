@@ -111,12 +111,11 @@ static void seam_entry_env_keep_regs(struct seam_entry_task *t,
 	step();
 }
 
-static int seam_entry_env_schedule(struct seam_entry_task *t,
-				   struct seam_element *el)
+static int schedule(struct seam_element *el, bool is_lent)
 {
-	struct task *task = t->env->task;
+	struct task *task = self();
 
-	HOLDS(!t->at_once, "task work where there is none");
+	HOLDS(!limits->at_once, "task work where there is none");
 	step();
 	if (el->work != WORK_STANDBY) {
 		TRACE("schedule: busy");
@@ -127,10 +126,18 @@ static int seam_entry_env_schedule(struct seam_entry_task *t,
 		return -ENOROOM;
 	}
 	el->work = WORK_PENDING;
+	el->lent = is_lent;
 	el->worker = task - w.tasks;
 	el->cpu = task->cpu;
 	TRACE("schedule: accepted");
 	return 0;
+}
+
+static int seam_entry_env_schedule(struct seam_entry_task *t,
+				   struct seam_element *el)
+{
+	(void)t;
+	return schedule(el, false);
 }
 
 /* A stack is made known, of where its registers were kept. */

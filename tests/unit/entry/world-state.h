@@ -81,6 +81,7 @@ struct seam_element {
 	uint8_t worker; /* the task it is queued for */
 	uint8_t cpu; /* that the irq_work is on */
 	uint8_t group;
+	uint8_t lent; /* its work is a tool's */
 	uint64_t self; /* key */
 };
 

@@ -4,7 +4,7 @@
 #ifndef SEAM_TESTS_ENTRY_WORLD_STEPS_H
 #define SEAM_TESTS_ENTRY_WORLD_STEPS_H
 
-#include "world-kernel.h"
+#include "world-lent.h"
 
 static uint32_t pick(uint32_t n)
 {
@@ -173,7 +173,10 @@ static void request(bool in_user)
 	if (limits->depths && wants_less())
 		t.depth = SHALLOW;
 	self()->inside[group]++;
-	seam_entry_request(&t, in_user, &asked);
+	if (limits->lent & client)
+		request_lent(number, in_user, &t, &asked);
+	else
+		seam_entry_request(&t, in_user, &asked);
 	self()->inside[group]--;
 	*sample = (struct sample){asked.cookie,
 				  at,

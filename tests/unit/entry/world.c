@@ -66,7 +66,10 @@ static bool run_works(void)
 	TRACE("callback");
 	entry_task(&t, &env, el->group ? SECOND : 1);
 	self()->inside[el->group]++;
-	seam_entry_return(&t, el);
+	if (el->lent)
+		return_lent(el);
+	else
+		seam_entry_return(&t, el);
 	self()->inside[el->group]--;
 	TRACE("callback ends");
 	step();

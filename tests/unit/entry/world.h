@@ -22,6 +22,7 @@
 #define MAX_ELEMENTS 6
 #define MAX_SAMPLES 6
 #define MAX_STACKS 10
+#define MAX_FAULTS 2
 #define N_CPUS 2
 
 /* How far a search goes. */
@@ -43,6 +44,8 @@ struct limits {
 	bool told; /* at an exec or exit it is known who else wants the stack */
 	bool may_exec, may_exit;
 	bool at_once; /* each stack is taken at its event */
+	uint8_t lent; /* bits of those that ask by programs of a tool's */
+	uint8_t faults; /* pages that a stack lacks when such a one takes it */
 	bool listener; /* some client may begin to want whatever others ask */
 };
 
