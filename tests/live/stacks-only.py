@@ -20,8 +20,13 @@ import livetest
 import spelling
 
 JOIN = os.path.join(livetest.HERE, "..", "..", "examples", "join-stacks.py")
+# In a mount namespace of its own, which takes it away again. Where it is mounted
+# there already, it cannot be once more.
+TRACEFS = """grep -q '^[^ ]* /sys/kernel/tracing tracefs ' /proc/mounts ||
+	mount -t tracefs nodev /sys/kernel/tracing || exit
+"""
 # It wants tracefs there, which is nobody else's to see.
-BPFTRACE = """mount -t tracefs nodev /sys/kernel/tracing
+BPFTRACE = TRACEFS + """
 [ -d /sys/kernel/debug/tracing ] || mount -t debugfs nodev /sys/kernel/debug
 exec bpftrace -e 'tracepoint:raw_syscalls:sys_enter
 / pid == '$1' && args->id == 17 /
@@ -29,8 +34,8 @@ exec bpftrace -e 'tracepoint:raw_syscalls:sys_enter
 # trace-cmd resets function tracing before all else, and gives up where that is
 # not to be had: it gets a file that is nobody's in place of what it may not
 # write, and no debugfs, where it would look first. It leaves tracing off.
-TRACE_CMD = """umount -l /sys/kernel/debug 2>/dev/null
-mount -t tracefs nodev /sys/kernel/tracing && cd /sys/kernel/tracing || exit
+TRACE_CMD = "umount -l /sys/kernel/debug 2>/dev/null\n" + TRACEFS + """
+cd /sys/kernel/tracing || exit
 was=$(cat tracing_on)
 : >"$1.none"
 for file in set_ftrace_* set_graph_*; do
