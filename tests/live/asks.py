@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import clients
 import livetest
 import requests
 
@@ -319,6 +320,7 @@ def execs(bench):
 
 
 if __name__ == "__main__":
+    clients.private_tracefs()
     sys.exit(livetest.main(types, kept, execs, another_build, options=(
         ("--asks", "build/tests/asks/asks"),
         ("--other", "build/tests/asks/asks-other"))))

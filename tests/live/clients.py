@@ -58,6 +58,18 @@ def private():
                dict(os.environ, SEAM_TEST_CLIENTS="1"))
 
 
+def private_tracefs():
+    """Likewise, with tracefs, which libbpf wants for classic tracepoints."""
+    if os.environ.get("SEAM_TEST_TRACEFS"):
+        if not os.path.isdir("/sys/kernel/tracing/events"):
+            subprocess.run(["mount", "-t", "tracefs", "nodev",
+                            "/sys/kernel/tracing"], check=False)
+        return
+    os.execvpe("unshare", ["unshare", "-m", "--propagation", "private",
+                           sys.executable, *sys.argv],
+               dict(os.environ, SEAM_TEST_TRACEFS="1"))
+
+
 def groups():
     """What is in the folder beside the counters of cookies, which stay."""
     return [name for name in os.listdir(FOLDER) if name != COOKIES]
