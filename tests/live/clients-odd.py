@@ -5,7 +5,7 @@ not read: each says so in one line, and nobody else is disturbed.
 
 Where they meet is a file; somebody has its lock and does not go on; what is
 pinned is of another size, or not all there; so are the counters of cookies; one
-of three does not read; and one wants a program that is gone.
+of three does not read; one is the 17th; and one wants a program that is gone.
 """
 
 import fcntl
@@ -105,6 +105,44 @@ def pins(bench):
     beside(bench, "a pin that is gone", os.unlink, "is not seam's")
 
 
+MOST = 16 # clients that share
+
+
+def seventeenth(bench):
+    """One shares with fifteen, as far as locks tell, and another comes."""
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    pid = str(target.pid)
+    first = bench.recorder("-p", pid, *clients.EVENT, name="first.data").ready()
+    group, = clients.groups()
+    locks = []
+    for number in range(1, MOST):
+        folder = os.path.join(clients.FOLDER, group, str(number))
+        os.mkdir(folder, 0o700)
+        locks.append(os.open(folder, os.O_RDONLY))
+        fcntl.flock(locks[-1], fcntl.LOCK_EX)
+    last = bench.recorder("-p", pid, *clients.EVENT, name="last.data").ready()
+    livetest.burn(clients.ENOUGH, target.pid)
+    last = last.interrupt()
+    alone(bench, "a 17th", "room for no more", last)
+    # When one ends, there is.
+    os.close(locks.pop())
+    late = bench.recorder("-p", pid, *clients.EVENT, name="late.data").ready()
+    livetest.burn(clients.ENOUGH, target.pid)
+    late = late.interrupt()
+    bench.test("one that comes when another has ended shares",
+               late.summary["clients"] == MOST - 1 and
+               "shared with no other" not in late.log, late.log)
+    for lock in locks:
+        os.close(lock)
+    for name, recording in (("the 17th", last), ("who comes late", late),
+                            ("the first", first.interrupt())):
+        clients.check_file(bench, name, recording, target.pid, 512)
+    target.kill()
+    target.wait()
+    bench.test("a 17th: nothing is pinned any more", not clients.groups(),
+               clients.groups())
+
+
 def check_doctor(bench, one, others, group):
     """What it says, while one does not read and the target stands still."""
     page = os.sysconf("SC_PAGESIZE")
@@ -176,4 +214,4 @@ def unread(bench):
 
 if __name__ == "__main__":
     clients.private()
-    sys.exit(livetest.main(a_file, counters, a_lock, pins, unread))
+    sys.exit(livetest.main(a_file, counters, a_lock, pins, seventeenth, unread))
