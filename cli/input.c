@@ -11,6 +11,7 @@
 
 #include "base/cpus.h"
 #include "base/grow.h"
+#include "cli/doubts.h"
 #include "cli/lacking.h"
 #include "perfdata/stream.h"
 #include "stitch/ahead.h"
@@ -241,6 +242,7 @@ static void warn_of_sources(const struct input *in)
 			"seam: %s: %s; lines and inlined functions may be "
 			"missing\n",
 			path, why);
+	doubts_say(syms);
 }
 
 void input_warn_joins(const struct input *in,

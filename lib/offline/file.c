@@ -10,6 +10,7 @@
 
 #include "base/grow.h"
 #include "core/sframe-read.h"
+#include "elf/doubt.h"
 #include "elf/elf.h"
 #include "table/laid-out.h"
 #include "table/lookup.h"
@@ -195,7 +196,8 @@ static enum seam_offline_problem read_file(struct seam_offline_files *files,
 
 /* Takes fd. */
 static enum seam_offline_problem try_fd(struct seam_offline_files *files,
-					struct seam_offline_file *f, int fd)
+					struct seam_offline_file *f, int fd,
+					bool by_id)
 {
 	enum seam_offline_problem problem = SEAM_OFFLINE_FINE;
 
@@ -203,6 +205,8 @@ static enum seam_offline_problem try_fd(struct seam_offline_files *files,
 		problem = problem_of(-errno);
 	else if (!S_ISREG(f->st.st_mode))
 		problem = problem_of(-EINVAL);
+	else if (by_id && seam_is_doubted(&f->st))
+		problem = SEAM_OFFLINE_DOUBTED;
 	else if (!take_table(files, f))
 		problem = read_file(files, f, fd);
 	close(fd);
@@ -231,7 +235,8 @@ static bool is_of_use(const struct seam_offline_file *f)
 	return f->has_code || f->table;
 }
 
-/* The first place's problem is what is told, unless another has the file. */
+/* The first place's problem is what is told, unless another has the file, or
+ * would have it. */
 static enum seam_offline_problem open_any(struct seam_offline_files *files,
 					  struct seam_offline_file *f)
 {
@@ -245,14 +250,14 @@ static enum seam_offline_problem open_any(struct seam_offline_files *files,
 		fd = seam_offline_find(f, i, &path, &f->has_code);
 		if (fd == -ERANGE)
 			return first;
-		now = fd < 0 ? problem_of(fd) : try_fd(files, f, fd);
+		now = fd < 0 ? problem_of(fd) : try_fd(files, f, fd, i > 0);
 		if (fd >= 0 && now == SEAM_OFFLINE_FINE && is_of_use(f)) {
 			f->found = path;
 			return now;
 		}
 		if (fd >= 0)
 			free(path);
-		if (!i)
+		if (!i || now == SEAM_OFFLINE_DOUBTED)
 			first = now;
 	}
 }
@@ -390,6 +395,9 @@ const char *seam_offline_problem_text(enum seam_offline_problem problem)
 		return "the file is no ELF file of x86-64";
 	case SEAM_OFFLINE_VDSO:
 		return "it is another kernel's";
+	case SEAM_OFFLINE_DOUBTED:
+		return "files with its build-id are another user's or may be "
+		       "written by all (SEAM_TRUST)";
 	case SEAM_OFFLINE_CHANGED:
 		return "the file there changed while it was read";
 	case SEAM_OFFLINE_FAILED:

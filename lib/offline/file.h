@@ -31,6 +31,7 @@ enum seam_offline_problem {
 	SEAM_OFFLINE_NO_ELF,
 	SEAM_OFFLINE_VDSO, /* of another kernel */
 	SEAM_OFFLINE_CHANGED, /* since it was found */
+	SEAM_OFFLINE_DOUBTED, /* it has the build-id: see elf/doubt.h */
 	SEAM_OFFLINE_FAILED, /* it could not be read, whatever it is */
 };
 
@@ -110,7 +111,8 @@ size_t seam_offline_code(struct seam_offline_files *files,
 			 struct seam_offline_file *f, uint64_t off, void *to,
 			 size_t size);
 
-/* Where a file is looked for (file-find.c): opens the i-th place, from 0.
+/* Where a file is looked for (file-find.c): opens the i-th place, from 0, which
+ * is its path; others have it by its build-id alone.
  * Return: its descriptor; -errno; -ERANGE: there are no more. */
 int seam_offline_find(const struct seam_offline_file *f, unsigned int i,
 		      char **ret_path, bool *ret_has_code);

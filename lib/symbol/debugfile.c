@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "elf/doubt.h"
 #include "elf/fetched.h"
 
 /* Files up to here are read into memory, so that one which is cut short
@@ -19,7 +20,8 @@
 #define MINI_MAX (256u << 20)
 #define MINI_MEMORY (256u << 20)
 
-static int open_elf(const char *path, int parts, struct seam_elf **ret)
+int seam_symbol_open(const char *path, int parts, bool may_doubt,
+		     struct seam_elf **ret)
 {
 	struct stat st;
 	int fd, rc;
@@ -31,6 +33,8 @@ static int open_elf(const char *path, int parts, struct seam_elf **ret)
 		rc = -errno;
 	else if (!S_ISREG(st.st_mode))
 		rc = -EINVAL;
+	else if (may_doubt && seam_is_doubted(&st))
+		rc = SEAM_DOUBTED;
 	else if (parts == SEAM_ELF_SOURCE && st.st_size > COPY_MAX)
 		rc = -EFBIG;
 	else
@@ -45,12 +49,12 @@ static int open_elf(const char *path, int parts, struct seam_elf **ret)
 
 int seam_symbol_open_elf(const char *path, struct seam_elf **ret)
 {
-	return open_elf(path, SEAM_ELF_SOURCE, ret);
+	return seam_symbol_open(path, SEAM_ELF_SOURCE, false, ret);
 }
 
 int seam_symbol_open_names(const char *path, struct seam_elf **ret)
 {
-	return open_elf(path, SEAM_ELF_NAMES, ret);
+	return seam_symbol_open(path, SEAM_ELF_NAMES, false, ret);
 }
 
 static bool has_build_id(const struct seam_elf *elf, const uint8_t *id,
@@ -65,7 +69,7 @@ static int open_by_build_id(const char *path, const uint8_t *id, size_t id_len,
 			    int parts, struct seam_elf **ret)
 {
 	struct seam_elf *elf;
-	int rc = open_elf(path, parts, &elf);
+	int rc = seam_symbol_open(path, parts, true, &elf);
 
 	if (rc)
 		return rc;
@@ -81,21 +85,24 @@ int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 			       size_t id_len, int parts, struct seam_elf **ret,
 			       char ret_path[static PATH_MAX])
 {
-	char hex[2 * SEAM_BUILD_ID_MAX + 1];
-	int rc;
+	char hex[2 * SEAM_BUILD_ID_MAX + 1], fetched[PATH_MAX];
+	int n, rc = -ENOENT, rc_fetched;
 
 	if (id_len < 2 || id_len > SEAM_BUILD_ID_MAX)
 		return -ENOENT;
 	for (size_t i = 0; i < id_len; i++)
 		sprintf(hex + 2 * i, "%02x", id[i]);
-	rc = snprintf(ret_path, PATH_MAX, "%s/.build-id/%.2s/%s.debug", root,
-		      hex, hex + 2);
-	if (rc > 0 && rc < PATH_MAX &&
-	    !open_by_build_id(ret_path, id, id_len, parts, ret))
-		return 0;
-	if (!seam_fetched_name(ret_path, hex, "debuginfo"))
-		return -ENOENT;
-	return open_by_build_id(ret_path, id, id_len, parts, ret);
+	n = snprintf(ret_path, PATH_MAX, "%s/.build-id/%.2s/%s.debug", root,
+		     hex, hex + 2);
+	if (n > 0 && n < PATH_MAX)
+		rc = open_by_build_id(ret_path, id, id_len, parts, ret);
+	if (!rc || !seam_fetched_name(fetched, hex, "debuginfo"))
+		return rc == -ESTALE ? -ENOENT : rc;
+	rc_fetched = open_by_build_id(fetched, id, id_len, parts, ret);
+	if (rc_fetched && rc == SEAM_DOUBTED)
+		return rc;
+	strcpy(ret_path, fetched);
+	return rc_fetched;
 }
 
 struct link {
@@ -131,7 +138,7 @@ static int try_link(const char *path, const struct link *link,
 	struct seam_elf *elf;
 	int rc;
 
-	rc = seam_symbol_open_elf(path, &elf);
+	rc = seam_symbol_open(path, SEAM_ELF_SOURCE, true, &elf);
 	if (rc)
 		return rc;
 	bytes = seam_elf_bytes(elf, &size);
@@ -152,23 +159,28 @@ int seam_debugfile_by_link(const char *root, const char *path,
 {
 	const char *slash = strrchr(path, '/');
 	int dir_len = slash ? (int)(slash - path) : 0;
+	char at[PATH_MAX];
 	struct link link;
-	int rc, n;
+	int rc, now, n;
 
 	if (!slash || strlen(path) >= PATH_MAX)
 		return -ENOENT;
 	rc = read_link(elf, &link);
 	if (rc)
 		return rc;
+	rc = -ENOENT;
 	for (int i = 0; i < 3; i++) {
-		n = snprintf(ret_path, PATH_MAX, "%s%.*s/%s%s",
-			     i == 2 ? root : "", dir_len, path,
-			     i == 1 ? ".debug/" : "", link.name);
+		n = snprintf(at, PATH_MAX, "%s%.*s/%s%s", i == 2 ? root : "",
+			     dir_len, path, i == 1 ? ".debug/" : "", link.name);
 		if (n < 0 || n >= PATH_MAX)
 			continue;
-		rc = try_link(ret_path, &link, elf, ret);
-		if (!rc)
+		now = try_link(at, &link, elf, ret);
+		if (!now || now == SEAM_DOUBTED)
+			strcpy(ret_path, at);
+		if (!now)
 			return 0;
+		if (rc != SEAM_DOUBTED)
+			rc = now;
 	}
 	return rc;
 }

@@ -7,14 +7,20 @@
 
 #include "elf/elf.h"
 
-/* Opens any file; never waits for a FIFO, never follows to a device. */
+/* Opens any file; never waits for a FIFO, never follows to a device. parts:
+ * SEAM_ELF_NAMES or SEAM_ELF_SOURCE. may_doubt: it is looked at for what it
+ * says of itself, not for its path: SEAM_DOUBTED, see elf/doubt.h. */
+int seam_symbol_open(const char *path, int parts, bool may_doubt,
+		     struct seam_elf **ret);
+/* By its path, with SEAM_ELF_SOURCE. */
 int seam_symbol_open_elf(const char *path, struct seam_elf **ret);
 /* The same, with SEAM_ELF_NAMES. */
 int seam_symbol_open_names(const char *path, struct seam_elf **ret);
 
 /* ROOT/.build-id/xx/yyyy.debug, or what a debuginfod client has fetched, if
  * it carries that build-id. parts: SEAM_ELF_NAMES or SEAM_ELF_SOURCE. ret_path:
- * where it was found. */
+ * where it was found. SEAM_DOUBTED: there is one, at ret_path, but see
+ * elf/doubt.h; so with links. */
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 			       size_t id_len, int parts, struct seam_elf **ret,
 			       char ret_path[static PATH_MAX]);

@@ -51,23 +51,26 @@ void seam_symbol_file_load_source(struct seam_symbol_file *f,
 	struct search l = {f, debug_root};
 	struct seam_elf *elf;
 	char path[PATH_MAX];
+	int rc = -ENOENT;
 
 	if (f->source_loaded)
 		return;
 	f->source_loaded = true;
 	if (!seam_symbol_file_open(f, &elf) && use(&l, f->path, elf))
 		return;
-	if (f->build_id_len &&
-	    !seam_debugfile_by_build_id(debug_root, f->build_id,
-					f->build_id_len, SEAM_ELF_SOURCE, &elf,
-					path) &&
-	    use(&l, path, elf))
+	if (f->build_id_len)
+		rc = seam_debugfile_by_build_id(debug_root, f->build_id,
+						f->build_id_len,
+						SEAM_ELF_SOURCE, &elf, path);
+	seam_symbol_file_doubt(f, rc, path);
+	if (!rc && use(&l, path, elf))
 		return;
 	if (!seam_symbol_file_open(f, &elf)) {
 		struct seam_elf *debug;
-		int rc = seam_debugfile_by_link(debug_root, f->path, elf,
-						&debug, path);
 
+		rc = seam_debugfile_by_link(debug_root, f->path, elf, &debug,
+					    path);
+		seam_symbol_file_doubt(f, rc, path);
 		seam_elf_close(elf);
 		if (!rc)
 			use(&l, path, debug);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/doubt.h"
 #include "symbol/debugfile.h"
 
 struct load {
@@ -39,7 +40,7 @@ static int open_vdso(struct seam_elf **ret)
 	return rc;
 }
 
-static int open_path(struct load *l, const char *path)
+static int open_path(struct load *l, const char *path, bool may_doubt)
 {
 	struct seam_symbol_file *f = l->f;
 	uint8_t id[SEAM_BUILD_ID_MAX];
@@ -49,8 +50,9 @@ static int open_path(struct load *l, const char *path)
 	if (!strcmp(path, "[vdso]"))
 		rc = open_vdso(&l->elf);
 	else
-		rc = l->whole ? seam_symbol_open_elf(path, &l->elf)
-			      : seam_symbol_open_names(path, &l->elf);
+		rc = seam_symbol_open(
+			path, l->whole ? SEAM_ELF_SOURCE : SEAM_ELF_NAMES,
+			may_doubt, &l->elf);
 	if (rc)
 		return rc;
 	id_len = seam_elf_build_id(l->elf, id);
@@ -74,13 +76,15 @@ static void open_file(struct load *l)
 	size_t len = strlen(f->path);
 	char *path;
 
-	l->rc = open_path(l, f->path);
+	l->rc = open_path(l, f->path, false);
 	if (l->rc != -ENOENT || !f->build_id_len || len < sizeof(mark) ||
 	    strcmp(f->path + len - (sizeof(mark) - 1), mark))
 		return;
 	path = strndup(f->path, len - (sizeof(mark) - 1));
-	if (path)
-		l->rc = open_path(l, path);
+	if (path) {
+		l->rc = open_path(l, path, true);
+		seam_symbol_file_doubt(l->f, l->rc, path);
+	}
 	free(path);
 }
 
@@ -128,22 +132,34 @@ static bool read_debug_file(struct load *l, struct seam_elf *debug)
 	return found;
 }
 
+void seam_symbol_file_doubt(struct seam_symbol_file *f, int rc,
+			    const char *path)
+{
+	if (rc == SEAM_DOUBTED && !f->doubted)
+		f->doubted = strdup(path);
+}
+
 static bool load_debug_file(struct load *l)
 {
 	struct seam_symbol_file *f = l->f;
 	struct seam_elf *debug;
 	char path[PATH_MAX];
+	int rc;
 
-	if (f->build_id_len &&
-	    !seam_debugfile_by_build_id(l->debug_root, f->build_id,
-					f->build_id_len, SEAM_ELF_NAMES, &debug,
-					path) &&
-	    read_debug_file(l, debug))
-		return true;
-	return l->elf &&
-	       !seam_debugfile_by_link(l->debug_root, f->path, l->elf, &debug,
-				       path) &&
-	       read_debug_file(l, debug);
+	if (f->build_id_len) {
+		rc = seam_debugfile_by_build_id(l->debug_root, f->build_id,
+						f->build_id_len, SEAM_ELF_NAMES,
+						&debug, path);
+		seam_symbol_file_doubt(f, rc, path);
+		if (!rc && read_debug_file(l, debug))
+			return true;
+	}
+	if (!l->elf)
+		return false;
+	rc = seam_debugfile_by_link(l->debug_root, f->path, l->elf, &debug,
+				    path);
+	seam_symbol_file_doubt(f, rc, path);
+	return !rc && read_debug_file(l, debug);
 }
 
 /* MiniDebugInfo has what .dynsym lacks, so the two are read together. */
@@ -230,5 +246,6 @@ void seam_symbol_file_fini(struct seam_symbol_file *f)
 	seam_symtab_fini(&f->tab);
 	seam_source_close(f->source);
 	free(f->segments);
+	free(f->doubted);
 	free(f->path);
 }

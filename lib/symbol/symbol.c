@@ -243,6 +243,19 @@ const char *seam_symbolizer_source_problem(const struct seam_symbolizer *s,
 	return NULL;
 }
 
+const char *seam_symbolizer_doubted(const struct seam_symbolizer *s, size_t *at,
+				    const char **ret_path)
+{
+	while (*at < s->num_files) {
+		const struct seam_symbol_file *f = s->files[(*at)++];
+
+		*ret_path = f->path;
+		if (f->doubted)
+			return f->doubted;
+	}
+	return NULL;
+}
+
 /* Else another kernel's symbols are in a file that the user named. */
 static bool is_running(const struct seam_symbolizer *s)
 {

@@ -201,12 +201,30 @@ static void test_changed(void **state)
 	check_later(true, SEAM_OFFLINE_GONE);
 }
 
+/* What says that it is the one, but may be anybody's. */
+static void test_doubt(void **state)
+{
+	char path[PATH_SIZE];
+
+	(void)state;
+	keep(path, "executable", self.bytes);
+	assert_int_equal(look_for("/gone"), SEAM_OFFLINE_FINE);
+	assert_int_equal(chmod(path, 0646), 0);
+	assert_int_equal(look_for("/gone"), SEAM_OFFLINE_DOUBTED);
+	assert_int_equal(look_for(path), SEAM_OFFLINE_FINE); /* its own path */
+	setenv("SEAM_TRUST", "all", 1);
+	assert_int_equal(look_for("/gone"), SEAM_OFFLINE_FINE);
+	unsetenv("SEAM_TRUST");
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_debug_alone),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_doubt),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

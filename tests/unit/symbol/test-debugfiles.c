@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* Description: a stripped program's static function is found by each kind of
  * debug file, and no debug file of another build is believed. */
+#include <unistd.h>
+
 #include "run.h"
 
 static const char source[] =
@@ -196,6 +198,78 @@ static void test_build_id(void **state)
 	run("rm -r .build-id");
 }
 
+/* The file that was not taken for it. */
+static const char *look_for_doubt(const char *file)
+{
+	static char answer[PATH_MAX];
+	struct seam_symbolizer *s = new_symbolizer(false);
+	char path[PATH_MAX];
+	struct seam_symbol sym;
+	const char *doubted, *of;
+	size_t at = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", run_dir, file);
+	seam_symbolize_user(s, seam_symbolizer_file(s, path, NULL, 0),
+			    hidden_off, &sym);
+	doubted = seam_symbolizer_doubted(s, &at, &of);
+	snprintf(answer, sizeof(answer), "%s", doubted ? doubted : "none");
+	if (doubted)
+		assert_string_equal(of, path);
+	seam_symbolizer_free(s);
+	return answer;
+}
+
+/* One that says it is the one, but is of somebody else. */
+static void test_doubt(void **state)
+{
+	(void)state;
+	put_by_build_id("p.debug", "p");
+	assert_string_equal(look_for_doubt("p.stripped"), "none");
+	run("chmod o+w .build-id/*/*");
+	assert_string_equal(look_up("p.stripped", NULL, hidden_off), NOTHING);
+	assert_non_null(strstr(look_for_doubt("p.stripped"), "/.build-id/"));
+	setenv("SEAM_TRUST", "all", 1);
+	assert_string_equal(look_up("p.stripped", NULL, hidden_off), "hidden");
+	unsetenv("SEAM_TRUST");
+	run("chmod o-w .build-id/*/*");
+	assert_string_equal(look_up("p.stripped", NULL, hidden_off), "hidden");
+	run("rm -r .build-id");
+}
+
+static void put_others(void)
+{
+	put_by_build_id("p.debug", "p");
+	assert_int_equal(run("chown 4242 .build-id/*/*"), 0);
+}
+
+static void test_owner(void **state)
+{
+	static const struct {
+		const char *name, *value, *expected;
+	} trust[] = {
+		{"SEAM_TRUST", "17,4242", "hidden"},
+		{"SEAM_TRUST", "424", NOTHING},
+		{"SEAM_TRUST", "4242x", NOTHING},
+		{"SEAM_TRUST", "-1,4242", NOTHING},
+		{"SUDO_UID", "4242", "hidden"},
+		{"SUDO_UID", "", NOTHING},
+	};
+
+	(void)state;
+	if (geteuid())
+		skip();
+	put_others();
+	unsetenv("SUDO_UID");
+	assert_string_equal(look_up("p.stripped", NULL, hidden_off), NOTHING);
+	for (size_t i = 0; i < sizeof(trust) / sizeof(*trust); i++) {
+		setenv(trust[i].name, trust[i].value, 1);
+		assert_string_equal(look_up("p.stripped", NULL, hidden_off),
+				    trust[i].expected);
+		unsetenv(trust[i].name);
+	}
+	run("rm -r .build-id");
+}
+
 /* CACHE/BUILDID/debuginfo */
 static void test_debuginfod(void **state)
 {
@@ -299,6 +373,8 @@ int main(void)
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_aliases),
 		cmocka_unit_test(test_build_id),
+		cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_debuginfod),
 		cmocka_unit_test(test_debuglink),
 		cmocka_unit_test(test_minidebuginfo),

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Says which files were not taken for the recording's, and why (elf/doubt.h).
+ */
+#ifndef SEAM_CLI_DOUBTS_H
+#define SEAM_CLI_DOUBTS_H
+
+#include "symbol/symbol.h"
+
+void doubts_say(const struct seam_symbolizer *syms);
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "elf/doubt.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether it is one of the numbers, with commas between them. */
+static bool is_listed(const char *list, uid_t uid)
+{
+	while (list && *list) {
+		char *end;
+		unsigned long long n;
+
+		errno = 0;
+		n = strtoull(list, &end, 10);
+		if (end == list || errno || *list == '-' ||
+		    (*end && *end != ','))
+			return false;
+		if (n == uid)
+			return true;
+		list = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+bool seam_is_doubted(const struct stat *st)
+{
+	const char *trust = getenv("SEAM_TRUST");
+	const uid_t user = geteuid();
+
+	if (trust && !strcmp(trust, "all"))
+		return false;
+	if (st->st_mode & S_IWOTH)
+		return true;
+	if (st->st_uid == 0 || st->st_uid == user ||
+	    is_listed(trust, st->st_uid))
+		return false;
+	return user != 0 || !is_listed(getenv("SUDO_UID"), st->st_uid);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Files that are taken for another because of what they say of themselves. A
+ * build-id is soon forged, and so is a checksum; so such a file has to be one
+ * of those who may decide what is shown here anyway: of root, of the user, and,
+ * by sudo, of the user who ran that (SUDO_UID); and none that everybody may
+ * write. SEAM_TRUST names more users, by number, with commas between them; or
+ * all.
+ */
+#ifndef SEAM_LIB_ELF_DOUBT_H
+#define SEAM_LIB_ELF_DOUBT_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/* What opens files returns this of one in doubt. */
+#define SEAM_DOUBTED (-EKEYREJECTED)
+
+bool seam_is_doubted(const struct stat *st);
+
+#endif
