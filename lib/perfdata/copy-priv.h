@@ -21,6 +21,7 @@ struct pd_copy {
 	struct pd_header header; /* the new one; in this machine's byte order */
 	struct pd_section kept[PD_FEAT_MAX]; /* features, as the old file has */
 	size_t chunk; /* the next one of the reader's */
+	uint64_t behind; /* of that, bytes that belong to a record before */
 	struct pd_moved *moved; /* in the order of the file */
 	size_t n_moved, cap_moved;
 	uint64_t attrs_cut;

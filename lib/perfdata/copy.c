@@ -108,8 +108,13 @@ static int records(struct pd_copy *c, struct span s, size_t part, int depth);
 static int next_chunk(struct pd_copy *c, size_t part)
 {
 	const struct pd_chunk *chunk = &c->r->chunks[c->chunk++];
+	struct span s = pd_span(c->r, chunk->p, chunk->walked);
+	size_t n = c->behind < s.left ? (size_t)c->behind : s.left;
+	int rc = seam_pd_copy_add(c, s.p, n);
 
-	return records(c, pd_span(c->r, chunk->p, chunk->walked), part, 1);
+	c->behind -= n;
+	span_take(&s, n);
+	return rc ? rc : records(c, s, part, 1);
 }
 
 static bool has_chunk(const struct pd_copy *c, size_t part)
@@ -164,8 +169,12 @@ static int records(struct pd_copy *c, struct span s, size_t part, int depth)
 		behind = h.type < PD_USER_RECORD_FIRST
 				 ? 0
 				 : seam_pd_bytes_behind(h.type, rec);
-		if (behind > s.left - h.size)
-			break; /* the recording ends within them */
+		if (behind > s.left - h.size) {
+			if (!depth)
+				break; /* the recording ends within them */
+			c->behind = behind - (s.left - h.size);
+			behind = s.left - h.size;
+		}
 		rec.left += behind;
 		span_take(&s, rec.left);
 		rc = h.type < PD_USER_RECORD_FIRST

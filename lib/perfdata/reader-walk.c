@@ -22,6 +22,8 @@ struct pd_inflate {
 	size_t cap;
 	const uint8_t *rest; /* the beginning of a record, ends with a chunk */
 	size_t rest_len;
+	uint64_t behind; /* of what comes, bytes that belong to a record before
+			  */
 };
 
 void seam_pd_inflate_free(struct pd_inflate *z)
@@ -277,6 +279,16 @@ static int add_chunk(struct seam_pd_reader *r, const struct pd_chunk *c)
 	return 0;
 }
 
+/* What lies behind a record may be longer than a chunk: it is passed over as it
+ * comes, and not kept to be looked at whole. */
+static void pass_behind(struct pd_inflate *z, struct span *s)
+{
+	size_t n = z->behind < s->left ? (size_t)z->behind : s->left;
+
+	span_take(s, n);
+	z->behind -= n;
+}
+
 /* Adds a chunk that begins with what the last one left over. Its records
  * point into it, so it moves no more once it is full. Of what is damaged there
  * is a chunk too, as far as it can be decompressed. */
@@ -295,6 +307,7 @@ static int compressed(struct seam_pd_reader *r, struct span in, uint64_t offset)
 		return -ENOMEM;
 	r->info.compressed = true;
 	s = pd_span(r, c.p, c.len);
+	pass_behind(r->zstd, &s);
 	r->is_inside = true;
 	r->inside_offset = offset;
 	rc = walk(r, &s, 1);
@@ -428,13 +441,20 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 		if (h.type < PD_USER_RECORD_FIRST) {
 			rc = kernel_record(r, rec, h.type);
 		} else {
-			rc = user_record(r, h.type, s, depth);
-			if (!rc &&
-			    !span_take(data, seam_pd_bytes_behind(h.type, s))) {
+			uint64_t behind = seam_pd_bytes_behind(h.type, s);
+
+			if (behind > data->left && !depth) {
 				data->left += (size_t)(data->p - rec);
 				data->p = rec;
 				return 0;
 			}
+			rc = user_record(r, h.type, s, depth);
+			if (!rc && depth)
+				r->zstd->behind = behind;
+			if (!rc && depth)
+				pass_behind(r->zstd, data);
+			else if (!rc)
+				span_take(data, behind);
 		}
 		if (rc) {
 			data->p = rec;
@@ -455,7 +475,7 @@ int seam_pd_one(struct seam_pd_reader *r, const uint8_t *rec,
 void seam_pd_walk_end(struct seam_pd_reader *r, uint64_t at, int rc,
 		      size_t left)
 {
-	size_t rest = r->zstd ? r->zstd->rest_len : 0;
+	bool rest = r->zstd && (r->zstd->rest_len || r->zstd->behind);
 	const char *cut = r->part->cut;
 
 	if (rc)
