@@ -173,7 +173,9 @@ static const char *output_name(const struct record_options *o)
 	return record_to_stdout(o) ? "standard output" : o->output;
 }
 
-static int open_recorder(struct recording *rec)
+/* Return: as seam_recorder_open(). */
+static int try_to_open(struct recording *rec, const uint32_t *ids, size_t n_ids,
+		       struct seam_errinfo *reterr)
 {
 	const struct record_options *o = rec->opts;
 	const struct seam_pd_wait wait = {rec->signals, on_wait, rec};
@@ -192,8 +194,8 @@ static int open_recorder(struct recording *rec)
 			   .events = o->events,
 			   .n_events = o->n_events,
 			   .tasks = o->tasks,
-			   .ids = rec->ids ? rec->ids : o->ids,
-			   .n_ids = rec->ids ? rec->n_ids : o->n_ids,
+			   .ids = ids,
+			   .n_ids = n_ids,
 			   .child = follows ? (uint32_t)rec->child.pid : 0,
 			   .path = follows ? rec->child.path : NULL,
 			   .cpus = o->cpus,
@@ -208,9 +210,42 @@ static int open_recorder(struct recording *rec)
 		.zstd_level = o->zstd_level,
 		.wait = &wait,
 	};
-	struct seam_errinfo why = {0};
-	int err = seam_recorder_open(&opts, &rec->recorder, &why);
 
+	return seam_recorder_open(&opts, &rec->recorder, reterr);
+}
+
+/* Nobody named the ones that -u and -D found: of these, who has ended since is
+ * not missed. */
+static int open_found(struct recording *rec, uint32_t *ids, size_t n_ids,
+		      struct seam_errinfo *reterr)
+{
+	int err;
+
+	do {
+		processes_drop_ended(ids, &n_ids);
+		if (!n_ids) {
+			snprintf(reterr->reason, sizeof(reterr->reason),
+				 "none of the processes that were found is "
+				 "left");
+			return -ESRCH;
+		}
+		err = try_to_open(rec, ids, n_ids, reterr);
+	} while (err == -ESRCH && processes_drop_ended(ids, &n_ids));
+	return err;
+}
+
+static int open_recorder(struct recording *rec)
+{
+	const struct record_options *o = rec->opts;
+	struct seam_errinfo why = {0};
+	int err;
+
+	if (rec->ids)
+		err = open_found(rec, rec->ids, rec->n_ids, &why);
+	else if (o->by_user)
+		err = open_found(rec, o->ids, o->n_ids, &why);
+	else
+		err = try_to_open(rec, o->ids, o->n_ids, &why);
 	if (!err)
 		err = seam_recorder_start(rec->recorder, &why);
 	if (err) {

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "capture/target.h"
+
 #define PASSES_MAX 16
 
 struct found {
@@ -115,4 +117,17 @@ int processes_below(uint32_t pid, uint32_t **ids, size_t *n)
 	*ids = f.ids;
 	*n = f.n;
 	return err;
+}
+
+bool processes_drop_ended(uint32_t *ids, size_t *n)
+{
+	size_t left = 0;
+	bool any;
+
+	for (size_t i = 0; i < *n; i++)
+		if (!seam_task_gone(ids[i]))
+			ids[left++] = ids[i];
+	any = left < *n;
+	*n = left;
+	return any;
 }

@@ -3,6 +3,7 @@
 #ifndef SEAM_CLI_PROCESSES_H
 #define SEAM_CLI_PROCESSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,5 +13,7 @@
 int processes_of_user(uid_t uid, uint32_t **ids, size_t *n);
 /* The process, and all that it and its children have started. */
 int processes_below(uint32_t pid, uint32_t **ids, size_t *n);
+/* Without those that have ended since. Return: whether there were any. */
+bool processes_drop_ended(uint32_t *ids, size_t *n);
 
 #endif

@@ -156,6 +156,39 @@ def target_ends(bench):
                len(recording.samples()) > 50, recording.log)
 
 
+# It has a child that has ended, which nobody waits for.
+UNAWAITED = """
+import os, sys
+if os.fork() == 0:
+    os._exit(0)
+os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+print("ready", flush=True)
+while not sys.stdin.closed:
+    os.stat("/")
+"""
+# A user that has no other processes.
+NOBODY_ELSE = 54321
+
+
+def found_ended(bench):
+    """-u and -D find processes, of which some end before they are opened."""
+    lone = bench.start(["/usr/bin/python3", "-c", UNAWAITED], user=NOBODY_ELSE,
+                       stdout=subprocess.PIPE)
+    lone.stdout.readline()
+    recorder = bench.recorder(*CLOCK, "-u", str(NOBODY_ELSE)).ready()
+    livetest.burn(0.2, lone.pid)
+    recording = recorder.interrupt()
+    bench.test("-u: a process that has ended is not missed",
+               recording.status == 0 and lone.pid in {
+                   s["pid"] for s in recording.samples()}, recording.log)
+    stop(lone)
+    recording = bench.record(*CLOCK, "-D", "300", "--duration", "1", "--",
+                             "/usr/bin/python3", "-c", UNAWAITED)
+    bench.test("-D: nor is one below the command",
+               "unwinds" in recording.log and recording.samples(),
+               recording.log)
+
+
 # Starts a program under a pid of choice, as the kernel does when they wrap.
 REBORN = r"""
 #define _GNU_SOURCE
@@ -406,6 +439,6 @@ def signal_too_late(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(process, target_ends, pid_reused, ends_for_another,
-                           thread_execs, children, events, endings,
-                           signal_too_late))
+    sys.exit(livetest.main(process, target_ends, found_ended, pid_reused,
+                           ends_for_another, thread_execs, children, events,
+                           endings, signal_too_late))
