@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "capture/probe.h"
+#include "cli/bad-option.h"
 #include "cli/commands.h"
 #include "cli/doctor-clients.h"
 
@@ -143,7 +144,7 @@ int cmd_doctor(int argc, char **argv)
 			fputs(help, stdout);
 			return 0;
 		default:
-			return 2;
+			return bad_option("doctor", argv);
 		}
 	}
 	if (optind < argc) {

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "capture/serve.h"
+#include "cli/bad-option.h"
 #include "cli/commands.h"
 #include "cli/number.h"
 #include "cli/serve-rights.h"
@@ -120,8 +121,6 @@ static int on_option(struct serve *s, int opt)
 	case 'h':
 		fputs(help, stdout);
 		return 0;
-	case '?':
-		return 2;
 	default:
 		return on_number(s, opt);
 	}
@@ -134,7 +133,8 @@ static int parse(struct serve *s, int argc, char **argv)
 	optind = 1;
 	while (status < 0 &&
 	       (opt = getopt_long(argc, argv, "qh", options, NULL)) != -1)
-		status = on_option(s, opt);
+		status = opt == '?' ? bad_option("serve", argv)
+				    : on_option(s, opt);
 	if (status < 0 && optind < argc) {
 		fprintf(stderr, "seam: serve: '%s' is not expected here\n",
 			argv[optind]);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/bad-option.h"
 #include "cli/commands.h"
 #include "cli/sframe.h"
 
@@ -57,18 +58,12 @@ int cmd_sframe(int argc, char **argv)
 	return 2;
 }
 
-static int bad_option(const struct sframe_options *o, char **argv)
+static int bad_verb_option(const struct sframe_options *o, char **argv)
 {
-	if (optopt && optopt < 128)
-		fprintf(stderr,
-			"seam sframe %s: '-%c' is no option or needs a value",
-			o->verb, optopt);
-	else
-		fprintf(stderr,
-			"seam sframe %s: '%s' is no option or needs a value",
-			o->verb, argv[optind - 1]);
-	fprintf(stderr, "; see 'seam sframe %s --help'\n", o->verb);
-	return 2;
+	char command[32];
+
+	snprintf(command, sizeof(command), "sframe %s", o->verb);
+	return bad_option(command, argv);
 }
 
 int sframe_parse(const struct sframe_options *o, int argc, char **argv,
@@ -77,7 +72,6 @@ int sframe_parse(const struct sframe_options *o, int argc, char **argv,
 	int c;
 
 	optind = 1;
-	opterr = 0;
 	while ((c = getopt_long(argc, argv, o->has_out ? "o:h" : "h",
 				o->options, NULL)) != -1) {
 		if (c == 'h') {
@@ -87,7 +81,7 @@ int sframe_parse(const struct sframe_options *o, int argc, char **argv,
 		if (c == SFRAME_OPT_JSON)
 			*ret_json = true;
 		else if (c == '?' || !o->take || o->take(o->ctx, c))
-			return bad_option(o, argv);
+			return bad_verb_option(o, argv);
 	}
 	if (optind == argc) {
 		fprintf(stderr, "seam sframe %s: which file?\n", o->verb);

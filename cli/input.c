@@ -11,6 +11,7 @@
 
 #include "base/cpus.h"
 #include "base/grow.h"
+#include "cli/bad-option.h"
 #include "cli/doubts.h"
 #include "cli/lacking.h"
 #include "perfdata/stream.h"
@@ -385,19 +386,6 @@ void input_warn(const struct input *in)
 	warn_of_sources(in);
 }
 
-static int bad_option(const char *command, char **argv)
-{
-	/* The word it stumbled over; of a bunch of letters, the letter. */
-	if (optopt && optopt < 128)
-		fprintf(stderr, "seam %s: '-%c' is no option or needs a value",
-			command, optopt);
-	else
-		fprintf(stderr, "seam %s: '%s' is no option or needs a value",
-			command, argv[optind - 1]);
-	fprintf(stderr, "; see 'seam %s --help'\n", command);
-	return 2;
-}
-
 /* A number of frames. */
 static int take_depth(const char *command, const char *text, size_t *ret)
 {
@@ -472,7 +460,6 @@ int input_parse(struct input *in, const struct input_command *cmd, int argc,
 	int c;
 
 	optind = 1;
-	opterr = 0;
 	while ((c = getopt_long(argc, argv, letters, cmd->options, NULL)) !=
 	       -1) {
 		if (c == 'h') {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* seam: finds the sub-command in a table and runs it. */
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static void usage(FILE *to)
 int main(int argc, char **argv)
 {
 	stderr = messages_plain(stderr);
+	opterr = 0; /* bad_option() says it */
 	if (argc < 2) {
 		usage(stderr);
 		return 2;

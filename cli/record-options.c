@@ -12,6 +12,7 @@
 #include "capture/engine.h"
 #include "capture/event-name.h"
 #include "capture/order.h"
+#include "cli/bad-option.h"
 #include "cli/number.h"
 #include "cli/record-perf.h"
 
@@ -430,8 +431,7 @@ static int on_option(struct record_options *o, int c)
 		fputs(usage_text, stdout);
 		return 0;
 	case '?':
-		fputs("seam: 'seam record --help' lists the options\n", stderr);
-		return 2;
+		return bad_option("record", o->argv);
 	}
 	return on_number(o, c, optarg);
 }

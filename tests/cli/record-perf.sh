@@ -53,6 +53,15 @@ for z in -z -z3 '-z 3' -z=3 --compress=3 --compression-level=3 \
 	--compression-level '--compress 3'; do
 	check "$z" compresses $z
 done
+check 'no option' refuses "seam record: '--nonsense' is no option" --nonsense
+check 'no letter' refuses "seam record: '-Q' is no option" -Q
+check 'no value' fails 2 "seam record: '-e' is no option or needs a value" \
+	"$seam" record -e
+for command in record serve doctor report 'sframe stat'; do
+	check "$command says it in our words" fails 2 \
+		"seam $command: '--nonsense' is no option or needs a value; see 'seam $command --help'" \
+		"$seam" $command --nonsense
+done
 check '-z 20' refuses 'want 0 to 19' -z 20
 check '-z=x' refuses 'want 0 to 19' -z=x
 
