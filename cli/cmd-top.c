@@ -215,6 +215,8 @@ static void on_idle(void *ctx)
 		what = top_screen_wait(&t->screen, t->next_ns);
 		if (what >= 0)
 			on_key(t, what);
+		if (top_screen_resumed())
+			t->next_ns = 0;
 		if (!is_done(t) && seam_now_ns() >= t->next_ns)
 			show(t);
 		if (is_done(t))

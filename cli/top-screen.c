@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,10 +18,12 @@
 #define END_LINE "\033[0m\033[K"
 #define END_SCREEN "\033[J"
 
+/* The one that is open, for who stops the program. */
+static struct top_screen *volatile shown;
+static volatile sig_atomic_t resumed;
+
 static void read_keys(struct top_screen *s)
 {
-	struct termios raw;
-
 	s->keys = open("/dev/tty", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (s->keys < 0 || tcgetattr(s->keys, &s->was)) {
 		if (s->keys >= 0)
@@ -27,9 +31,82 @@ static void read_keys(struct top_screen *s)
 		s->keys = -1;
 		return;
 	}
-	raw = s->was;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	tcsetattr(s->keys, TCSANOW, &raw);
+	s->raw = s->was;
+	s->raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+}
+
+/* A signal handler calls these two as well. */
+static void put(const char *order)
+{
+	size_t n = strlen(order);
+	ssize_t done;
+
+	while (n && (done = write(STDOUT_FILENO, order, n)) != 0) {
+		if (done < 0 && errno != EINTR)
+			return;
+		if (done < 0)
+			continue;
+		order += done;
+		n -= (size_t)done;
+	}
+}
+
+static void set_keys(const struct top_screen *s, const struct termios *to)
+{
+	if (s->keys >= 0)
+		tcsetattr(s->keys, TCSANOW, to);
+}
+
+static void on_stop(int signal)
+{
+	const struct sigaction stop = {.sa_handler = SIG_DFL};
+	const struct top_screen *s = shown;
+	int saved_errno = errno;
+	struct sigaction mine;
+	sigset_t set, was;
+
+	put(ORDINARY);
+	set_keys(s, &s->was);
+	sigaction(signal, &stop, &mine);
+	raise(signal);
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	sigprocmask(SIG_UNBLOCK, &set, &was); /* until it is continued */
+	sigprocmask(SIG_SETMASK, &was, NULL);
+	sigaction(signal, &mine, NULL);
+	set_keys(s, &s->raw);
+	put(ALTERNATE);
+	resumed = 1;
+	errno = saved_errno;
+}
+
+bool top_screen_resumed(void)
+{
+	bool was = resumed;
+
+	resumed = 0;
+	return was;
+}
+
+/* Where the shell has it ignored, it stays so. */
+static void catch_stops(struct top_screen *s)
+{
+	const struct sigaction act = {.sa_handler = on_stop};
+	struct sigaction was;
+
+	shown = s;
+	if (!sigaction(SIGTSTP, NULL, &was) && was.sa_handler != SIG_IGN)
+		sigaction(SIGTSTP, &act, NULL);
+}
+
+static void leave_stops(void)
+{
+	const struct sigaction stop = {.sa_handler = SIG_DFL};
+	struct sigaction was;
+
+	if (!sigaction(SIGTSTP, NULL, &was) && was.sa_handler == on_stop)
+		sigaction(SIGTSTP, &stop, NULL);
+	shown = NULL;
 }
 
 void top_screen_open(struct top_screen *s)
@@ -39,20 +116,21 @@ void top_screen_open(struct top_screen *s)
 	if (!s->is_terminal)
 		return;
 	read_keys(s);
-	fputs(ALTERNATE, stdout);
-	fflush(stdout);
+	catch_stops(s);
+	set_keys(s, &s->raw);
+	put(ALTERNATE);
 }
 
 void top_screen_close(struct top_screen *s)
 {
 	if (!s->is_terminal)
 		return;
-	fputs(ORDINARY, stdout);
+	leave_stops();
 	fflush(stdout);
-	if (s->keys >= 0) {
-		tcsetattr(s->keys, TCSANOW, &s->was);
+	put(ORDINARY);
+	set_keys(s, &s->was);
+	if (s->keys >= 0)
 		close(s->keys);
-	}
 	s->is_terminal = false;
 }
 

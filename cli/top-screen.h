@@ -12,12 +12,14 @@
 struct top_screen {
 	bool is_terminal;
 	int keys; /* the terminal's; -1: none are read */
-	struct termios was;
+	struct termios was, raw;
 };
 
 void top_screen_open(struct top_screen *s);
-/* The terminal is as it was. */
+/* The terminal is as it was. While a SIGTSTP stops the program it is, too. */
 void top_screen_close(struct top_screen *s);
+/* Whether that was so since the last call: nothing is on the screen. */
+bool top_screen_resumed(void);
 /* As much of the text as there is room for, or all of it and an empty line.
  * Return: 0 or -1, with errno. */
 int top_screen_show(const struct top_screen *s, const struct seam_strbuf *text);

@@ -84,11 +84,12 @@ def refusals(bench):
 class Terminal:
     """seam top in a terminal of its own."""
 
-    def __init__(self, bench, *options):
+    def __init__(self, bench, *options, command=None):
         self.text = ""
         self.pid, self.fd = pty.fork()
         if not self.pid:
-            os.execve(bench.seam, ["seam", "top", *options],
+            command = command or [bench.seam, "top", *options]
+            os.execve(command[0], command,
                       {**bench.env, "LC_ALL": "C", "TERM": "xterm"})
 
     def until(self, pattern):
@@ -139,6 +140,39 @@ def in_terminal(bench):
                "%d\n%s" % (status, repr(screen.text[-3000:])))
 
 
+# A shell with jobs, as a user's: what Ctrl-Z stops, fg brings back.
+JOBS = """set -m
+"$0" "$@"
+echo "stopped: $?."
+stty -a
+fg
+echo "ended: $?."
+"""
+
+
+def stopped(bench):
+    target = spinner(bench)
+    screen = Terminal(bench, command=[
+        "/bin/bash", "-c", JOBS, os.path.abspath(bench.seam), "top", "-p",
+        str(target.pid), "-e", "cpu-clock", "-d", "0.3"])
+    screen.until(r"Functions by their own weight[^H]*\033\[J")
+    screen.key("\x1a")
+    seen = screen.until(r"stopped: \d+\.")
+    bench.test("Ctrl-Z gives the screen back",
+               re.search(r"\033\[\?1049l(.|\n)*stopped: 148\.", seen),
+               repr(seen))
+    seen = screen.until(r"Functions by their own weight[^H]*\033\[J")
+    bench.test("and the terminal's settings; fg takes it again",
+               re.search(r" icanon (.|\n)* echo (.|\n)*\033\[\?1049h"
+                         r"(.|\n)*Functions by", seen), repr(seen))
+    screen.key("q")
+    screen.until(r"ended: \d+\.")
+    screen.status()
+    bench.test("and its keys", re.search(
+        r"\033\[\?1049l(.|\n)*wanted(.|\n)*ended: 0\.",
+        screen.text.split("stopped: ")[-1]), repr(screen.text[-3000:]))
+
+
 def target_ends(bench):
     target = spinner(bench)
     with subprocess.Popen([bench.seam, "top", "-p", str(target.pid), "-e",
@@ -155,4 +189,4 @@ def target_ends(bench):
                and "wanted" in errors, errors + rest)
 
 
-livetest.main(plain, refusals, in_terminal, target_ends)
+livetest.main(plain, refusals, in_terminal, stopped, target_ends)
