@@ -22,6 +22,7 @@
 
 enum plan_how {
 	PLAN_JOIN, /* a deferred sample: stack is the reader's record */
+	PLAN_ENTRY, /* there is none: where the kernel was entered is known */
 	PLAN_UNWOUND, /* its copy was: stack is the leaf in chains */
 	PLAN_DROP, /* its chain has a user half: its copy alone goes */
 };
@@ -83,6 +84,18 @@ static int plan_stack(struct inject *in, const struct seam_stitched *s,
 	return rc;
 }
 
+/* Of a user half that never came. */
+static bool shows_entry(const struct seam_stitched *s)
+{
+	uint64_t ip;
+
+	return s->half == SEAM_HALF_MISSING &&
+	       (s->rec->misc & PD_MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL &&
+	       s->n_frames == s->n_kernel + 1 &&
+	       seam_pd_entry_ip(&s->rec->sample, &ip) &&
+	       s->frames[s->n_kernel].ip == ip;
+}
+
 static int add_plan(struct inject *in, const struct seam_stitched *s)
 {
 	bool copied = !in->is_foreign && has_copy(in->r, s->rec);
@@ -91,12 +104,14 @@ static int add_plan(struct inject *in, const struct seam_stitched *s)
 		.stack = NO_STACK,
 		.n = (uint16_t)s->n_stack,
 		.end = (uint8_t)s->end,
-		.how = PLAN_JOIN,
+		.how = shows_entry(s) ? PLAN_ENTRY : PLAN_JOIN,
 	};
 	int rc;
 
-	/* One that was merged earlier may say that it misses its half. */
-	if (!seam_chain_deferred(s->rec->sample.chain)) {
+	/* One that was merged earlier may say that it misses its half; one of
+	 * an event that defers misses it though it has no mark. */
+	if (!seam_chain_deferred(s->rec->sample.chain) &&
+	    (plan.how != PLAN_ENTRY || s->rec->sample.end)) {
 		if (!copied)
 			return 0;
 		plan.how = s->from_copy ? PLAN_UNWOUND : PLAN_DROP;
@@ -180,11 +195,17 @@ static struct seam_pd_words user_words(struct inject *in,
 	return ips;
 }
 
-/* Of a sample that was taken in user mode and got nothing, the leaf. */
-static bool leaf_alone(const struct seam_pd_rec *rec, const struct plan *plan,
-		       bool any_own)
+/* Of a sample that got nothing: the leaf, if it was taken in user mode, or
+ * where the kernel was entered. */
+static bool known_alone(const struct seam_pd_rec *rec, const struct plan *plan,
+			bool any_own, uint64_t *ret)
 {
-	return plan->stack == NO_STACK && !any_own &&
+	if (plan->stack != NO_STACK)
+		return false;
+	if (plan->how == PLAN_ENTRY)
+		return seam_pd_entry_ip(&rec->sample, ret);
+	*ret = rec->sample.ip;
+	return !any_own &&
 	       (rec->misc & PD_MISC_CPUMODE) == PERF_RECORD_MISC_USER;
 }
 
@@ -241,19 +262,20 @@ static void merge(struct inject *in, const struct plan *plan,
 	size_t n_head = (size_t)(chain.p - begin) - 8;
 	size_t n_tail = tail.n + 8 * tail.n_words + tail.n_rest;
 	struct seam_pd_words ips = user_words(in, plan);
-	bool any_own, leaf;
+	bool any_own, alone;
+	uint64_t ip;
 	size_t own = own_words(chain, &any_own);
 	size_t room = room_for(n_head + 8 + 8 * own + n_tail), n_user;
 	int end = plan->end;
 	uint8_t *to = in->merged;
 
-	leaf = leaf_alone(rec, plan, any_own);
-	n_user = leaf ? 1 : ips.n;
+	alone = known_alone(rec, plan, any_own, &ip);
+	n_user = alone ? 1 : ips.n;
 	if (n_user > room) {
-		/* A leaf alone is the sample's ip, and is read from there. */
-		if (!leaf)
+		/* That is in the sample, and is read from there. */
+		if (!alone)
 			end = SEAM_MAX_STACK;
-		leaf = false;
+		alone = false;
 		n_user = ips.n = ips.n < room ? ips.n : room;
 		in->count.cut++;
 	}
@@ -262,8 +284,8 @@ static void merge(struct inject *in, const struct plan *plan,
 	to = seam_put(to, chain.p, 8 * own);
 	if (n_user)
 		to = seam_put_word(to, (uint64_t)PERF_CONTEXT_USER, chain.swap);
-	to = leaf ? seam_put_word(to, rec->sample.ip, chain.swap)
-		  : seam_put(to, ips.p, 8 * ips.n);
+	to = alone ? seam_put_word(to, ip, chain.swap)
+		   : seam_put(to, ips.p, 8 * ips.n);
 	to = put_tail(to, &tail);
 	record->p = in->merged;
 	record->len = (size_t)(to - in->merged);

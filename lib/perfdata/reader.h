@@ -77,6 +77,21 @@ struct seam_pd_rec_sample {
 	int end;
 };
 
+/* The number that the kernel has for ip among amd64's registers. */
+#define SEAM_PD_REG_IP 8
+
+/* Where the kernel was entered, which our recorder has as the one register of a
+ * sample in the kernel. */
+static inline bool seam_pd_entry_ip(const struct seam_pd_rec_sample *s,
+				    uint64_t *ret)
+{
+	if (!s->user_regs_abi || s->user_regs.n != 1 ||
+	    s->user_regs_mask != 1ULL << SEAM_PD_REG_IP)
+		return false;
+	*ret = seam_pd_word(s->user_regs, 0);
+	return true;
+}
+
 struct seam_pd_rec_map {
 	uint64_t start, len, pgoff;
 	const char *path;

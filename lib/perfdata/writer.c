@@ -11,6 +11,7 @@
 
 #include "base/grow.h"
 #include "core/uapi.h"
+#include "perfdata/reader.h"
 #include "perfdata/writer-priv.h"
 
 /* Above this the buffer goes to the file, where it stays invisible until

@@ -135,9 +135,7 @@ int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
  * from a write that had to make room) and are sticky: the file keeps what
  * the last flush left. -E2BIG: more than SEAM_PD_MAX_IPS entries, nothing
  * was written. */
-/* The attr asks for it; the number that the kernel has for ip among amd64's
- * registers. */
-#define SEAM_PD_REG_IP 8
+/* The attr asks for SEAM_PD_REG_IP. */
 void seam_pd_want_user_ip(struct perf_event_attr *attr);
 int seam_pd_write_sample(struct seam_pd_writer *w,
 			 const struct seam_pd_sample *sample);

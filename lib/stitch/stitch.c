@@ -264,14 +264,13 @@ static int leaf_only(struct seam_stitch *s, struct walk *w)
  * that the sample has. */
 static int entry_only(struct seam_stitch *s, const struct walk *w)
 {
-	const struct seam_pd_rec_sample *sample = &s->rec.sample;
+	uint64_t ip;
 
-	if (w->user || !sample->user_regs_abi || sample->user_regs.n != 1 ||
-	    sample->user_regs_mask != 1ULL << SEAM_PD_REG_IP)
+	if (w->user || !seam_pd_entry_ip(&s->rec.sample, &ip))
 		return 0;
 	if (reserve(s, 1))
 		return -ENOMEM;
-	add_frame(s, seam_pd_word(sample->user_regs, 0), false, w->space);
+	add_frame(s, ip, false, w->space);
 	return 1;
 }
 
@@ -291,15 +290,27 @@ static int find(struct seam_stitch *s, uint64_t cookie,
 	return 0;
 }
 
+/* What the sample itself tells of a user half that never came: the leaf, of one
+ * that was taken there, or where the kernel was entered. */
+static bool is_known_alone(const struct seam_stitch *s, size_t n_kernel)
+{
+	unsigned mode = s->rec.misc & MISC_CPUMODE;
+	uint64_t ip;
+
+	if (s->n - n_kernel != 1)
+		return s->n == n_kernel;
+	return mode == PERF_RECORD_MISC_USER ||
+	       (seam_pd_entry_ip(&s->rec.sample, &ip) &&
+		s->frames[n_kernel].ip == ip);
+}
+
 /* A sample that was merged earlier, or to which nothing was to come, says the
- * end itself. Of such, and of one whose record never came, there is at most the
- * leaf, or where the kernel was entered. */
+ * end itself. Of such, and of one whose record never came, there is at most
+ * that. */
 static int merged_half(struct seam_stitch *s, struct walk *w)
 {
 	struct seam_stitched *out = w->out;
-	unsigned mode = s->rec.misc & MISC_CPUMODE;
-	size_t leaf = mode == PERF_RECORD_MISC_USER ? 1 : 0;
-	bool none = s->n - out->n_kernel <= leaf;
+	bool none = is_known_alone(s, out->n_kernel);
 
 	out->end = s->rec.sample.end;
 	out->half = SEAM_HALF_WITH;

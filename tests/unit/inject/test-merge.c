@@ -2,6 +2,7 @@
 /* Description: a merged recording's samples have the same stacks, ends and
  * fields as those of the recording, sample for sample; what does not fit is
  * cut and counted, and what never came is missing as before. */
+#include "inject/unmerge.h"
 #include "merged.h"
 
 static struct seam_pd_reader *close_and_open(struct seam_pd_writer *w,
@@ -211,10 +212,116 @@ static void test_long(void **state)
 	check_long(room - 7500 + 1, 7500, true);
 }
 
+/* Events as our recorder's. */
+static struct seam_pd_writer *open_with_entries(const char *path)
+{
+	static const uint64_t ids[] = {EVENT_ID};
+	struct seam_pd_event event = {.name = "e", .ids = ids, .n_ids = 1};
+	struct seam_pd_opts opts = {
+		.sz = sizeof(opts), .events = &event, .n_events = 1};
+	struct seam_errinfo err = {0};
+	struct seam_pd_writer *w;
+
+	event.attr.type = PERF_TYPE_SOFTWARE;
+	event.attr.sample_period = 1000;
+	seam_pd_want_user_ip(&event.attr);
+	assert_int_equal(seam_pd_writer_open(path, &opts, &w, &err), 0);
+	return w;
+}
+
+static void put_entered(struct seam_pd_writer *w, uint64_t time_ns,
+			uint64_t cookie, uint64_t entry)
+{
+	const struct seam_pd_sample s = {
+		.id = id_of(5, time_ns),
+		.misc = PERF_RECORD_MISC_KERNEL,
+		.ip = kernel_ips[0],
+		.period = 7,
+		.cookie = cookie,
+		.kernel_ips = kernel_ips,
+		.n_kernel = 2,
+		.has_user_ip = true,
+		.user_ip = entry,
+	};
+
+	assert_int_equal(seam_pd_write_sample(w, &s), 0);
+}
+
+/* What is known of a half that never came is in the chain, where others look.
+ */
+static void check_chain(const struct seam_pd_reader *r, size_t i,
+			uint64_t entry)
+{
+	struct seam_pd_words chain;
+	struct seam_pd_rec rec;
+
+	seam_pd_record(r, i, &rec);
+	chain = rec.sample.chain;
+	assert_int_equal(rec.sample.end, SEAM_LOST);
+	assert_true(chain.n >= 2);
+	assert_true(seam_pd_word(chain, chain.n - 2) ==
+		    (uint64_t)PERF_CONTEXT_USER);
+	assert_int_equal(seam_pd_word(chain, chain.n - 1), entry);
+}
+
+static struct seam_pd_reader *open_parted(int fd)
+{
+	struct seam_errinfo err = {0};
+	struct seam_pd_reader *r;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(seam_pd_open(path, &r, &err), 0);
+	return r;
+}
+
+static void test_entry(void **state)
+{
+	struct merged m, again;
+	struct seam_unmerged parted;
+	struct seam_pd_writer *w;
+	struct seam_pd_reader *r;
+	struct folder f;
+	int fd;
+
+	(void)state;
+	folder_make(&f);
+	w = open_with_entries(f.file);
+	put_entered(w, 100, 0x1001, 0xa010); /* lost */
+	put_entered(w, 200, 0, 0xa020); /* its cookie was, too */
+	put_entered(w, 300, 0x3001, 0xa030);
+	put_stack(w, 5, 310, 0x3001, 0xa030, SEAM_OUTERMOST, 0);
+	put_entered(w, 400, 0, 0); /* wants none */
+	put_stack(w, 5, 500, 0, 0, SEAM_OUTERMOST, 0); /* no more come */
+	r = close_and_open(w, f.file);
+	m = merge(r);
+	assert_int_equal(m.n.missing, 2);
+	check_chain(m.r, 0, 0xa010);
+	check_chain(m.r, 1, 0xa020);
+	assert_int_equal(same_stacks(r, m.r), 4);
+	again = merge(m.r);
+	assert_int_equal(again.size, m.size);
+	assert_memory_equal(again.p, m.p, m.size);
+	merged_free(&again);
+	fd = memfd_create("parted", 0);
+	assert_int_equal(seam_unmerge(m.r, fd, &parted), 0);
+	seam_pd_close(r);
+	r = open_parted(fd);
+	again = merge(r);
+	assert_int_equal(again.size, m.size);
+	assert_memory_equal(again.p, m.p, m.size);
+	merged_free(&again);
+	merged_free(&m);
+	seam_pd_close(r);
+	close(fd);
+	folder_remove(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_entry),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_long),
 	};
