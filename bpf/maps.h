@@ -363,7 +363,7 @@ struct scratch {
 	union {
 		struct {
 			struct seam_wire_stack stack;
-			uint64_t ips[SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS +
+			uint64_t ips[SEAM_FRAMES_ROOM + SEAM_BY_FP_WORDS +
 				     SEAM_WIRE_REGS];
 		};
 		struct {

@@ -255,7 +255,7 @@ static __always_inline int unwind_once(struct seam_env *env)
 		int err;
 
 		SEAM_LOOP_GUARD;
-		s->ips[s->nr & (SEAM_MAX_FRAMES - 1)] = s->cursor.ip;
+		s->ips[s->nr & (SEAM_FRAMES_ROOM - 1)] = s->cursor.ip;
 		err = frame_by_order(s, env->state, env->task);
 		if (err == SEAM_UNREADABLE && s->faults < FAULTS_PER_FRAME) {
 			s->faults++;

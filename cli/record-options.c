@@ -57,7 +57,7 @@ static const char usage_text[] =
 	"  -g                    stacks; always on, and whole, for perf's "
 	"users\n"
 	"      --call-graph M    the same, by fp, dwarf or lbr\n"
-	"      --max-stack N     frames of a user stack, to 4096; 0: no limit "
+	"      --max-stack N     frames of a user stack, to 8184; 0: no limit "
 	"(0)\n"
 	"      --stack-copy B    bytes of stack to copy, at most 65536: where "
 	"there\n"
@@ -206,7 +206,7 @@ static int on_number(struct record_options *o, int c, const char *value)
 		o->max_stack = (uint32_t)v;
 		return err || v > SEAM_CLIENT_MAX_FRAMES
 			       ? bad("--max-stack", value,
-				     "want 1 to 4096, or 0 for no limit")
+				     "want 1 to 8184, or 0 for no limit")
 			       : -1;
 	case OPT_STACK_COPY:
 		o->stack_copy = (uint32_t)v;

@@ -11,8 +11,11 @@
 #include "core/err.h"
 #include "core/lookup.h"
 
-#define SEAM_MAX_FRAMES 4096 /* of a user stack */
-#define SEAM_BY_FP_WORDS (SEAM_MAX_FRAMES / 64)
+/* Of a user stack: as many as a record of perf's has room for, which is 65,528
+ * bytes and has 7 words beside them. */
+#define SEAM_MAX_FRAMES 8184
+#define SEAM_FRAMES_ROOM 8192 /* a power of two */
+#define SEAM_BY_FP_WORDS (SEAM_FRAMES_ROOM / 64)
 #define SEAM_MAX_KERNEL 127 /* frames of a kernel stack */
 #define SEAM_MAX_COPY 65536 /* bytes of a stack copy */
 #define SEAM_WIRE_REGS 17 /* by DWARF number; [16] is the ip */

@@ -34,7 +34,7 @@
 
 #include "seam/error.h"
 
-#define SEAM_CLIENT_MAX_FRAMES 4096 /* of a user stack */
+#define SEAM_CLIENT_MAX_FRAMES 8184 /* of a user stack */
 #define SEAM_CLIENT_MAX_EVENTS 16
 #define SEAM_CLIENT_REGS                                                       \
 	17 /* rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8-r15, rip */

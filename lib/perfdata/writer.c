@@ -331,7 +331,7 @@ int seam_pd_write_stack(struct seam_pd_writer *w, const struct seam_pd_stack *s)
 
 	if (rc)
 		return rc;
-	if (s->n_ips > SEAM_PD_MAX_IPS)
+	if (s->n_ips > (s->methods ? SEAM_PD_MAX_IPS_METHODS : SEAM_PD_MAX_IPS))
 		return -E2BIG;
 	if (s->end < 0 || s->end > PD_MISC_END_MASK ||
 	    s->flags > PD_MISC_FLAGS_MASK)

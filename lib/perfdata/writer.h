@@ -120,8 +120,10 @@ struct seam_pd_stack {
 	const uint8_t *methods;
 };
 
-/* Entries that fit one record, whose size is 16 bits. */
-#define SEAM_PD_MAX_IPS 7500
+/* Entries that fit one record, whose size is 16 bits; and that do with what is
+ * said of how each was found. */
+#define SEAM_PD_MAX_IPS 8184
+#define SEAM_PD_MAX_IPS_METHODS 7702
 
 /* A file that is there is renamed to path.old, as perf does. Created 0600. What
  * is no file is left alone: /dev/null and its like are written to, all else is
@@ -133,8 +135,8 @@ int seam_pd_writer_open(const char *path, const struct seam_pd_opts *opts,
 			struct seam_errinfo *reterr);
 /* All of these buffer; -ENOSPC and other write errors come from flush (or
  * from a write that had to make room) and are sticky: the file keeps what
- * the last flush left. -E2BIG: more than SEAM_PD_MAX_IPS entries, nothing
- * was written. */
+ * the last flush left. -E2BIG: more entries than fit, nothing was
+ * written. */
 /* The attr asks for SEAM_PD_REG_IP. */
 void seam_pd_want_user_ip(struct perf_event_attr *attr);
 int seam_pd_write_sample(struct seam_pd_writer *w,

@@ -115,7 +115,7 @@ static struct seam_pd_stack record_of(const struct seam_entries *es,
 				      const struct seam_user_stack *stack,
 				      const uint64_t *ips)
 {
-	return (struct seam_pd_stack){
+	struct seam_pd_stack record = {
 		.id = {stack->pid, stack->tid, 0, stack->cpu, es->id},
 		.cookie = stack->cookie,
 		.ips = ips,
@@ -124,6 +124,13 @@ static struct seam_pd_stack record_of(const struct seam_entries *es,
 		.flags = stack->before_exec ? SEAM_PD_STACK_EXEC : 0,
 		.methods = stack->methods,
 	};
+
+	/* How frames were found takes room, too. */
+	if (record.methods && record.n_ips > SEAM_PD_MAX_IPS_METHODS) {
+		record.n_ips = SEAM_PD_MAX_IPS_METHODS;
+		record.end = SEAM_MAX_STACK;
+	}
+	return record;
 }
 
 /* Writes a stack that serves samples behind the last of them. */
@@ -184,7 +191,7 @@ static bool orphan_claim(struct seam_entries *es,
 		return false;
 	reach(&o->last_ns, stack->time_ns);
 	write_behind(es, &record, o->last_ns, &o->names);
-	count_stack(es, stack->end, stack->n_ips, &o->waiting);
+	count_stack(es, record.end, record.n_ips, &o->waiting);
 	free(o);
 	return true;
 }

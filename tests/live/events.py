@@ -378,7 +378,7 @@ def bad(bench):
             ("cpu-clock:x", 1, "no modifier"),
             ("cpu-clock:pppp", 1, "no modifier"),
             ("cpu-clock:p", 1, "events of the hardware"),
-            ("cpu-clock/max-stack=5000/", 1, "up to 4096"),
+            ("cpu-clock/max-stack=8185/", 1, "up to 8184"),
             ("cpu-clock/call-graph=dwarf/", 1, "its own way"),
             ("cpu-clock/kernel-callchains/u", 1, "exclude each other"),
             ("cpu-clock,,page-faults", 2, "want an event"),

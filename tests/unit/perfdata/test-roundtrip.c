@@ -224,6 +224,7 @@ static void test_many_zstd(void **state)
 static void test_big_zstd(void **state)
 {
 	static uint64_t ips[SEAM_PD_MAX_IPS + 1];
+	static uint8_t methods[SEAM_PD_MAX_IPS + 1];
 	struct seam_pd_stack s = {.id = id_of(5, 1), .cookie = 1, .ips = ips};
 	struct seam_pd_writer *w;
 	struct seam_pd_reader *r;
@@ -242,15 +243,25 @@ static void test_big_zstd(void **state)
 	w = open_writer(f.file, 3);
 	s.n_ips = SEAM_PD_MAX_IPS + 1;
 	assert_int_equal(seam_pd_write_stack(w, &s), -E2BIG);
+	/* How each was found takes room, too. */
+	s.methods = methods;
+	s.n_ips = SEAM_PD_MAX_IPS_METHODS + 1;
+	assert_int_equal(seam_pd_write_stack(w, &s), -E2BIG);
+	s.methods = NULL;
 	s.n_ips = SEAM_PD_MAX_IPS;
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(seam_pd_write_stack(w, &s), 0);
+	s.methods = methods;
+	s.n_ips = SEAM_PD_MAX_IPS_METHODS;
+	assert_int_equal(seam_pd_write_stack(w, &s), 0);
 	assert_int_equal(seam_pd_writer_close(w), 0);
 	r = open_reader(f.file);
-	assert_int_equal(seam_pd_n_records(r), 20);
+	assert_int_equal(seam_pd_n_records(r), 21);
 	seam_pd_record(r, 19, &rec);
 	assert_int_equal(rec.stack.ips.n, SEAM_PD_MAX_IPS);
 	assert_memory_equal(rec.stack.ips.p, ips, 8 * SEAM_PD_MAX_IPS);
+	seam_pd_record(r, 20, &rec);
+	assert_int_equal(rec.stack.ips.n, SEAM_PD_MAX_IPS_METHODS);
 	seam_pd_close(r);
 	folder_remove(&f);
 }
