@@ -132,7 +132,8 @@ struct world {
 	uint8_t asking[MAX_CLIENTS]; /* its programs at work */
 	uint8_t ended; /* bits of those that have: they ask nothing */
 	uint8_t listens; /* the listener does */
-	uint8_t pad[6];
+	uint8_t came; /* bits of those that have asked: they are there */
+	uint8_t pad[5];
 };
 
 struct seam_entry_env {

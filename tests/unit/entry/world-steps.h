@@ -162,6 +162,7 @@ static void request(bool in_user)
 	sample = &w.samples[step_value(w.n_samples++)];
 	number = pick_client();
 	client = 1u << number;
+	w.came |= (uint8_t)client;
 	group = group_of(client);
 	unwinding = self()->unwinding[group];
 	inside = self()->inside[group];

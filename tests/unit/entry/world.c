@@ -107,7 +107,7 @@ static void run_programs(void (*program)(struct seam_entry_task *))
 		struct seam_entry_env env;
 		struct seam_entry_task t;
 
-		if (limits->late && pick(2))
+		if (limits->late && !(step_value(w.came) >> i & 1) && pick(2))
 			continue;
 		/* Between two that have its bit there is none. */
 		if (step_value(w.ended) >> i & 1)
