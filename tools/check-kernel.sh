@@ -197,7 +197,7 @@ make_root
 qemu-system-x86_64 -accel tcg,thread=single -icount shift=0,sleep=off \
 	-cpu max -smp 2 -m 3072 \
 	-kernel "$kernel" -initrd "$work/initramfs" \
-	-append 'console=ttyS0 quiet loglevel=4 panic=-1 oops=panic' \
+	-append 'console=ttyS0 quiet loglevel=4 panic=-1 oops=panic log_buf_len=8M' \
 	-no-reboot -display none -monitor none -nic none \
 	-serial stdio </dev/null | sed -u 's/\r//g' | tee "$work/text" |
 	sed -un '/^begin of guest$/,/^end of guest$/ { //!p }'
