@@ -8,8 +8,6 @@
  *	cc -O2 slow-calls.c -lseam -lbpf && ./a.out PID MS
  */
 #include <bpf/libbpf.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,7 +20,6 @@
 static struct ring_buffer *calls;
 static struct call waiting[MAX_WAITING]; /* for their stacks */
 static unsigned int n_waiting, n_slow, n_none, n_lost;
-static volatile sig_atomic_t stop;
 
 static int on_call(void *ctx, void *data, size_t size)
 {
@@ -57,11 +54,6 @@ static void on_stack(void *ctx, const struct seam_user_stack *stack)
 		printf("\t%s\n", seam_err_name(stack->end));
 		waiting[i--] = waiting[--n_waiting];
 	}
-}
-
-static void on_signal(int sig)
-{
-	stop = sig;
 }
 
 static int failed(const char *what, const struct seam_errinfo *info)
@@ -108,16 +100,8 @@ int main(int argc, char **argv)
 				 NULL);
 	if (!calls || seam_session_start(session, &info))
 		return failed("start", &info);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
 	fprintf(stderr, "ready\n");
-	while (!stop && !kill((pid_t)pid, 0)) {
-		struct pollfd fd = {seam_session_fd(session), POLLIN, 0};
-
-		poll(&fd, 1, 100);
-		ring_buffer__consume(calls);
-		seam_session_read(session);
-	}
+	seam_session_run(session, -1); /* until the process has ended */
 	slow_calls__detach(skel);
 	seam_session_stop(session);
 	ring_buffer__consume(calls);
