@@ -4,12 +4,19 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "elf/doubt.h"
+
 static void say(const char *path, const char *doubted)
 {
 	struct stat st;
 
 	if (stat(doubted, &st))
 		fprintf(stderr, "seam: %s: not taken for %s: it is gone\n",
+			doubted, path);
+	else if (!seam_is_doubted(&st))
+		fprintf(stderr,
+			"seam: %s: not taken for %s: it has another build-id "
+			"than its name says\n",
 			doubted, path);
 	else if (st.st_mode & S_IWOTH)
 		fprintf(stderr,

@@ -81,6 +81,12 @@ static int open_by_build_id(const char *path, const uint8_t *id, size_t id_len,
 	return 0;
 }
 
+/* It is there, and that is worth a word. */
+static bool is_refusal(int rc)
+{
+	return rc == SEAM_DOUBTED || rc == -ESTALE;
+}
+
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 			       size_t id_len, int parts, struct seam_elf **ret,
 			       char ret_path[static PATH_MAX])
@@ -97,9 +103,9 @@ int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 	if (n > 0 && n < PATH_MAX)
 		rc = open_by_build_id(ret_path, id, id_len, parts, ret);
 	if (!rc || !seam_fetched_name(fetched, hex, "debuginfo"))
-		return rc == -ESTALE ? -ENOENT : rc;
+		return rc;
 	rc_fetched = open_by_build_id(fetched, id, id_len, parts, ret);
-	if (rc_fetched && rc == SEAM_DOUBTED)
+	if (rc_fetched && is_refusal(rc))
 		return rc;
 	strcpy(ret_path, fetched);
 	return rc_fetched;

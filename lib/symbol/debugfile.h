@@ -20,7 +20,8 @@ int seam_symbol_open_names(const char *path, struct seam_elf **ret);
 /* ROOT/.build-id/xx/yyyy.debug, or what a debuginfod client has fetched, if
  * it carries that build-id. parts: SEAM_ELF_NAMES or SEAM_ELF_SOURCE. ret_path:
  * where it was found. SEAM_DOUBTED: there is one, at ret_path, but see
- * elf/doubt.h; so with links. */
+ * elf/doubt.h; so with links. -ESTALE: the one at ret_path has another
+ * build-id. */
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 			       size_t id_len, int parts, struct seam_elf **ret,
 			       char ret_path[static PATH_MAX]);

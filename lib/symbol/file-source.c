@@ -62,7 +62,7 @@ void seam_symbol_file_load_source(struct seam_symbol_file *f,
 		rc = seam_debugfile_by_build_id(debug_root, f->build_id,
 						f->build_id_len,
 						SEAM_ELF_SOURCE, &elf, path);
-	seam_symbol_file_doubt(f, rc, path);
+	seam_symbol_file_refuse(f, rc, path);
 	if (!rc && use(&l, path, elf))
 		return;
 	if (!seam_symbol_file_open(f, &elf)) {

@@ -132,11 +132,24 @@ static bool read_debug_file(struct load *l, struct seam_elf *debug)
 	return found;
 }
 
+static void note(struct seam_symbol_file *f, const char *path)
+{
+	if (!f->doubted)
+		f->doubted = strdup(path);
+}
+
 void seam_symbol_file_doubt(struct seam_symbol_file *f, int rc,
 			    const char *path)
 {
-	if (rc == SEAM_DOUBTED && !f->doubted)
-		f->doubted = strdup(path);
+	if (rc == SEAM_DOUBTED)
+		note(f, path);
+}
+
+void seam_symbol_file_refuse(struct seam_symbol_file *f, int rc,
+			     const char *path)
+{
+	if (rc == SEAM_DOUBTED || rc == -ESTALE)
+		note(f, path);
 }
 
 static bool load_debug_file(struct load *l)
@@ -150,7 +163,7 @@ static bool load_debug_file(struct load *l)
 		rc = seam_debugfile_by_build_id(l->debug_root, f->build_id,
 						f->build_id_len, SEAM_ELF_NAMES,
 						&debug, path);
-		seam_symbol_file_doubt(f, rc, path);
+		seam_symbol_file_refuse(f, rc, path);
 		if (!rc && read_debug_file(l, debug))
 			return true;
 	}

@@ -19,7 +19,7 @@ struct seam_symbol_file {
 	bool source_loaded;
 	struct seam_source *source; /* NULL: there is none */
 	const char *source_problem; /* why not, where it is there; or NULL */
-	char *doubted; /* a debug file that was not taken, see elf/doubt.h */
+	char *doubted; /* a debug file that was not taken */
 };
 
 /* Reads everything once; what went wrong is in problem. */
@@ -33,9 +33,12 @@ int seam_symbol_file_open(struct seam_symbol_file *f, struct seam_elf **ret);
 /* Return: false if no segment of the file holds off. */
 bool seam_symbol_file_svma(const struct seam_symbol_file *f, uint64_t off,
 			   uint64_t *ret_svma);
-/* rc, of a search for a debug file, and where that ended. */
+/* rc, of a search for a debug file, and where that ended; by its build-id:
+ * refuse, as the name that it has there is that of another's too. */
 void seam_symbol_file_doubt(struct seam_symbol_file *f, int rc,
 			    const char *path);
+void seam_symbol_file_refuse(struct seam_symbol_file *f, int rc,
+			     const char *path);
 void seam_symbol_file_fini(struct seam_symbol_file *f);
 
 #endif

@@ -75,8 +75,9 @@ int seam_symbolize_source(struct seam_symbolizer *s, int file, uint64_t off,
  * Return: why; NULL: no more. */
 const char *seam_symbolizer_source_problem(const struct seam_symbolizer *s,
 					   size_t *at, const char **ret_path);
-/* Likewise: debug files that are there, but were not taken (elf/doubt.h), and
- * what for. Return: where; NULL: no more. */
+/* Likewise: debug files that are there, but were not taken: in doubt
+ * (elf/doubt.h), or another build's under this one's name; and what for.
+ * Return: where; NULL: no more. */
 const char *seam_symbolizer_doubted(const struct seam_symbolizer *s, size_t *at,
 				    const char **ret_path);
 

@@ -236,6 +236,16 @@ static void test_doubt(void **state)
 	run("rm -r .build-id");
 }
 
+/* Of another build, under this one's name. */
+static void test_other_build(void **state)
+{
+	(void)state;
+	put_by_build_id("q.debug", "p");
+	assert_non_null(strstr(look_for_doubt("p.stripped"), "/.build-id/"));
+	run("rm -r .build-id");
+	assert_string_equal(look_for_doubt("p.stripped"), "none");
+}
+
 static void put_others(void)
 {
 	put_by_build_id("p.debug", "p");
@@ -374,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_aliases),
 		cmocka_unit_test(test_build_id),
 		cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_other_build),
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_debuginfod),
 		cmocka_unit_test(test_debuglink),
