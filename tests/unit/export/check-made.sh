@@ -24,11 +24,15 @@ marked() {
 }
 
 "$1" 0 >"$dir/folded" || exit 1
-# Each byte that is none of a character's; names beyond 16 KiB; in one order.
+# Each byte that is none of a character's, as the folded one shows it; control
+# characters, which others have as they are; names beyond 16 KiB; in one order.
 python3 - "$dir/folded" >"$dir/wanted" <<'END'
 import re, sys
-text = open(sys.argv[1], "rb").read().decode("utf-8", "surrogateescape")
-text = re.sub("[\udc80-\udcff]", "\ufffd", text)
+text = open(sys.argv[1], "rb").read().decode("utf-8")
+def shown(escape):
+    byte = int(escape[1], 16)
+    return chr(byte) if byte < 0x80 else "\ufffd"
+text = re.sub(r"\\x([0-9a-f]{2})", shown, text)
 text = re.sub("a{20000}", "a" * 16384 + "...", text)
 sys.stdout.reconfigure(encoding="utf-8", newline="\n")
 for line in sorted(text.split("\n")[:-1],
