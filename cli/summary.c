@@ -308,77 +308,82 @@ static void set_count(json_t *to, const char *name, uint64_t n)
 }
 
 /* What else is counted, by the same names. */
+static const struct {
+	const char *name;
+	size_t offset;
+} counts_said[] = {
+#define COUNT(field)                                                           \
+	{                                                                      \
+#field, offsetof(struct seam_counts, field)                    \
+	}
+	COUNT(blocked),
+	COUNT(moved),
+	COUNT(own),
+	COUNT(excluded),
+	COUNT(refused),
+	COUNT(closed),
+	COUNT(stale),
+	COUNT(again),
+	COUNT(by_others),
+	COUNT(clients),
+	COUNT(skipped),
+	COUNT(redo),
+	COUNT(copies),
+	COUNT(copy_bytes),
+	COUNT(frames),
+	COUNT(fp_frames),
+	COUNT(mapped_frames),
+	COUNT(guessed_frames),
+	COUNT(code_gone),
+	COUNT(unwind_ns),
+	COUNT(windows),
+	COUNT(faulted),
+	COUNT(last_hits),
+	COUNT(map_walks),
+	COUNT(map_retries),
+	COUNT(tables),
+	COUNT(table_bytes),
+	COUNT(table_bytes_max),
+	COUNT(tables_asked),
+	COUNT(tables_evicted),
+	COUNT(tables_gone),
+	COUNT(tables_none),
+	COUNT(tables_too_big),
+	COUNT(tables_left_out),
+	COUNT(tables_mapped),
+	COUNT(tables_forgotten),
+	COUNT(made),
+	COUNT(made_bytes),
+	COUNT(made_bad_range),
+	COUNT(made_overlap),
+	COUNT(made_malformed),
+	COUNT(made_unreadable),
+	COUNT(made_too_much),
+	COUNT(made_unknown),
+	COUNT(made_unmapped),
+	COUNT(made_unseen),
+	COUNT(made_vain),
+	COUNT(made_untold),
+	COUNT(images),
+	COUNT(image_bytes),
+	COUNT(image_bytes_max),
+	COUNT(images_evicted),
+	COUNT(images_gone),
+	COUNT(files_stuck),
+	COUNT(payload_addresses),
+	COUNT(processes_left),
+	COUNT(followed_again),
+#undef COUNT
+};
+
 static void set_counts(json_t *root, const struct seam_counts *c)
 {
-	static const struct {
-		const char *name;
-		size_t offset;
-	} all[] = {
-#define COUNT(field) {#field, offsetof(struct seam_counts, field)}
-		COUNT(blocked),
-		COUNT(moved),
-		COUNT(own),
-		COUNT(excluded),
-		COUNT(refused),
-		COUNT(closed),
-		COUNT(stale),
-		COUNT(again),
-		COUNT(by_others),
-		COUNT(clients),
-		COUNT(skipped),
-		COUNT(redo),
-		COUNT(copies),
-		COUNT(copy_bytes),
-		COUNT(frames),
-		COUNT(fp_frames),
-		COUNT(mapped_frames),
-		COUNT(guessed_frames),
-		COUNT(code_gone),
-		COUNT(unwind_ns),
-		COUNT(windows),
-		COUNT(faulted),
-		COUNT(last_hits),
-		COUNT(map_walks),
-		COUNT(map_retries),
-		COUNT(tables),
-		COUNT(table_bytes),
-		COUNT(table_bytes_max),
-		COUNT(tables_asked),
-		COUNT(tables_evicted),
-		COUNT(tables_gone),
-		COUNT(tables_none),
-		COUNT(tables_too_big),
-		COUNT(tables_left_out),
-		COUNT(tables_mapped),
-		COUNT(tables_forgotten),
-		COUNT(made),
-		COUNT(made_bytes),
-		COUNT(made_bad_range),
-		COUNT(made_overlap),
-		COUNT(made_malformed),
-		COUNT(made_unreadable),
-		COUNT(made_too_much),
-		COUNT(made_unknown),
-		COUNT(made_unmapped),
-		COUNT(made_unseen),
-		COUNT(made_vain),
-		COUNT(made_untold),
-		COUNT(images),
-		COUNT(image_bytes),
-		COUNT(image_bytes_max),
-		COUNT(images_evicted),
-		COUNT(images_gone),
-		COUNT(files_stuck),
-		COUNT(payload_addresses),
-		COUNT(processes_left),
-		COUNT(followed_again),
-#undef COUNT
-	};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		set_count(root, all[i].name,
+	for (size_t i = 0; i < sizeof(counts_said) / sizeof(counts_said[0]);
+	     i++)
+		set_count(root, counts_said[i].name,
 			  *(const uint64_t *)(const void *)((const char *)c +
-							    all[i].offset));
+							    counts_said[i]
+								    .offset));
 }
 
 static json_t *json_name(const char *name)

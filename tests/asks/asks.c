@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * asks PID [ROOM [PAGES [TYPE]]]: has BPF programs of each type ask for stacks of
- * a program, until that ends, and prints these; what it attaches to is in
+ * asks PID [ROOM [PAGES [TYPE]]]: has BPF programs of each type ask for stacks
+ * of a program, until that ends, and prints these; what it attaches to is in
  * asks.bpf.c, and the program's probed() and returned(). And what they find
  * themselves; ROOM: of so many stacks, which they leave there, or 0; PAGES: of
  * a session's buffer, or 0; TYPE: those of one type alone ask.
