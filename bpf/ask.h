@@ -15,7 +15,7 @@
 typedef int (*bpf_task_work_callback_t)(struct bpf_map *map, void *key,
 					void *value);
 
-/* An object for each spelling: lib/capture/kernel.c says why. */
+/* An object for each spelling: lib/kernel/kernel.c says why. */
 #if defined(SEAM_AT_ONCE)
 /* The engine immediate has none. */
 #elif defined(SEAM_TASK_WORK_IMPL) /* Linux 6.18 to 7.1 */

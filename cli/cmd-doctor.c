@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/probe.h"
 #include "cli/bad-option.h"
 #include "cli/commands.h"
 #include "cli/doctor-clients.h"
+#include "kernel/probe.h"
 
 static const char help[] =
 	"usage: seam doctor [OPTIONS]\n\n"

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "capture/share.h"
+#include "kernel/share.h"
 
 /* Nothing, if there are none. */
 void doctor_print_clients(const struct seam_share_list *list);

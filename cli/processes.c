@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "capture/target.h"
+#include "process/target.h"
 
 #define PASSES_MAX 16
 

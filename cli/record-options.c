@@ -9,12 +9,12 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "capture/engine.h"
-#include "capture/event-name.h"
-#include "capture/order.h"
 #include "cli/bad-option.h"
 #include "cli/number.h"
 #include "cli/record-perf.h"
+#include "event/event-name.h"
+#include "event/order.h"
+#include "kernel/engine.h"
 
 static const char usage_text[] =
 	"usage: seam record [OPTIONS] [-a | -p PID | -t TID | [--] COMMAND]\n"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/event-name.h"
 #include "cli/number.h"
 #include "cli/processes.h"
+#include "event/event-name.h"
 
 #define FREQ_MAX 100000
 #define CPUS_MAX 8192

@@ -366,7 +366,7 @@ struct seam_common {
 	uint64_t lives[SEAM_MAX_CLIENTS]; /* who has the number now */
 	uint32_t last_busy[SEAM_LAST_SLOTS]; /* last stacks in use */
 	uint32_t serving; /* bits of clients that record nothing */
-	uint64_t far; /* requests refused: see capture/far.h */
+	uint64_t far; /* requests refused: see process/far.h */
 	/* How far the arena was ever written: of files' tables, and each client
 	 * of its made code's. That memory stays. */
 	uint64_t used_files, used_made[SEAM_MAX_CLIENTS];

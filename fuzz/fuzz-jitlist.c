@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/jit.h"
 #include "core/jit-registry.h"
+#include "process/jit.h"
 #include "sframe/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

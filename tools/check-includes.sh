@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
 # Description: who may include whom: core <- lib <- cli, core <- bpf, and
-# lib/capture alone sees the generated BPF skeleton. DESIGN.md says why. And a
+# lib/kernel alone sees the generated BPF skeleton, and the rooms of recording
+# stand on each other in one order. DESIGN.md says why. And a
 # header is included by one name everywhere.
 cd "$(dirname "$0")/.." || exit 1
 . tools/tap.sh
@@ -42,9 +43,18 @@ rule 'core includes core and three freestanding headers' \
 rule 'bpf includes core, bpf, and libbpf'"'"'s headers for BPF programs' \
 	"$std|^core/|^bpf/|^seam/seam\.bpf\.h$|^linux/(bpf|bpf_perf_event|perf_event|types)\.h$" bpf
 forbid 'lib does not include cli' '^(cli/|.*commands\.h$)' lib
-forbid 'lib does not include bpf, but lib/capture may' \
-	'^bpf/|\.skel\.h$|\.bpf\.' lib ':!lib/capture'
-forbid 'a recording is a client of the public interface' '^capture/' lib/record
+forbid 'lib does not include bpf, but lib/kernel may' \
+	'^bpf/|\.skel\.h$|\.bpf\.' lib ':!lib/kernel'
+forbid 'events stand below all that records' \
+	'^(kernel|process|pager|capture|record)/' lib/event
+forbid 'the kernel side stands on events' \
+	'^(process|pager|capture|record)/' lib/kernel
+forbid 'processes stand on the kernel side' \
+	'^(pager|capture|record)/' lib/process
+forbid 'the pager of tables stands on processes' '^(capture|record)/' lib/pager
+forbid 'sessions know no recording' '^record/' lib/capture
+forbid 'a recording is a client of the public interface' \
+	'^(event|kernel|process|pager|capture)/' lib/record
 forbid 'cli does not include bpf' '^bpf/|\.skel\.h$' cli
 forbid 'cli reaches core through lib only' '^core/' cli
 forbid 'a header of lib has one name, that begins with its folder' '^lib/' \

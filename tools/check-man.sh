@@ -80,7 +80,7 @@ check 'seam(1) names the end codes of core/err.def' \
 # The fields that programs read: set_count(root, "events", ...)
 fields=$(sed -n -e 's/^\tset_count(root, "\([a-z_]*\)".*/\1/p' \
 	-e 's/^\tjson_object_set_new(root, "\([a-z_]*\)".*/\1/p' \
-	-e 's/^\t\tCOUNT(\([a-z_]*\)),$/\1/p' cli/summary.c)
+	-e 's/^\tCOUNT(\([a-z_]*\)),$/\1/p' cli/summary.c)
 check 'seam-record(1) names the fields of the JSON summary' \
 	same cli/summary.c "$fields" man/seam-record.1 \
 	"$(sed -n '/^\.Ss As JSON/,/^\.S[hs]/s/^\.It Cm //p' \

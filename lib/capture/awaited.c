@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "capture/target.h"
 #include "core/err.h"
+#include "process/target.h"
 
 #define SWEEP_NS 1000000000ULL
 /* A stack that did not come before its task's next entry may yet: the library

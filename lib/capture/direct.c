@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "capture/fail.h"
 #include "capture/session-priv.h"
 #include "core/cookie.h"
+#include "event/fail.h"
 
 /* As the kernel has it: less than 64 KiB, in 8-byte steps. */
 #define STACK_COPY_MAX 65528

@@ -8,7 +8,7 @@
  * is an entry of its own, with a cookie that is made here.
  *
  * `native`: the kernel defers the user's half and walks it by frame pointers
- * (capture/native.h); nothing is unwound here.
+ * (event/native.h); nothing is unwound here.
  *
  * Events are opened in the tasks to record and inherited by what these start.
  * So they need no rights for a user's own tasks; and a clock starts a whole
@@ -17,8 +17,8 @@
 #ifndef SEAM_LIB_CAPTURE_DIRECT_H
 #define SEAM_LIB_CAPTURE_DIRECT_H
 
-#include "capture/event.h"
-#include "capture/native.h"
+#include "event/event.h"
+#include "event/native.h"
 #include "seam/error.h"
 #include "seam/tracer.h"
 

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "capture/aside.h"
-#include "capture/far.h"
-#include "capture/opts.h"
 #include "capture/session-priv.h"
+#include "event/opts.h"
+#include "process/aside.h"
+#include "process/far.h"
 
 /* 1, 0 or -ENOMEM. */
 static int is_followed(struct seam_session *s,

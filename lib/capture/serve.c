@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "capture/fail.h"
-#include "capture/far.h"
-#include "capture/kernel.h"
-#include "capture/order.h"
-#include "capture/process.h"
-#include "capture/tables.h"
+#include "event/fail.h"
+#include "event/order.h"
+#include "kernel/kernel.h"
+#include "pager/tables.h"
+#include "process/far.h"
+#include "process/process.h"
 
 /* Of each ring; requests alone come here. A full one asks again. */
 #define RING_PAGES 64

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "capture/fail.h"
 #include "capture/session-priv.h"
+#include "event/fail.h"
 
 static int lend_fail(int err, const char *name, struct seam_errinfo *reterr)
 {

@@ -6,16 +6,16 @@
 #include "capture/awaited.h"
 #include "capture/batch.h"
 #include "capture/direct.h"
-#include "capture/engine.h"
-#include "capture/followed.h"
-#include "capture/kernel.h"
-#include "capture/payload.h"
-#include "capture/process.h"
-#include "capture/sideband.h"
-#include "capture/strip.h"
-#include "capture/tables.h"
-#include "capture/target.h"
 #include "capture/worker.h"
+#include "event/payload.h"
+#include "event/sideband.h"
+#include "event/strip.h"
+#include "kernel/engine.h"
+#include "kernel/kernel.h"
+#include "pager/tables.h"
+#include "process/followed.h"
+#include "process/process.h"
+#include "process/target.h"
 #include "seam/tracer.h"
 #include "unwind/refused.h"
 
@@ -58,7 +58,7 @@ struct seam_session {
 	uint8_t *found; /* methods of one stack: SEAM_MAX_FRAMES */
 };
 
-/* session.c: opens the client's next event; direct: see capture/event.h. */
+/* session.c: opens the client's next event; direct: see event/event.h. */
 int seam_session_open_event(struct seam_session *s,
 			    struct seam_event_direct *direct,
 			    struct seam_errinfo *reterr);

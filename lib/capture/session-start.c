@@ -6,10 +6,10 @@
 #include <sys/epoll.h>
 
 #include "base/clock.h"
-#include "capture/fail.h"
 #include "capture/session-priv.h"
-#include "capture/synth.h"
-#include "capture/target.h"
+#include "event/fail.h"
+#include "process/synth.h"
+#include "process/target.h"
 
 /* Events whose samples have the ids of another: tracepoints, probes, sleeps. */
 static int attach_lent(struct seam_session *s, size_t i)

@@ -7,12 +7,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/fail.h"
-#include "capture/opts.h"
-#include "capture/order.h"
 #include "capture/session-priv.h"
-#include "capture/target.h"
-#include "capture/unsure.h"
+#include "event/fail.h"
+#include "event/opts.h"
+#include "event/order.h"
+#include "event/unsure.h"
+#include "process/target.h"
 
 #define USUAL_TABLE_MEMORY (512ULL << 20)
 

@@ -13,11 +13,11 @@
 #define SEAM_LIB_CAPTURE_WORKER_H
 
 #include "capture/batch.h"
-#include "capture/copier.h"
-#include "capture/held.h"
-#include "capture/process.h"
-#include "capture/sideband.h"
-#include "capture/tables.h"
+#include "event/sideband.h"
+#include "pager/tables.h"
+#include "process/copier.h"
+#include "process/held.h"
+#include "process/process.h"
 
 struct seam_worker;
 

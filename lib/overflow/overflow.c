@@ -9,9 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/event.h"
-#include "capture/fail.h"
 #include "core/uapi.h"
+#include "event/event.h"
+#include "event/fail.h"
 #include "overflow/samples.h"
 
 #define FLAGS ((uint32_t)SEAM_OVERFLOW_KERNEL | (uint32_t)SEAM_OVERFLOW_SAMPLES)

@@ -36,6 +36,7 @@ refused() {
 			"$(cat "$tree/out")"
 		return
 	fi
+	mkdir -p "$(dirname "$tree/$file")"
 	[ -f "$tree/$file" ] || echo "$spdx" >"$tree/$file"
 	printf '%s\n' "$@" >>"$tree/$file"
 	if "$tree/tools/check-$script.sh" >"$tree/out" 2>&1; then
@@ -49,8 +50,12 @@ refused includes 'libc in core' core/a.h '#include <stdio.h>'
 refused includes 'lib in core' core/a.h '#include "elf/b.h"'
 refused includes 'lib in bpf' bpf/c.h '#include "elf/b.h"'
 refused includes 'cli in lib' lib/elf/b.c '#include "cli/commands.h"'
-refused includes 'the skeleton outside lib/capture' lib/elf/b.c \
+refused includes 'the skeleton outside lib/kernel' lib/capture/b.c \
 	'#include "seam.skel.h"'
+refused includes 'a session in the kernel side' lib/kernel/b.c \
+	'#include "capture/session-priv.h"'
+refused includes 'the pager in the list of processes' lib/process/b.c \
+	'#include "pager/tables.h"'
 refused includes 'a second name for a header' lib/elf/b.c \
 	'#include "lib/elf/b.h"'
 refused includes 'core in cli' cli/main.c '#include "core/a.h"'

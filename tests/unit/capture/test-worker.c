@@ -13,7 +13,7 @@
 #include "capture/worker.h"
 #include "core/arch.h"
 #include "core/err.h"
-#include "records.h"
+#include "tests/unit/records.h"
 
 #define CODE 0x10000
 #define NEVER UINT64_MAX

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Tasks that still sleep as a recording ends. The program that takes their
+ * stacks reads other tasks' memory, and so has an unwinder of its own, which
+ * the kernel would verify at each start. So it is loaded when there are such
+ * tasks: an object with the maps of the one that is at work, and that program.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "kernel/kernel-priv.h"
+
+/* To read runs the iterator; it has nothing to say itself. */
+static int run_iterator(int fd)
+{
+	char buf[64];
+	ssize_t n;
+
+	/* EAGAIN: it has looked at very many tasks, and goes on from there. */
+	do {
+		n = read(fd, buf, sizeof(buf));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	return n < 0 ? -errno : 0;
+}
+
+static int run(struct bpf_program *prog)
+{
+	struct bpf_link *link = bpf_program__attach_iter(prog, NULL);
+	int fd, err;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	err = fd < 0 ? -errno : run_iterator(fd);
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return err;
+}
+
+/* Constants, which are a map too, are what they were. */
+static int share_maps(const struct seam_bpf *from, struct seam_bpf *to)
+{
+	struct bpf_map *map, *known;
+	int err;
+
+	bpf_object__for_each_map(map, to->obj)
+	{
+		known = bpf_object__find_map_by_name(from->obj,
+						     bpf_map__name(map));
+		if (!known)
+			return -ENOENT;
+		err = bpf_map__reuse_fd(map, bpf_map__fd(known));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int load_and_run(struct seam_kernel *k)
+{
+	struct bpf_program *prog;
+	struct seam_bpf *skel;
+	int err = seam_kernel_open_object(&skel, k->object);
+
+	if (err)
+		return err;
+	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(
+		prog, prog == skel->progs.seam_sleepers);
+	err = share_maps(k->skel, skel);
+	if (!err)
+		err = bpf_object__load(skel->obj);
+	if (!err)
+		err = run(skel->progs.seam_sleepers);
+	seam_bpf__destroy(skel);
+	return err;
+}
+
+int seam_kernel_take_sleepers(struct seam_kernel *k)
+{
+	struct seam_asleep_args args = {0};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &args,
+		    .ctx_size_in = sizeof(args));
+	int err = bpf_prog_test_run_opts(
+		bpf_program__fd(k->skel->progs.seam_asleep), &opts);
+
+	return err || !args.found ? err : load_and_run(k);
+}

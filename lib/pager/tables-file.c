@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* The files that tables are made of, and the ways to them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pager/tables-priv.h"
+#include "process/far.h"
+#include "process/target.h"
+#include "unwind/refused.h"
+
+/* BPF is asked: user space sees another inode on some file systems. */
+static bool is_file(struct seam_kernel *k, const struct seam_file_key *key,
+		    int fd)
+{
+	struct seam_file_key now;
+
+	return !seam_kernel_key_of_fd(k, fd, &now, NULL) &&
+	       !memcmp(key, &now, sizeof(now));
+}
+
+/* Or that it was but for its last name, which has been taken away since: a
+ * change of the file like any other to its ctime, though not of what is in
+ * it. Good for the process that has it mapped. */
+static bool was_file(struct seam_kernel *k, const struct seam_wire_miss *miss,
+		     int fd)
+{
+	struct seam_file_key now;
+	uint64_t mtime_ns;
+	struct stat st;
+
+	if (seam_kernel_key_of_fd(k, fd, &now, &mtime_ns))
+		return false;
+	if (!fstat(fd, &st) && !st.st_nlink && mtime_ns == miss->mtime_ns) {
+		now.ctime_sec = miss->key.ctime_sec;
+		now.ctime_nsec = miss->key.ctime_nsec;
+	}
+	return !memcmp(&miss->key, &now, sizeof(now));
+}
+
+/* We are to load it, and it is not there: with an owner that died, a request
+ * may come twice. */
+bool seam_tables_is_wanted(struct seam_tables *t,
+			   const struct seam_file_key *key)
+{
+	struct seam_table_ref ref;
+
+	return t->is_owner && (seam_kernel_table_get(t->kernel, key, &ref) ||
+			       (ref.state != SEAM_TABLE_LOADED &&
+				ref.state != SEAM_TABLE_MAPPED));
+}
+
+/* Says what the table of the file last looked at was not made of. */
+static void refuse_cfi(struct seam_tables *t, int fd,
+		       const struct seam_elf *elf)
+{
+	struct seam_refusals *refused = t->processes->images->refused;
+	struct seam_errinfo why;
+
+	if (refused && elf && t->has_bad_cfi)
+		seam_refuse_cfi(refused, fd, seam_cfi_bad(elf, &why), &why);
+	t->has_bad_cfi = false;
+}
+
+/*
+ * Makes a table of the file behind fd, if that is what the key names once it
+ * has been read. *ret: what was read, whether or not there is a table of it:
+ * the caller's to close; NULL: no ELF file, or it could not be read.
+ */
+static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
+		   int fd, struct seam_elf **ret)
+{
+	struct seam_errinfo why = {0};
+	int err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, ret, &why);
+
+	seam_image_refuse(t->processes->images, fd, NULL, err, &why);
+	if (err)
+		*ret = NULL;
+	if (err && err != -EINVAL && err != -EFBIG)
+		return err;
+	if (!is_file(t->kernel, key, fd))
+		return -ESTALE;
+	if (!seam_tables_is_wanted(t, key))
+		return 0;
+	err = seam_tables_load_elf(t, key, *ret,
+				   seam_kernel_is_near(t->kernel, fd));
+	refuse_cfi(t, fd, *ret);
+	return err;
+}
+
+int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
+{
+	int fd;
+
+	if (miss->key.kind != SEAM_KEY_FILE)
+		return -ENOENT;
+	fd = seam_open_mapped(miss->head.pid, miss->start, miss->end);
+	if (fd < 0 || was_file(k, miss, fd))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/* Keeps of the file what copies are unwound with: the stack that asked is in
+ * one. Takes elf. */
+static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
+		      struct seam_image **ret)
+{
+	struct stat st;
+	int err = fstat(fd, &st) ? -errno : 0;
+
+	if (err)
+		seam_elf_close(elf);
+	err = err ? err
+		  : seam_image_of_elf(t->processes->images, &st, elf, ret);
+	if (!err)
+		seam_image_refuse(t->processes->images, fd, *ret, 0, NULL);
+	return err;
+}
+
+/*
+ * The file was the right one when it was opened, so copies of the process's
+ * stack are unwound with it, whatever became of it since. The table is for
+ * all who have that key: there it must not have changed.
+ */
+static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
+		     struct seam_process *p, int fd)
+{
+	struct seam_image *image;
+	struct seam_elf *elf;
+	int err = load_fd(t, &miss->key, fd, &elf);
+
+	if (elf && keep_image(t, fd, elf, &image))
+		return -ENOMEM;
+	if (elf && p)
+		seam_process_know(p, miss->start, image);
+	return err;
+}
+
+/* The same for a file that was only found now, and may be another. Closes
+ * fd. */
+static int load_found(struct seam_tables *t, const struct seam_file_key *key,
+		      int fd)
+{
+	struct seam_image *image;
+	struct seam_elf *elf = NULL;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = is_file(t->kernel, key, fd) ? load_fd(t, key, fd, &elf) : -ESTALE;
+	if (err)
+		seam_elf_close(elf);
+	else if (elf)
+		err = keep_image(t, fd, elf, &image);
+	close(fd);
+	return err;
+}
+
+/* Whether the library can unwind through the mapping, though not we. */
+static bool has_image(const struct seam_map *map)
+{
+	return map && map->image && map->image->is_open && map->image->cfi;
+}
+
+/* Not to be had through this process: not asked for at each sample, but let
+ * another that maps it ask again some time. */
+static int give_up(struct seam_tables *t, const struct seam_wire_miss *miss,
+		   const struct seam_map *map, bool refused)
+{
+	t->stats.gone++;
+	return seam_tables_without(
+		t, &miss->key,
+		has_image(map) ? SEAM_TABLE_ASKED : SEAM_TABLE_NONE,
+		refused ? SEAM_ABSENT_REFUSED : SEAM_ABSENT_GONE);
+}
+
+/* --- files that may never come --- */
+
+static bool is_same_key(const struct seam_file_key *key,
+			const struct seam_fetched *file)
+{
+	return file->has_key && !memcmp(key, &file->key, sizeof(*key));
+}
+
+/* As was_file, of what has been opened elsewhere. */
+static bool is_far_file(const struct seam_wire_miss *miss,
+			const struct seam_fetched *file)
+{
+	struct seam_fetched then = *file;
+
+	if (!file->st.st_nlink && file->mtime_ns == miss->mtime_ns) {
+		then.key.ctime_sec = miss->key.ctime_sec;
+		then.key.ctime_nsec = miss->key.ctime_nsec;
+	}
+	return is_same_key(&miss->key, &then);
+}
+
+/* A table of the copy behind fd, and an image for copies of stacks. */
+static int load_copy(struct seam_tables *t, const struct seam_wire_miss *miss,
+		     struct seam_process *p, const struct seam_fetched *file,
+		     int fd)
+{
+	struct seam_images *images = t->processes->images;
+	struct seam_errinfo why = {0};
+	struct seam_elf *elf = NULL;
+	struct seam_image *image;
+	int err = fd < 0 ? -EINVAL
+			 : seam_elf_open_fd(fd, SEAM_ELF_PARTS, &elf, &why);
+
+	if (err && err != -EINVAL && err != -EFBIG)
+		return err;
+	if (fd >= 0 && err == -EINVAL)
+		seam_fetched_refuse(images, file, 0, &why);
+	if (err)
+		elf = NULL;
+	err = seam_tables_is_wanted(t, &miss->key)
+		      ? seam_tables_load_elf(t, &miss->key, elf, false)
+		      : 0;
+	t->has_bad_cfi = false; /* the image tells */
+	if (elf && seam_image_of_elf(images, &file->st, elf, &image))
+		return -ENOMEM;
+	if (elf && image->n_bad)
+		seam_fetched_refuse(images, file, image->n_bad, &image->why);
+	if (elf)
+		seam_process_know(p, miss->start, image);
+	return err;
+}
+
+/* Through one way to it. */
+static int load_far(struct seam_tables *t, const struct seam_wire_miss *miss,
+		    struct seam_process *p, const struct seam_fetch_from *from)
+{
+	struct seam_fetch *f = &t->processes->fetch;
+	struct seam_fetched file, now;
+	int fd = -1, err = seam_fetch_open(f, from, &file);
+
+	if (!err && !is_far_file(miss, &file))
+		err = -ESTALE;
+	if (!err) {
+		now = file;
+		fd = seam_fetch_copy(f, &now);
+		err = fd < 0 && fd != -EINVAL && fd != -EFBIG ? fd : 0;
+	}
+	/* The table is for all who have that key. */
+	if (!err && !is_same_key(&miss->key, &now))
+		err = -ESTALE;
+	seam_fetch_close(f);
+	if (!err)
+		err = load_copy(t, miss, p, &file, fd);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* As answer_file; but what does not come is asked for again some time, while
+ * nobody waits for it. */
+static int answer_far(struct seam_tables *t, const struct seam_wire_miss *miss,
+		      struct seam_process *p)
+{
+	const struct seam_map *map;
+	struct seam_fetch_from from = {.pid = p->pid,
+				       .dev = miss->key.dev,
+				       .start = miss->start,
+				       .end = miss->end};
+	int err = load_far(t, miss, p, &from);
+
+	if (!err || err == -ENOMEM || !seam_tables_is_wanted(t, &miss->key))
+		return err;
+	map = seam_process_map(t->processes, p, miss->start);
+	if (map && err != -ETIMEDOUT && err != -EBUSY) {
+		from.path = map->path;
+		err = load_far(t, miss, p, &from);
+	}
+	if (!err || err == -ENOMEM)
+		return err;
+	if (err != -ETIMEDOUT && err != -EBUSY)
+		return give_up(t, miss, map, err == -EPERM || err == -EACCES);
+	return seam_tables_without(t, &miss->key,
+				   has_image(map) ? SEAM_TABLE_ASKED
+						  : SEAM_TABLE_NONE,
+				   SEAM_ABSENT_STUCK);
+}
+
+/* Its owner must not touch it: asked for ever, its stacks come as copies, and
+ * who recorded them reads the file. */
+int seam_tables_leave_alone(struct seam_tables *t,
+			    const struct seam_file_key *key)
+{
+	return seam_tables_is_wanted(t, key)
+		       ? seam_tables_without(t, key, SEAM_TABLE_ASKED,
+					     SEAM_ABSENT_NO_CFI)
+		       : 0;
+}
+
+/* Tries the ways to the file of a mapping, best first. */
+int seam_tables_answer_file(struct seam_tables *t,
+			    const struct seam_wire_miss *miss, int held)
+{
+	struct seam_process *p =
+		seam_process_find(t->processes, miss->head.pid);
+	struct seam_map *map = NULL;
+	bool refused = false;
+	uint32_t dev;
+	int err;
+
+	/* Of another recording's task: it may never open, and ours wait. */
+	if (held < 0 && seam_is_far(miss->fs_magic, miss->fs_flags)) {
+		if (p)
+			return answer_far(t, miss, p);
+		seam_kernel_count_far(t->kernel);
+		return seam_tables_leave_alone(t, &miss->key);
+	}
+	if (held >= 0) {
+		err = load_held(t, miss, p, held);
+	} else {
+		int fd = seam_open_mapped(miss->head.pid, miss->start,
+					  miss->end);
+
+		refused = fd == -EPERM || fd == -EACCES ||
+			  fd == -EWOULDBLOCK; /* a lease is on it */
+		err = load_found(t, &miss->key, fd);
+	}
+	if (!err || err == -ENOMEM)
+		return err;
+	if (p)
+		map = seam_process_map(t->processes, p, miss->start);
+	/* Its name may by now lead to where an answer takes for ever. */
+	if (map && held < 0 &&
+	    !seam_far_path(&t->processes->far, miss->head.pid, map->path, &dev))
+		err = load_found(t, &miss->key,
+				 seam_open_path(miss->head.pid, map->path));
+	if (!err || err == -ENOMEM || !seam_tables_is_wanted(t, &miss->key))
+		return err;
+	return give_up(t, miss, map, refused);
+}
+
+int seam_tables_load_path(struct seam_tables *t, const char *path,
+			  struct seam_elf **ret)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct seam_elf *elf = NULL;
+	struct seam_file_key key;
+	struct seam_table_ref ref;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = seam_kernel_key_of_fd(t->kernel, fd, &key, NULL);
+	if (!err && !seam_kernel_table_get(t->kernel, &key, &ref))
+		err = -EEXIST;
+	if (!err)
+		err = load_fd(t, &key, fd, &elf);
+	close(fd);
+	if (!err && !elf)
+		err = -EINVAL;
+	if (err) {
+		seam_elf_close(elf);
+		return err;
+	}
+	t->stats.preloaded++;
+	*ret = elf;
+	return 0;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* The list that a process keeps of its sections (core/jit-registry.h). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/jit-priv.h"
+
+#define PATH "/memfd:" SEAM_JIT_NAME " (deleted)"
+#define CANDIDATES 4 /* two while it grows; another library's own */
+#define FIND_TRIES 3
+#define READ_TRIES 5
+#define SCAN_TRIES 6
+
+struct candidate {
+	uint64_t start, size;
+};
+
+/* Return: how many; -ESRCH: the process is gone. */
+static int find_lists(uint32_t pid, struct candidate ret[CANDIDATES])
+{
+	char path[64], perms[8], *line = NULL;
+	bool any = false;
+	size_t room = 0;
+	uint64_t end;
+	int n = 0, at;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	f = fopen(path, "re");
+	while (f && n < CANDIDATES && getline(&line, &room, f) > 0) {
+		any = true;
+		line[strcspn(line, "\n")] = 0;
+		at = 0;
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s %n",
+			   &ret[n].start, &end, perms, &at) < 3 ||
+		    !at || strcmp(line + at, PATH) || strcmp(perms, "rw-p"))
+			continue;
+		ret[n].size = end - ret[n].start;
+		n++;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return any ? n : -ESRCH;
+}
+
+/* Of one moment, since it was not changed meanwhile; -EAGAIN: it was, and
+ * *ret is what was read. */
+static int read_once(struct seam_jit *j, uint32_t pid,
+		     const struct candidate *c, struct seam_jit_registry *head,
+		     struct seam_jit_entry **ret)
+{
+	struct seam_jit_registry then;
+	struct seam_jit_entry *v;
+	size_t size;
+	int err = seam_jit_peek(j, pid, c->start, head, sizeof(*head));
+
+	if (err)
+		return err;
+	if (head->magic != SEAM_JIT_MAGIC ||
+	    head->version != SEAM_JIT_VERSION ||
+	    head->entry_size != sizeof(*v) ||
+	    head->num > SEAM_JIT_MAX_ENTRIES ||
+	    c->size < sizeof(*head) + head->num * sizeof(*v))
+		return -EINVAL;
+	if (c->start == j->list && head->changes == j->changes)
+		return -EALREADY;
+	size = head->num * sizeof(*v);
+	v = malloc(size ? size : 1);
+	if (!v)
+		return -ENOMEM;
+	err = seam_jit_peek(j, pid, c->start + sizeof(*head), v, size);
+	if (!err)
+		err = seam_jit_peek(j, pid, c->start, &then, sizeof(then));
+	if (!err && (head->changes & 1 || then.changes != head->changes))
+		err = -EAGAIN;
+	if (err && err != -EAGAIN)
+		free(v);
+	else
+		*ret = v;
+	return err;
+}
+
+static int read_list(struct seam_jit *j, uint32_t pid,
+		     const struct candidate *c, struct seam_jit_registry *head,
+		     struct seam_jit_entry **ret)
+{
+	int err = read_once(j, pid, c, head, ret);
+
+	for (int i = 1; err == -EAGAIN && i < READ_TRIES; i++) {
+		free(*ret);
+		err = read_once(j, pid, c, head, ret);
+	}
+	return err;
+}
+
+struct listing {
+	const struct seam_jit_entry *v;
+	size_t n;
+};
+
+static int by_id(const void *va, const void *vb)
+{
+	const struct seam_jit_entry *a = va, *b = vb;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static bool is_same(const struct seam_jit_table *t,
+		    const struct seam_jit_entry *e)
+{
+	return t->code == e->code && t->end - t->code == e->code_size &&
+	       t->sframe == e->sframe && t->sframe_size == e->sframe_size;
+}
+
+/* The entry a table was made of; NULL: it is no more. */
+static const struct seam_jit_entry *entry_of(const struct listing *l,
+					     const struct seam_jit_table *t)
+{
+	const struct seam_jit_entry key = {.id = t->id};
+	const struct seam_jit_entry *e =
+		l->n ? bsearch(&key, l->v, l->n, sizeof(key), by_id) : NULL;
+
+	return e && is_same(t, e) ? e : NULL;
+}
+
+static bool is_current(const struct seam_jit_table *t, void *ctx)
+{
+	return !t->is_listed || entry_of(ctx, t);
+}
+
+/* Whether it was read before. */
+static bool is_known(const struct seam_jit *j, const struct seam_jit_entry *e)
+{
+	const struct seam_jit_table *t = seam_jit_find(j, e->code);
+
+	return t && t->is_listed && t->id == e->id && is_same(t, e);
+}
+
+static int read_new(struct seam_jit *j, uint32_t pid,
+		    const struct seam_jit_entry *v, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n; i++) {
+		const struct seam_jit_section s = {
+			.sframe = v[i].sframe,
+			.sframe_size = v[i].sframe_size,
+			.code = v[i].code,
+			.code_size = v[i].code_size,
+			.since_ns = v[i].since_ns,
+		};
+
+		if (v[i].id && !is_known(j, &v[i]))
+			err = seam_jit_read(j, pid, &s, v[i].id);
+	}
+	return err;
+}
+
+/* Takes away what is listed no more, then reads what is new. */
+static int follow(struct seam_jit *j, uint32_t pid, struct seam_jit_entry *v,
+		  size_t n, bool may_read)
+{
+	struct listing listing = {v, n};
+
+	qsort(v, n, sizeof(*v), by_id);
+	seam_jit_keep(j, is_current, &listing);
+	return may_read ? read_new(j, pid, v, n) : 0;
+}
+
+static int scan_once(struct seam_jit *j, uint32_t pid,
+		     const struct candidate *c, bool may_read)
+{
+	struct seam_jit_registry head;
+	struct seam_jit_entry *v;
+	int torn = read_list(j, pid, c, &head, &v), err;
+
+	if (torn && torn != -EAGAIN)
+		return torn;
+	err = follow(j, pid, v, (size_t)head.num, may_read && !torn);
+	free(v);
+	j->list = c->start;
+	j->changes = head.changes;
+	return err ? err : torn;
+}
+
+/*
+ * A section may have become another while it was read: it was what its entry
+ * says if that is still there afterwards. So the list is read until it has
+ * not changed meanwhile; the last times only to see what went. An entry goes
+ * before its code does. So what is read amid a change, of a program that may
+ * not run for long, tells as well what is still there, if not what is new.
+ */
+static int scan_one(struct seam_jit *j, uint32_t pid, const struct candidate *c)
+{
+	int err = 0;
+
+	for (int i = 0; !err && i < SCAN_TRIES; i++)
+		err = scan_once(j, pid, c, i < SCAN_TRIES / 2);
+	if (err && err != -EAGAIN)
+		return err == -EALREADY ? 0 : err;
+	j->changes = 0;
+	j->was_scanned = false;
+	return 0;
+}
+
+/* The first that is a list. *ret_n: of how many. */
+static int scan_lists(struct seam_jit *j, uint32_t pid, int *ret_n)
+{
+	struct candidate v[CANDIDATES];
+	int err = -EINVAL;
+
+	*ret_n = find_lists(pid, v);
+	for (int i = 0; err == -EINVAL && i < *ret_n; i++)
+		err = scan_one(j, pid, &v[i]);
+	return err;
+}
+
+int seam_jit_scan(struct seam_jit *j, uint32_t pid)
+{
+	int n, err;
+
+	j->was_scanned = true;
+	err = scan_lists(j, pid, &n);
+	/* A larger one may just have taken its place. */
+	for (int i = 1; err && err != -ENOMEM && n > 0 && i < FIND_TRIES; i++)
+		err = scan_lists(j, pid, &n);
+	/* Of a process that is gone what was known last stays, for its copies;
+	 * else what cannot be had now may differ by now. */
+	if (err && n > 0 && err != -ESRCH) {
+		struct listing none = {NULL, 0};
+
+		seam_jit_keep(j, is_current, &none);
+		j->list = j->changes = 0;
+		j->was_scanned = false;
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
+int seam_jit_rescan(struct seam_jit *j, uint32_t pid, bool *ret)
+{
+	uint64_t changes = j->changes, list = j->list, now;
+	int err;
+
+	*ret = false;
+	if (j->is_slow || (j->was_scanned && !list))
+		return 0;
+	if (list &&
+	    !seam_jit_peek(j, pid,
+			   list + offsetof(struct seam_jit_registry, changes),
+			   &now, sizeof(now)) &&
+	    now == changes)
+		return 0;
+	err = seam_jit_scan(j, pid);
+	*ret = j->changes != changes || j->list != list;
+	return err;
+}

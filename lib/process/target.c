@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "process/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What a task's status says; what it does not say stays as it was. */
+struct status {
+	char state;
+	unsigned tgid, threads;
+};
+
+static void read_status(uint32_t tid, struct status *s)
+{
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "State: %c", &s->state) == 1 ||
+		    sscanf(line, "Tgid: %u", &s->tgid) == 1)
+			continue;
+		if (sscanf(line, "Threads: %u", &s->threads) == 1)
+			break;
+	}
+	if (f)
+		fclose(f);
+}
+
+bool seam_task_gone(uint32_t tid)
+{
+	struct status s = {0};
+
+	/* /proc may be hidden from us; signals tell who is there. */
+	if (kill((pid_t)tid, 0) && errno == ESRCH)
+		return true;
+	read_status(tid, &s);
+	return s.state == 'Z' && (s.threads <= 1 || s.tgid != tid);
+}
+
+bool seam_task_over(uint32_t tid, uint64_t *exited_ns, uint64_t now_ns)
+{
+	if (!*exited_ns || *exited_ns + SEAM_KEEP_DEAD_NS > now_ns)
+		return false;
+	if (seam_task_gone(tid))
+		return true;
+	*exited_ns = now_ns;
+	return false;
+}
+
+uint32_t seam_task_process(uint32_t tid)
+{
+	struct status s = {0};
+
+	read_status(tid, &s);
+	return s.tgid;
+}
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL /* Linux 6.9 */
+#endif
+
+static int pidfd_open(uint32_t id, unsigned flags)
+{
+	long fd = syscall(SYS_pidfd_open, (pid_t)id, flags);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int seam_target_open(uint32_t id, bool is_thread, struct seam_target *ret)
+{
+	struct seam_target t = {-1, -1, 0};
+
+	t.task = pidfd_open(id, is_thread ? PIDFD_THREAD : 0);
+	if (t.task < 0) /* EINVAL, ENOENT: a thread's number as a process's */
+		return t.task == -EINVAL || t.task == -ENOENT ? -ESRCH : t.task;
+	t.tgid = seam_task_process(id);
+	if (is_thread)
+		t.process = pidfd_open(t.tgid, 0);
+	/* Asked by number: if it lives still, the answers were its own. */
+	if (!t.tgid || (is_thread && t.process < 0) || seam_target_ended(&t)) {
+		int err = is_thread && t.process < 0 && t.process != -EINVAL
+				  ? t.process
+				  : -ESRCH;
+
+		seam_target_close(&t);
+		return err;
+	}
+	*ret = t;
+	return 0;
+}
+
+void seam_target_close(struct seam_target *target)
+{
+	if (target->task >= 0)
+		close(target->task);
+	if (target->process >= 0)
+		close(target->process);
+}
+
+static bool ended(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+bool seam_target_ended(const struct seam_target *target)
+{
+	return ended(target->task);
+}
+
+bool seam_target_process_ended(const struct seam_target *target)
+{
+	return target->process < 0 || ended(target->process);
+}
+
+/* A regular file, or nothing: opening a pipe may wait for ever, and opening
+ * a device may do things to it. The path is another's to choose. */
+static int open_regular(const char *path)
+{
+	int at = open(path, O_PATH | O_CLOEXEC), fd = -ENOENT;
+	struct stat st;
+	char again[32];
+
+	if (at < 0)
+		return -errno;
+	if (!fstat(at, &st) && S_ISREG(st.st_mode)) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", at);
+		/* Who holds a lease on it is not waited for. */
+		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			fd = -errno;
+	}
+	close(at);
+	return fd;
+}
+
+int seam_open_mapped(uint32_t pid, uint64_t start, uint64_t end)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64,
+		 pid, start, end);
+	return open_regular(path);
+}
+
+int seam_open_path(uint32_t pid, const char *path)
+{
+	char rooted[4200];
+	int fd;
+
+	if (path[0] != '/')
+		return -ENOENT;
+	/* The process may have another root; when it is gone, try ours. */
+	snprintf(rooted, sizeof(rooted), "/proc/%u/root%s", pid, path);
+	fd = open_regular(rooted);
+	return fd < 0 ? open_regular(path) : fd;
+}
