@@ -5,7 +5,6 @@
 #define SEAM_BPF_LENT_NAMES_H
 
 #define arena seam_arena
-#define asked_cookies seam_asked_cookies
 #define client_rings seam_client_rings
 #define client_stacks seam_client_stacks
 #define client_states seam_client_states

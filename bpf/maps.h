@@ -493,15 +493,6 @@ struct {
 	__type(value, uint32_t);
 } client_untold SEC(".maps");
 
-/* By CPU; see struct seam_asked_cpu. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct seam_asked_cpu);
-} asked_cookies SEC(".maps");
-
 /* Counters of the cookies' high parts, of all clients. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -50,56 +50,6 @@ static __always_inline void turn_keep(struct seam_lent_stack *st,
 	st->taking = turn->taking;
 }
 
-/* The next slot of this CPU. NULL: there is none. */
-static __always_inline struct seam_asked_slot *
-asked_slot(struct seam_asked_cpu *a, uint64_t *ret_at)
-{
-	uint32_t i;
-
-	for (i = 0; i < SEAM_WHO_CONTEXTS; i++) {
-		uint64_t at = *(volatile uint64_t *)&a->head;
-		uint64_t used = at - *(volatile uint64_t *)&a->tail;
-
-		if (used >= SEAM_ASKED_SLOTS)
-			return NULL;
-		if (__sync_val_compare_and_swap(&a->head, at, at + 1) != at)
-			continue;
-		*ret_at = at;
-		return &a->slots[at & (SEAM_ASKED_SLOTS - 1)];
-	}
-	return NULL;
-}
-
-/*
- * User space is told of the cookie, so that it can say in the end what became
- * of its stack, wherever that gets lost. Return: false: there was no room for
- * it, and so the cookie is none.
- */
-static __always_inline bool tell_asked(const struct seam_entry_task *t,
-				       const struct seam_element *el,
-				       uint64_t cookie)
-{
-	uint32_t cpu = bpf_get_smp_processor_id();
-	struct seam_asked_cpu *a = bpf_map_lookup_elem(&asked_cookies, &cpu);
-	struct seam_wire wake = {.type = SEAM_WIRE_ASKED};
-	struct seam_asked_slot *slot;
-	uint64_t at;
-
-	slot = a ? asked_slot(a, &at) : NULL;
-	if (!slot)
-		return false;
-	slot->cookie = cookie;
-	slot->pid = t->env->task->tgid;
-	slot->stack_tid = el ? el->state.entry.tid : t->tid;
-	slot->user_ip = el ? el->state.regs[SEAM_AMD64_REG_IP] : 0;
-	/* Behind these, for whoever reads on another CPU. */
-	__sync_lock_test_and_set(&slot->seq, SEAM_ASKED_FILLED(at));
-	if (at - *(volatile uint64_t *)&a->tail == SEAM_ASKED_SLOTS / 2)
-		bpf_ringbuf_output(&ring, &wake, sizeof(wake),
-				   BPF_RB_FORCE_WAKEUP);
-	return true;
-}
-
 /* A request comes to this. */
 static __always_inline int answer(struct seam_lent *l,
 				  struct seam_entry_task *t,
@@ -111,16 +61,14 @@ static __always_inline int answer(struct seam_lent *l,
 	l->again = turn->again;
 	if (next == SEAM_LENT_SCHEDULE)
 		return next;
-	el = seam_entry_env_element(t);
-	if (l->cookie && l->from == SEAM_FROM_PROBE)
-		keep_probe(t->env->task, l->cookie);
-	if (l->cookie && !tell_asked(t, el, l->cookie))
-		l->cookie = 0;
-	if (!l->cookie)
+	if (!turn->asked)
 		count(SEAM_COUNT_REQUESTS_NONE);
+	else if (l->from == SEAM_FROM_PROBE)
+		keep_probe(t->env->task, turn->asked);
 	if (next != SEAM_LENT_TAKE)
 		return next;
 	turn_keep(&l->stack, turn);
+	el = seam_entry_env_element(t);
 	if (el) {
 		tries_begin(&el->state, 0);
 		el->state.taken_ns = bpf_ktime_get_ns();

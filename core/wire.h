@@ -28,8 +28,6 @@ enum seam_wire_type {
 	SEAM_WIRE_COPY = 3,
 	SEAM_WIRE_MISS = 4,
 	SEAM_WIRE_JIT = 5,
-	SEAM_WIRE_ASKED = 6, /* a head alone, to wake who reads struct
-			      * seam_asked_cpu */
 };
 
 /* Every record begins so. */
@@ -316,30 +314,6 @@ struct seam_cpu_state {
 	uint64_t ends[SEAM_END_MAX]; /* user stacks written, by end code */
 	uint64_t event_runs[SEAM_MAX_EVENTS];
 	uint64_t since_sample[SEAM_MAX_EVENTS]; /* of tracepoints */
-};
-
-/*
- * The cookies that a tool's programs were given on a CPU, so that it can be
- * told what became of their stacks, wherever these get lost. In memory that
- * user space has mapped, since a ring would double the cost of a request.
- * Whoever has moved head on fills that slot, interrupted at worst by who takes
- * the next; the reader takes what is filled, and moves tail on over what it has
- * taken.
- */
-#define SEAM_ASKED_SLOTS 2048
-#define SEAM_ASKED_FILLED(at) (2 * ((at) + 1))
-#define SEAM_ASKED_TAKEN(at) (2 * ((at) + 1) + 1)
-struct seam_asked_slot {
-	uint64_t seq; /* one of these */
-	uint64_t cookie;
-	uint64_t user_ip; /* where the kernel was entered; 0: not known */
-	uint32_t pid, stack_tid; /* that the cookie's stack comes under */
-};
-
-struct seam_asked_cpu {
-	uint64_t head, pad_head[7];
-	uint64_t tail, pad_tail[7];
-	struct seam_asked_slot slots[SEAM_ASKED_SLOTS];
 };
 
 /* Which tasks are sampled: the watched map holds tgids or tids. */

@@ -20,20 +20,6 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		s->theirs.on_sample(s->theirs.ctx, sample);
 }
 
-void seam_session_asked(struct seam_session *s,
-			const struct seam_asked_slot *asked, uint32_t cpu)
-{
-	const struct seam_sample sample = {.time_ns = seam_now_ns(),
-					   .cookie = asked->cookie,
-					   .pid = asked->pid,
-					   .tid = asked->stack_tid,
-					   .cpu = cpu,
-					   .stack_tid = asked->stack_tid,
-					   .user_ip = asked->user_ip};
-
-	note(s, seam_awaited_sample(&s->awaited, &sample));
-}
-
 static void on_stack(void *ctx, const struct seam_user_stack *stack)
 {
 	struct seam_session *s = ctx;

@@ -285,12 +285,6 @@ static void give_samples(struct seam_session *s)
 	}
 }
 
-static void give_asked(void *ctx, const struct seam_asked_slot *asked,
-		       uint32_t cpu)
-{
-	seam_session_asked(ctx, asked, cpu);
-}
-
 static int give_unwound(struct seam_session *s, struct seam_unwound *unwound,
 			long n)
 {
@@ -314,10 +308,6 @@ static int read_slice(struct seam_session *s)
 					 &s->samples);
 	if (more >= 0 && s->payloads)
 		err = seam_payloads_read(s->payloads);
-	/* Behind the draining and before what that brought is handed out: of a
-	 * stack that is in there the cookie was given before. */
-	if (s->lent)
-		seam_kernel_drain_asked(s->kernel, give_asked, s);
 	/* What can be handed out is, whatever failed. */
 	give_samples(s);
 	return err ? err : more;

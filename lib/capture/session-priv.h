@@ -65,9 +65,6 @@ int seam_session_open_event(struct seam_session *s,
 /* deliver.c: makes this the client, whose callbacks are called through ours. */
 void seam_session_deliver_to(struct seam_session *s,
 			     const struct seam_client_opts *opts);
-/* A cookie that its own programs were given. */
-void seam_session_asked(struct seam_session *s,
-			const struct seam_asked_slot *asked, uint32_t cpu);
 /* Says which of its cookies are lost; all: no more comes. Return: the first
  * error since the last call. */
 int seam_session_deliver(struct seam_session *s, bool all);

@@ -32,8 +32,6 @@ struct seam_kernel {
 	uint64_t arena_kept; /* the address of one that is being made, or 0 */
 	uint8_t *arena;
 	size_t arena_size;
-	struct seam_asked_cpu *asked;
-	uint32_t n_asked; /* CPUs */
 	struct seam_common *common; /* what clients share of it */
 	uint64_t life; /* seam_client_life */
 	int poll_fd;
@@ -68,9 +66,6 @@ uint64_t seam_kernel_group(const struct seam_kernel *k,
 			   const struct seam_kernel_opts *opts);
 /* Once the maps are made, and before anything is attached. */
 int seam_kernel_shared(struct seam_kernel *k);
-/* kernel-asked.c. */
-int seam_kernel_open_asked(struct seam_kernel *k);
-void seam_kernel_close_asked(struct seam_kernel *k);
 /* kernel-dead.c. Whoever had our number before, nothing of it is left. Nobody
  * takes a stack for us before, since nothing is asked for us. */
 int seam_kernel_sweep_own(struct seam_kernel *k);

@@ -137,14 +137,8 @@ static void load_only_keys(struct seam_kernel *k)
 static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 {
 	struct seam_bpf *skel = k->skel;
-	int err = size_rings(k, opts->buffer_pages),
-	    cpus = libbpf_num_possible_cpus();
+	int err = size_rings(k, opts->buffer_pages);
 
-	if (!err && cpus < 0)
-		err = cpus;
-	if (!err)
-		err = bpf_map__set_max_entries(skel->maps.asked_cookies,
-					       (uint32_t)cpus);
 	if (err)
 		return err;
 	skel->rodata_seam->seam_watch_mode = opts->watch;
@@ -247,7 +241,6 @@ static int map_arena(struct seam_kernel *k)
 
 static void unmap(struct seam_kernel *k)
 {
-	seam_kernel_close_asked(k);
 	if (k->arena)
 		seam_arena_unmap(k->arena);
 	if (k->arena_kept)
@@ -453,8 +446,6 @@ static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		err = join_raw(k);
 	if (!err)
 		err = map_arena(k);
-	if (!err)
-		err = seam_kernel_open_asked(k);
 	if (err)
 		return err;
 	seam_kernel_set_serving(k, opts->only_tables);

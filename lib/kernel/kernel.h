@@ -147,12 +147,6 @@ int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
 size_t seam_kernel_slices(const struct seam_kernel *k);
 int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx);
-/* The cookies that other tools' programs were given since the last time. */
-typedef void seam_kernel_asked_fn(void *ctx,
-				  const struct seam_asked_slot *asked,
-				  uint32_t cpu);
-void seam_kernel_drain_asked(struct seam_kernel *k, seam_kernel_asked_fn *fn,
-			     void *ctx);
 /* The map that another tool's object calls this, with these bytes to begin
  * with, or NULL and their number. Borrowed. -ENOENT: it is none of ours;
  * -EPROTO: made by another build. */
