@@ -97,10 +97,8 @@ static __always_inline bool code_before(struct scratch *s, uint64_t ip,
 	return true;
 }
 
-/*
- * Code that was not there, for a caller that may sleep: fills the window, if
- * the mapping of s->fault is still one of code whose pages may be faulted in.
- */
+/* Of code that was not there: whether the mapping of s->fault is still one of
+ * code whose pages may be brought in. */
 static __noinline bool code_find(struct scratch *s, struct task_struct *task)
 {
 	bool found = false;
@@ -159,7 +157,10 @@ static __always_inline bool code_fault(struct seam_env *env)
 {
 	if (env->how == HOW_OTHER)
 		return code_fault_other(env->scratch, env->task);
-	if (code_find(env->scratch, env->task))
+	/* Less is no word: what was missed is behind the mapping, and that is
+	 * another one. */
+	if (code_find(env->scratch, env->task) &&
+	    code_room(env->scratch, env->scratch->fault) >= 8)
 		seam_page_tell(&env->state->tries, env->scratch->fault);
 	return false;
 }
