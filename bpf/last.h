@@ -11,7 +11,7 @@ _Static_assert(SEAM_CACHED_MAPPINGS == SEAM_LAST_SLOT_MAX + 1,
 	       "slots have names");
 _Static_assert(sizeof(struct seam_last_stack) == SEAM_LAST_SIZE, "one page");
 
-/* A callback may sleep while it uses one: taken and given back, also by one
+/* Who uses one may be preempted: taken and given back, also by one
  * whose client has been killed. */
 static __always_inline uint32_t *last_busy(uint32_t slot)
 {

@@ -306,8 +306,9 @@ struct mapped_window {
 	uint8_t window[SECTION_WINDOW + 8];
 };
 
-/* Room to build one stack or copy in. A callback may sleep, so this is
- * neither per CPU nor on the stack: it is taken, and given back. */
+/* Room to build one stack or copy in. Who uses it may be preempted, and the
+ * iterator sleeps, so this is neither per CPU nor on the stack: it is taken,
+ * and given back. */
 struct scratch {
 	/* Apart from what every frame uses, which is to share cache lines. */
 	struct seam_way way; /* out of code that has no table */

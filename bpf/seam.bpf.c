@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * The programs: one for perf events, and those that follow tasks. tp_btf
- * only: a busy classic tracepoint program makes the kernel drop other
+ * The programs: for perf events, for tracepoints and probes, and those that
+ * follow tasks. No classic tracepoint's: a busy one makes the kernel drop other
  * programs' events without counting them.
  */
 #include "bpf/follow.h"
