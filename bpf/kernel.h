@@ -20,8 +20,12 @@ struct file_system_type {
 	int fs_flags;
 };
 
+struct gendisk {
+	int major;
+};
+
 struct block_device {
-	uint32_t bd_dev;
+	struct gendisk *bd_disk;
 };
 
 struct super_block {

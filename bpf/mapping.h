@@ -184,11 +184,14 @@ __noinline int seam_vma_find(uint64_t mm, uint64_t addr,
 static __always_inline bool is_on_a_file(uint64_t sb)
 {
 	uint64_t bdev = ADDRESS(struct super_block, sb, s_bdev);
-	uint32_t major;
+	uint64_t disk;
+	int major;
 
 	if (!bdev)
 		return false;
-	major = VIEW(struct block_device, bdev)->bd_dev >> 20;
+	/* A partition's own number tells nothing. */
+	disk = ADDRESS(struct block_device, bdev, bd_disk);
+	major = VIEW(struct gendisk, disk)->major;
 	return major == LOOP_MAJOR || major == NBD_MAJOR;
 }
 
