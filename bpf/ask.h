@@ -88,7 +88,8 @@ static __always_inline int ask_take(struct ask *a, struct seam_entry_task *t,
 	if (el->state.regs_flags & REGS_MOVED)
 		a->flags |= SEAM_STACK_MOVED;
 	ask_for(a, t, el, taking->clients);
-	el->state.taken_ns = bpf_ktime_get_ns();
+	if (taking->clients)
+		el->state.taken_ns = bpf_ktime_get_ns();
 	tries_begin(&el->state, 0);
 	return ASK_TAKE;
 }
@@ -140,8 +141,10 @@ __noinline int seam_ask_scheduled(struct ask *a ARG_NONNULL, int err)
 
 	asker(&t, &env, a);
 	el = seam_entry_env_element(&t);
-	if (!el)
+	if (!el) {
+		a->asked.cookie = 0;
 		return ASK_DONE;
+	}
 	a->asked.cookie = seam_entry_arm_end(&t, el, a->asked.cookie, &arming,
 					     err, &taking);
 	return ask_answer(a, &t, el, &taking);

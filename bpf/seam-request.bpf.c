@@ -71,7 +71,8 @@ static __always_inline int answer(struct seam_lent *l,
 	el = seam_entry_env_element(t);
 	if (el) {
 		tries_begin(&el->state, 0);
-		el->state.taken_ns = bpf_ktime_get_ns();
+		if (turn->clients)
+			el->state.taken_ns = bpf_ktime_get_ns();
 	}
 	return next;
 }

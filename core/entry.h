@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Who asks for a user stack, and when it is taken: the state of one task and
- * the steps that change it. BPF runs this, and it is freestanding, so that a
- * test can run the very same through every interleaving.
+ * the steps that change it. BPF runs these, put together in bpf/ask.h and, for
+ * other tools, in entry-turn.h; and it is freestanding, so that a test can run
+ * the very same through every interleaving.
  *
  *   cookie 0 --request--> cookie c, work scheduled --callback--> closed c, 0
  *   exec, exit: the stack is taken at once (TAKEN); every later request of
