@@ -83,8 +83,9 @@ bool seam_kernel_preempts_programs(const struct btf *btf)
 {
 	const struct btf_type *section = percpu_section(btf);
 
-	/* SRCU, in the place of preemption that is off: Linux 7. */
-	return section &&
+	/* SRCU, in the place of preemption that is off: Linux 7. Up to 6.12
+	 * idle tasks' tracepoints had one of that name. */
+	return section && seam_kernel_task_work(btf) &&
 	       variable_offset(btf, section, "tracepoint_srcu_srcu_data") >= 0;
 }
 

@@ -45,7 +45,6 @@ struct seam_kernel {
 	bool is_shared; /* tasks' elements, with clients that may come */
 	bool has_cookies; /* the machine's counters of them */
 	bool is_half; /* some of the maps only: no object to load */
-	bool follows_again; /* its second programs are there */
 	char alone[160]; /* why not */
 	uint64_t left; /* bytes of a ring that this drain may yet take */
 };

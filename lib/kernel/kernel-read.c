@@ -78,7 +78,7 @@ static uint64_t misses(const struct bpf_program *prog)
 static uint64_t unfollowed(const struct seam_kernel *k, uint64_t seen_again)
 {
 	struct bpf_program *progs[FOLLOWERS];
-	uint64_t n = 0;
+	uint64_t n = misses(k->skel->progs.seam_exit_signals);
 
 	seam_kernel_followers(k, false, progs);
 	for (size_t i = 0; i < FOLLOWERS; i++)

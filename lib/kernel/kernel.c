@@ -371,7 +371,6 @@ static int fit_followers(struct seam_kernel *k, bool preempts)
 		bpf_program__set_autoload(
 			progs[1][i],
 			preempts && bpf_program__autoload(progs[0][i]));
-	k->follows_again = preempts;
 	k->skel->rodata_seam->seam_follow_again = preempts;
 	return preempts ? 0
 			: bpf_map__set_max_entries(k->skel->maps.followed, 1);
