@@ -491,7 +491,7 @@ static int stop_direct(struct seam_session *s)
 
 static int stop_bpf(struct seam_session *s)
 {
-	int err;
+	int err, read_err = 0;
 
 	/* Tracepoints cannot be disabled. */
 	seam_kernel_detach(s->kernel);
@@ -501,9 +501,12 @@ static int stop_bpf(struct seam_session *s)
 		await_deferred();
 		err = seam_session_read(s);
 	}
-	if (!err)
+	if (!err) {
 		err = seam_kernel_take_sleepers(s->kernel);
-	return err ? err : seam_session_read(s);
+		/* What has come is there whatever became of these. */
+		read_err = seam_session_read(s);
+	}
+	return err ? err : read_err;
 }
 
 int seam_session_stop(struct seam_session *s)
