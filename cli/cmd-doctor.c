@@ -73,7 +73,9 @@ static json_t *make_result(const struct seam_probe_result *r)
 /* Takes all. Return: 0; negative: it could not be printed. */
 static int put_json(json_t *all)
 {
-	int rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
+	int rc = all ? json_dumpf(all, stdout,
+				  JSON_INDENT(2) | JSON_ENSURE_ASCII)
+		     : -1;
 
 	if (!rc)
 		putchar('\n');

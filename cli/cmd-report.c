@@ -139,17 +139,24 @@ static void print_passed(const struct report *r, struct seam_strbuf *b)
 		seam_strbuf_puts(b, "\n");
 }
 
+static void put_plain(struct seam_strbuf *b, const char *what, const char *s)
+{
+	if (!s)
+		return;
+	seam_strbuf_puts(b, what);
+	seam_strbuf_plain(b, s);
+}
+
 static void print_head(struct report *r, struct seam_strbuf *b)
 {
 	const struct seam_pd_info *info = seam_pd_info(r->in.reader);
 	const struct seam_stitch_stats *st = seam_stitch_stats(r->in.stitch);
 	double seconds = (double)(st->last_ns - st->first_ns) / 1e9;
 
-	seam_strbuf_printf(b, "Recording: %s", r->in.path);
-	if (info->cmdline)
-		seam_strbuf_printf(b, ", by %s", info->cmdline);
-	if (info->osrelease)
-		seam_strbuf_printf(b, ", on Linux %s", info->osrelease);
+	seam_strbuf_puts(b, "Recording: ");
+	seam_strbuf_plain(b, r->in.path);
+	put_plain(b, ", by ", info->cmdline);
+	put_plain(b, ", on Linux ", info->osrelease);
 	if (seconds > 0)
 		seam_strbuf_printf(b, ", over %.1f s", seconds);
 	seam_strbuf_puts(b, "\n");

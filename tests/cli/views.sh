@@ -268,21 +268,23 @@ open(sys.argv[2], "wb").write(data)' "$golden/pipe.data" "$dir/long" || return
 	"$seam" script -i "$golden/pipe.data" 2>/dev/null | cmp - "$dir/out"
 }
 
+esc=$dir/esc$(printf '\033[2J')
 # A command's name is what the program says, and the terminal may be root's:
-# an order of the old kind, one in UTF-8, and a byte that is no UTF-8.
+# an order of the old kind, one in UTF-8, and a byte that is no UTF-8. So may a
+# file's be.
 escaped() {
-	LC_ALL=C sed 's/w-fp\x00/\x1b\xc2\x9b\xff\x00/g' "$golden/sig.data" >"$dir/esc" &&
-		[ "$(stat -c %s "$dir/esc")" = "$(stat -c %s "$golden/sig.data")" ]
+	LC_ALL=C sed 's/w-fp\x00/\x1b\xc2\x9b\xff\x00/g' "$golden/sig.data" >"$esc" &&
+		[ "$(stat -c %s "$esc")" = "$(stat -c %s "$golden/sig.data")" ]
 }
 
 no_orders() {
-	escaped && "$seam" "$@" -i "$dir/esc" >"$dir/out" 2>"$dir/err" &&
+	escaped && "$seam" "$@" -i "$esc" >"$dir/out" 2>"$dir/err" &&
 		grep -qF '\x1b\xc2\x9b\xff' "$dir/out" &&
 		! LC_ALL=C grep -q "$(printf '[\033\233\377]')" "$dir/out" "$dir/err"
 }
 
 no_json_orders() {
-	escaped && "$seam" "$@" -i "$dir/esc" >"$dir/out" 2>"$dir/err" &&
+	escaped && "$seam" "$@" -i "$esc" >"$dir/out" 2>"$dir/err" &&
 		grep -qF '\u001b\u009b\ufffd' "$dir/out" &&
 		! LC_ALL=C grep -q "$(printf '[\033\233\377]')" "$dir/out"
 }
