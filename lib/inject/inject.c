@@ -84,12 +84,21 @@ static int plan_stack(struct inject *in, const struct seam_stitched *s,
 	return rc;
 }
 
-/* Of a user half that never came. */
+/* Whether the record has a user half of its own, be it of one frame. */
+static bool has_user(struct seam_pd_words chain)
+{
+	for (size_t i = 0; i < chain.n; i++)
+		if (seam_pd_word(chain, i) == (uint64_t)PERF_CONTEXT_USER)
+			return true;
+	return false;
+}
+
+/* Of a user half that never came, or was not to come. */
 static bool shows_entry(const struct seam_stitched *s)
 {
 	uint64_t ip;
 
-	return s->half == SEAM_HALF_MISSING &&
+	return !has_user(s->rec->sample.chain) &&
 	       (s->rec->misc & PD_MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL &&
 	       s->n_frames == s->n_kernel + 1 &&
 	       seam_pd_entry_ip(&s->rec->sample, &ip) &&
@@ -108,10 +117,10 @@ static int add_plan(struct inject *in, const struct seam_stitched *s)
 	};
 	int rc;
 
-	/* One that was merged earlier may say that it misses its half; one of
-	 * an event that defers misses it though it has no mark. */
+	/* One of an event that defers misses its half though it has no mark;
+	 * one to which none was to come says why. */
 	if (!seam_chain_deferred(s->rec->sample.chain) &&
-	    (plan.how != PLAN_ENTRY || s->rec->sample.end)) {
+	    plan.how != PLAN_ENTRY) {
 		if (!copied)
 			return 0;
 		plan.how = s->from_copy ? PLAN_UNWOUND : PLAN_DROP;

@@ -230,7 +230,7 @@ static struct seam_pd_writer *open_with_entries(const char *path)
 }
 
 static void put_entered(struct seam_pd_writer *w, uint64_t time_ns,
-			uint64_t cookie, uint64_t entry)
+			uint64_t cookie, uint64_t entry, int end)
 {
 	const struct seam_pd_sample s = {
 		.id = id_of(5, time_ns),
@@ -242,6 +242,7 @@ static void put_entered(struct seam_pd_writer *w, uint64_t time_ns,
 		.n_kernel = 2,
 		.has_user_ip = true,
 		.user_ip = entry,
+		.end = end,
 	};
 
 	assert_int_equal(seam_pd_write_sample(w, &s), 0);
@@ -250,14 +251,14 @@ static void put_entered(struct seam_pd_writer *w, uint64_t time_ns,
 /* What is known of a half that never came is in the chain, where others look.
  */
 static void check_chain(const struct seam_pd_reader *r, size_t i,
-			uint64_t entry)
+			uint64_t entry, int end)
 {
 	struct seam_pd_words chain;
 	struct seam_pd_rec rec;
 
 	seam_pd_record(r, i, &rec);
 	chain = rec.sample.chain;
-	assert_int_equal(rec.sample.end, SEAM_LOST);
+	assert_int_equal(rec.sample.end, end);
 	assert_true(chain.n >= 2);
 	assert_true(seam_pd_word(chain, chain.n - 2) ==
 		    (uint64_t)PERF_CONTEXT_USER);
@@ -287,18 +288,23 @@ static void test_entry(void **state)
 	(void)state;
 	folder_make(&f);
 	w = open_with_entries(f.file);
-	put_entered(w, 100, 0x1001, 0xa010); /* lost */
-	put_entered(w, 200, 0, 0xa020); /* its cookie was, too */
-	put_entered(w, 300, 0x3001, 0xa030);
+	put_entered(w, 100, 0x1001, 0xa010, 0); /* lost */
+	put_entered(w, 200, 0, 0xa020, 0); /* its cookie was, too */
+	put_entered(w, 300, 0x3001, 0xa030, 0);
 	put_stack(w, 5, 310, 0x3001, 0xa030, SEAM_OUTERMOST, 0);
-	put_entered(w, 400, 0, 0); /* wants none */
+	put_entered(w, 400, 0, 0, 0); /* wants none */
+	/* To these none was to come. */
+	put_entered(w, 410, 0, 0xa040, SEAM_EXITED);
+	put_entered(w, 420, 0, 0xa050, SEAM_LOST);
 	put_stack(w, 5, 500, 0, 0, SEAM_OUTERMOST, 0); /* no more come */
 	r = close_and_open(w, f.file);
 	m = merge(r);
-	assert_int_equal(m.n.missing, 2);
-	check_chain(m.r, 0, 0xa010);
-	check_chain(m.r, 1, 0xa020);
-	assert_int_equal(same_stacks(r, m.r), 4);
+	assert_int_equal(m.n.missing, 4);
+	check_chain(m.r, 0, 0xa010, SEAM_LOST);
+	check_chain(m.r, 1, 0xa020, SEAM_LOST);
+	check_chain(m.r, 4, 0xa040, SEAM_EXITED);
+	check_chain(m.r, 5, 0xa050, SEAM_LOST);
+	assert_int_equal(same_stacks(r, m.r), 6);
 	again = merge(m.r);
 	assert_int_equal(again.size, m.size);
 	assert_memory_equal(again.p, m.p, m.size);
