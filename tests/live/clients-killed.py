@@ -172,7 +172,9 @@ def dump(name):
         ["bpftool", "-j", "map", "dump", "pinned",
          os.path.join(clients.FOLDER, group, name)],
         stdout=subprocess.PIPE, check=True).stdout)
-    return [entry["formatted"]["value"] for entry in entries]
+    # One that goes meanwhile has no value.
+    return [entry["formatted"]["value"] for entry in entries
+            if "value" in entry.get("formatted", {})]
 
 
 def bits_of(element):

@@ -153,6 +153,10 @@ def finds(bench, recording, known):
                not any(found.values()), found)
 
 
+def cookies(samples):
+    return {int(s["cookie"], 16) for s in samples if s.get("cookie")}
+
+
 def user(bench):
     exe = program(bench)
     plain = bench.record("-e", "cpu-clock,kmem:kmalloc", "-F", "4999", "-z",
@@ -176,7 +180,7 @@ def user(bench):
     samples = recording.samples()
     adds_up(bench, ":u", recording, samples)
     told = leaks.read(recording.data)
-    found = told.all(known, {s.get("cookie") for s in samples})
+    found = told.all(known, cookies(samples))
     for kind, words in found.items():
         bench.test(":u: no address of the kernel is in the file: " + kind,
                    not words, "\n".join(map(hex, words[:20])))
@@ -217,7 +221,7 @@ def every_engine(bench):
         recording = bench.record(*options, "-e", "cpu-clock:u", "--", exe)
         samples = recording.samples()
         found = leaks.read(recording.data).all(
-            known, {s.get("cookie") for s in samples})
+            known, cookies(samples))
         bench.test(what + ", where there are some without :u",
                    len(samples) > 50 and len(known.addresses) > 5 and
                    not any(found.values()), "%d samples, %d known, %s" % (

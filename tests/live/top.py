@@ -161,7 +161,8 @@ def stopped(bench):
     bench.test("Ctrl-Z gives the screen back",
                re.search(r"\033\[\?1049l(.|\n)*stopped: 148\.", seen),
                repr(seen))
-    seen = screen.until(r"Functions by their own weight[^H]*\033\[J")
+    screen.until(r"Functions by their own weight[^H]*\033\[J")
+    seen = screen.text.split("stopped: ")[-1]
     bench.test("and the terminal's settings; fg takes it again",
                re.search(r" icanon (.|\n)* echo (.|\n)*\033\[\?1049h"
                          r"(.|\n)*Functions by", seen), repr(seen))

@@ -149,6 +149,7 @@ def polls(bench):
     done = subprocess.run([bench.args.tool, str(target.pid), "0", "polls"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           encoding="utf-8", env=bench.env, check=False)
+    target.kill()
     target.wait()
     last = done.stdout.splitlines()[-1:]
     bench.test("its descriptor is readable when much waits, again and again; a "

@@ -9,15 +9,18 @@
 
 static long left = -1; /* allocations until they fail; -1: never */
 
+/* In several threads at once, too. */
 static bool may_allocate(void)
 {
-	if (!left) {
+	long now = __atomic_load_n(&left, __ATOMIC_RELAXED);
+
+	while (now > 0 &&
+	       !__atomic_compare_exchange_n(&left, &now, now - 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	if (!now)
 		errno = ENOMEM;
-		return false;
-	}
-	if (left > 0)
-		left--;
-	return true;
+	return now;
 }
 
 #endif

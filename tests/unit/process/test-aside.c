@@ -139,19 +139,25 @@ static void bounded(void **state)
 static void reader(void **state)
 {
 	struct seam_fetch f = {0};
-	const struct seam_fetch_from from = {
-		.pid = (uint32_t)getpid(), .dev = 1, .path = "/proc/self/exe"};
+	struct seam_fetch_from from = {.pid = (uint32_t)getpid(),
+				       .path = "/proc/self/exe"};
 	struct seam_fetched file;
-	int copy;
+	uint64_t timeouts;
+	int copy, err;
 
 	(void)state;
-	assert_int_equal(seam_fetch_open(&f, &from, &file), 0);
+	do { /* on a machine that is busy for a second */
+		from.dev++;
+		err = seam_fetch_open(&f, &from, &file);
+	} while (err == -ETIMEDOUT);
+	assert_int_equal(err, 0);
+	timeouts = f.timeouts;
 	copy = dup(f.pidfd);
 	assert_int_equal(__real_pidfd_send_signal(copy, SIGSTOP, NULL, 0), 0);
 	is_deaf = true;
 	assert_int_equal(seam_fetch_open(&f, &from, &file), -ETIMEDOUT);
 	is_deaf = false;
-	assert_int_equal(f.timeouts, 1);
+	assert_int_equal(f.timeouts, timeouts + 1);
 	assert_int_equal(seam_aside_left(), 1);
 	assert_int_equal(seam_fetch_open(&f, &from, &file), -EBUSY);
 	seam_fetch_fini(&f);
