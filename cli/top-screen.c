@@ -91,7 +91,9 @@ bool top_screen_resumed(void)
 /* Where the shell has it ignored, it stays so. */
 static void catch_stops(struct top_screen *s)
 {
-	const struct sigaction act = {.sa_handler = on_stop};
+	/* To write goes on; to wait, which is never restarted, does not. */
+	const struct sigaction act = {.sa_handler = on_stop,
+				      .sa_flags = SA_RESTART};
 	struct sigaction was;
 
 	shown = s;
