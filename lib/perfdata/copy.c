@@ -191,6 +191,7 @@ static int one_part(struct pd_copy *c, size_t i)
 	const struct pd_part *p = &c->r->parts[i];
 	int rc = 0;
 
+	c->behind = 0; /* the part before may have ended in the middle */
 	if (p->p)
 		rc = records(c, pd_span(c->r, p->p + p->begin, p->walked), i,
 			     0);
