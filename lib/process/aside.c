@@ -28,6 +28,16 @@ static bool has_ended(int fd, int wait_ms)
 	return poll(&p, 1, wait_ms) > 0;
 }
 
+/* Where we are what it falls to when its parent ends (the first process of a
+ * container, a subreaper). */
+static void reap(int fd)
+{
+	siginfo_t info;
+
+	waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG);
+	close(fd);
+}
+
 /* With the lock. */
 static void forget_ended(void)
 {
@@ -38,7 +48,7 @@ static void forget_ended(void)
 			left[to++] = left[i];
 			continue;
 		}
-		close(left[i]);
+		reap(left[i]);
 		n_all--;
 	}
 	n_left = to;
@@ -176,7 +186,7 @@ bool seam_aside_end(int fd, uint64_t wait_ns)
 		left[n_left++] = fd;
 	pthread_mutex_unlock(&lock);
 	if (ended)
-		close(fd);
+		reap(fd);
 	return ended;
 }
 

@@ -2,9 +2,9 @@
 /*
  * Processes of ours that may outlive who began them: a task that waits for what
  * a FUSE daemon has yet to give sees no signal. None is a child of this
- * process: who has it reap children is not surprised by one, and one that ends
- * when the last session is closed is still reaped, by init. So they are known
- * by descriptors, since a number may be another's by then.
+ * process, but of one that begins it and has ended by then; so one that ends
+ * when the last session is closed is still reaped, by init. They are known by
+ * descriptors, since a number may be another's by then.
  */
 #ifndef SEAM_LIB_PROCESS_ASIDE_H
 #define SEAM_LIB_PROCESS_ASIDE_H
