@@ -78,7 +78,11 @@ static int run(struct seam_session *session, double seconds)
 
 	if (seam_session_start(session, &info))
 		return failed("start", &info);
-	return seam_session_run(session, (int)(seconds * 1000)) < 0;
+	if (seam_session_run(session, (int)(seconds * 1000)) < 0) {
+		fprintf(stderr, "cannot read what comes\n");
+		return 1;
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "elf/doubt.h"
 
-#include <errno.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define DIGITS "0123456789"
 
 /* Whether it is one of the numbers, with commas between them. */
 static bool is_listed(const char *list, uid_t uid)
@@ -13,10 +15,11 @@ static bool is_listed(const char *list, uid_t uid)
 		char *end;
 		unsigned long long n;
 
-		errno = 0;
+		/* Longer ones are no numbers of users. */
+		if (!isdigit((unsigned char)*list) || strspn(list, DIGITS) > 10)
+			return false;
 		n = strtoull(list, &end, 10);
-		if (end == list || errno || *list == '-' ||
-		    (*end && *end != ','))
+		if (*end && *end != ',')
 			return false;
 		if (n == uid)
 			return true;

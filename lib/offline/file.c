@@ -397,7 +397,7 @@ const char *seam_offline_problem_text(enum seam_offline_problem problem)
 		return "it is another kernel's";
 	case SEAM_OFFLINE_DOUBTED:
 		return "files with its build-id are another user's or may be "
-		       "written by all (SEAM_TRUST)";
+		       "written by all (SEAM_TRUST, as in seam-script(1))";
 	case SEAM_OFFLINE_CHANGED:
 		return "the file there changed while it was read";
 	case SEAM_OFFLINE_FAILED:
