@@ -82,6 +82,8 @@ void seam_kernel_unshare(struct seam_kernel *k);
 
 /* The object for this kernel, with nothing loaded yet. */
 int seam_kernel_open_object(struct seam_bpf **ret, enum object which);
+/* kernel-attach.c. All that are no event's. */
+int seam_kernel_attach_tasks(struct seam_kernel *k);
 /* The programs that follow tasks; again: the second ones, in the same order. */
 struct bpf_program;
 void seam_kernel_followers(const struct seam_kernel *k, bool again,
