@@ -15,7 +15,7 @@ SOURCE = r"""
 """ + livetest.CPU_MS + r"""
 void burn(void)
 {
-	long end = cpu_ms() + 500;
+	long end = cpu_ms() + 1000;
 	while (cpu_ms() < end)
 		for (volatile int i = 0; i < 1000; i++)
 			;
@@ -36,7 +36,7 @@ def programs(bench):
 
 
 def depths(bench, what, calls, judge, *options):
-    recording = bench.record("-e", "cpu-clock", "-F", "999", *options, "--",
+    recording = bench.record("-e", "cpu-clock", "-F", "199", *options, "--",
                              bench.compile(SOURCE, "deep"), str(calls))
     if not bench.test(what + ": recorded", recording.status == 0,
                       recording.log):
@@ -49,7 +49,7 @@ def depths(bench, what, calls, judge, *options):
             livetest.user_path(s).count("down") > 1000]
     bad = [s for s in deep if not judge(s, livetest.user_path(s))]
     bench.note("%s: %d stacks" % (what, len(deep)))
-    bench.test(what + ": so deep is each", len(deep) > 50 and not bad,
+    bench.test(what + ": so deep is each", len(deep) > 20 and not bad,
                "%d, of %d with %s" % (
                    len(bad), len(deep), [(s["end"], len(
                        livetest.user_path(s))) for s in bad[:5]]))
