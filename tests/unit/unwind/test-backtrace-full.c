@@ -345,13 +345,20 @@ static void raise_usr2(void)
 	takes++;
 }
 
+/* AddressSanitizer puts room around each variable of a frame. */
+#ifdef __SANITIZE_ADDRESS__
+#define ROOM 4
+#else
+#define ROOM 1
+#endif
+
 /* The stack that the C library has handlers have is enough; below it is nothing
  * that could be written. */
 static void small_stack(void **state)
 {
 	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
 	size_t page = 4096, size;
-	stack_t small = {.ss_size = (size_t)sysconf(_SC_SIGSTKSZ)};
+	stack_t small = {.ss_size = (size_t)sysconf(_SC_SIGSTKSZ) * ROOM};
 	char *room;
 
 	(void)state;
