@@ -33,7 +33,8 @@ def spell(bench, name, event, *options):
     program.wait()
     recording = recorder.wait()
     if not bench.test(name + ": recorded", recording.status == 0 and
-                      recording.summary, recording.log):
+                      program.returncode == 0 and recording.summary,
+                      "%s %s" % (program.returncode, recording.log)):
         return None
     return recording.samples(), recording.summary
 
