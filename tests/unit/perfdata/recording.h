@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "core/err.h"
 #include "core/uapi.h"
 #include "perfdata/reader.h"
 #include "perfdata/writer.h"
@@ -215,6 +216,24 @@ static inline struct seam_pd_reader *open_reader(const char *path)
 			    (unsigned long long)err.offset, err.reason);
 	assert_int_equal(rc, 0);
 	return r;
+}
+
+/* n samples of seven tasks; of every third the stack never comes. */
+static inline struct seam_pd_reader *record_mostly_whole(uint32_t n,
+							 struct folder *folder)
+{
+	struct seam_pd_writer *w;
+
+	folder_make(folder);
+	w = open_writer(folder->file, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		put_sample(w, 5 + i % 7, 100 + 20 * i, 0x1001 + i);
+		if (i % 3)
+			put_stack(w, 5 + i % 7, 110 + 20 * i, 0x1001 + i,
+				  0xa000 + 0x1000 * i, SEAM_OUTERMOST, 0);
+	}
+	assert_int_equal(seam_pd_writer_close(w), 0);
+	return open_reader(folder->file);
 }
 
 static inline size_t slurp_file(const char *path, uint8_t **ret)

@@ -9,22 +9,6 @@
 #define SAMPLES 3000 /* many slots */
 #define ROOM (8 << 20) /* for all of their text */
 
-static struct seam_pd_reader *record(struct folder *folder)
-{
-	struct seam_pd_writer *w;
-
-	folder_make(folder);
-	w = open_writer(folder->file, 0);
-	for (uint32_t i = 0; i < SAMPLES; i++) {
-		put_sample(w, 5 + i % 7, 100 + 20 * i, 0x1001 + i);
-		if (i % 3)
-			put_stack(w, 5 + i % 7, 110 + 20 * i, 0x1001 + i,
-				  0xa000 + 0x1000 * i, SEAM_OUTERMOST, 0);
-	}
-	assert_int_equal(seam_pd_writer_close(w), 0);
-	return open_reader(folder->file);
-}
-
 static bool is_even(const void *ctx, const struct seam_stitched *s)
 {
 	assert_ptr_equal(ctx, &is_even);
@@ -122,7 +106,7 @@ static void test_same(void **state)
 	struct folder folder;
 
 	(void)state;
-	r = record(&folder);
+	r = record_mostly_whole(SAMPLES, &folder);
 	for (int i = 0; i < 4; i++) {
 		struct seam_strbuf a = {0}, b = {0};
 
@@ -148,7 +132,7 @@ static void test_left(void **state)
 	struct printing p;
 
 	(void)state;
-	r = record(&folder);
+	r = record_mostly_whole(SAMPLES, &folder);
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
 		assert_int_equal(begin(&p, r, false), 0);
 		assert_int_equal(seam_order_new(&p.opts, &o), 0);
@@ -171,7 +155,7 @@ static void test_no_memory(void **state)
 	int rc = -ENOMEM;
 
 	(void)state;
-	r = record(&folder);
+	r = record_mostly_whole(SAMPLES, &folder);
 	print(r, false, false, &whole);
 	for (long allocations = 0; rc; allocations += 1 + allocations / 8) {
 		struct seam_strbuf b = {0};

@@ -8,22 +8,6 @@
 
 #define SAMPLES 3000 /* some batches */
 
-static struct seam_pd_reader *record(struct folder *folder)
-{
-	struct seam_pd_writer *w;
-
-	folder_make(folder);
-	w = open_writer(folder->file, 0);
-	for (uint32_t i = 0; i < SAMPLES; i++) {
-		put_sample(w, 5 + i % 7, 100 + 20 * i, 0x1001 + i);
-		if (i % 3)
-			put_stack(w, 5 + i % 7, 110 + 20 * i, 0x1001 + i,
-				  0xa000 + 0x1000 * i, SEAM_OUTERMOST, 0);
-	}
-	assert_int_equal(seam_pd_writer_close(w), 0);
-	return open_reader(folder->file);
-}
-
 static void assert_same(const struct seam_stitched *a,
 			const struct seam_stitched *b)
 {
@@ -49,7 +33,7 @@ static void test_same(void **state)
 	struct folder folder;
 
 	(void)state;
-	r = record(&folder);
+	r = record_mostly_whole(SAMPLES, &folder);
 	again = open_reader(folder.file);
 	assert_int_equal(seam_stitch_new(r, &plain), 0);
 	assert_int_equal(seam_stitch_new(again, &read), 0);
@@ -82,7 +66,7 @@ static void test_left(void **state)
 	struct folder folder;
 
 	(void)state;
-	r = record(&folder);
+	r = record_mostly_whole(SAMPLES, &folder);
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
 		assert_int_equal(seam_stitch_new(r, &s), 0);
 		assert_int_equal(seam_ahead_new(s, &ahead), 0);
@@ -128,7 +112,7 @@ static void test_no_memory(void **state)
 	int rc = -ENOMEM;
 
 	(void)state;
-	r = record(&folder);
+	r = record_mostly_whole(SAMPLES, &folder);
 	for (long allocations = 0; rc; allocations++) {
 		rc = read_with(r, allocations, &n);
 		assert_true(rc == -ENOMEM || (!rc && n == SAMPLES));
