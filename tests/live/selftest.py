@@ -9,10 +9,15 @@ built program (recurse) for its call sites, and no rights.
 """
 
 import argparse
+import contextlib
 import glob
 import importlib.util
+import io
 import os
+import signal
 import sys
+import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, "..", "progs")
@@ -28,6 +33,8 @@ def load(name):
 
 check = load("check-paths.py")
 loads = load("loads.py")
+livetest = load("livetest.py")
+stalls = load("stalls.py")
 LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
 results = []
 
@@ -140,6 +147,54 @@ def summaries():
          summary(end={"outermost": 5988}) != [])
 
 
+def runs(stood, *judgements):
+    """How often a function is run whose machine stands still for so long, and
+    which makes these judgements; and what its one test comes to."""
+    count = [0]
+
+    def function(bench):
+        count[0] += 1
+        for judge in judgements:
+            judge(bench, count[0])
+
+    class Watch:
+        def worst(self):
+            return stood
+
+    with tempfile.TemporaryDirectory() as folder, \
+            contextlib.redirect_stdout(io.StringIO()):
+        bench = livetest.Bench(argparse.Namespace(seam="seam", engine=None),
+                               folder)
+        livetest.run_one(bench, function, Watch())
+    return count[0], bench.results
+
+
+def tries():
+    def late(bench, count):
+        bench.timely("the third time", count == 3)
+
+    def wrong(bench, count):
+        bench.test("never", False)
+
+    test("what comes too late is tried again where the machine stood still",
+         runs(0.1, late) == (3, [True]))
+    test("and nowhere else", runs(0, late) == (1, [False]))
+    test("nor for ever", runs(0.1, lambda bench, count: bench.timely(
+        "never", False)) == (livetest.TRIES, [False]))
+    test("what is wrong is not tried again", runs(0.1, late, wrong) == (
+        1, [False, False]))
+    watch = stalls.Watch()
+    watch.worst()
+    for pid in watch.pids:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    for pid in watch.pids:
+        os.kill(pid, signal.SIGCONT)
+    test("a process that was not woken says so",
+         any(watch.worst() > 0.2 for _ in range(100)))
+    watch.end()
+
+
 def main():
     built = sorted(glob.glob(os.path.join(sys.argv[1], "recurse-*-O2")))
     if built:
@@ -147,6 +202,7 @@ def main():
     else:
         test("recurse is built", False)
     summaries()
+    tries()
     print("1..%d" % len(results))
     return 0 if all(results) else 1
 
