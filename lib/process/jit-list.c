@@ -183,7 +183,8 @@ static int scan_once(struct seam_jit *j, uint32_t pid,
 	err = follow(j, pid, v, (size_t)head.num, may_read && !torn);
 	free(v);
 	j->list = c->start;
-	j->changes = head.changes;
+	/* What is new and was not read is to be found the next time. */
+	j->changes = may_read ? head.changes : 0;
 	return err ? err : torn;
 }
 

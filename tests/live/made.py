@@ -219,11 +219,11 @@ __attribute__((noipa)) static int run(int argc, char **argv)
 		enter(0, 20);
 		if (fork())
 			continue;
-		enter(0, 60);
+		enter(0, 200);
 		if (seam_jit_remove(code))
 			abort();
 		add(0, 2 + i % 5);
-		enter(0, 60);
+		enter(0, 200);
 		return 0;
 	}
 	enter(0, 100);

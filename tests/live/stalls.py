@@ -14,7 +14,7 @@ import time
 
 STEP = 0.01
 # So late is nobody woken by what else runs here.
-LATE = 0.04
+LATE = 0.02
 RECORD = struct.Struct("dd")
 
 

@@ -4,6 +4,7 @@
  * memory that never comes, is refused by its reason, in bounded time. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -474,6 +475,53 @@ static void test_amid(void **state)
 	munmap(r, 4096);
 }
 
+struct changer {
+	struct seam_jit_registry *r;
+	unsigned pause_us;
+};
+
+/* As many entries as a scan reads times, and one more. */
+static void *change(void *arg)
+{
+	const struct changer *c = arg;
+
+	for (int i = 1; i < 5; i++) {
+		usleep(c->pause_us);
+		__atomic_store_n(&c->r->changes, c->r->changes + 1,
+				 __ATOMIC_SEQ_CST);
+		set(c->r, (uint64_t)i, i, (uint64_t)i + 1);
+		c->r->num++;
+		__atomic_store_n(&c->r->changes, c->r->changes + 1,
+				 __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+/* Changed while it is scanned, again and again: nothing that is listed then is
+ * held for read that was not. */
+static void test_changed(void **state)
+{
+	struct world *w = *state;
+	struct changer c = {.r = lie(4096)};
+
+	for (unsigned i = 0; i < 400; i++) {
+		pthread_t thread;
+		bool changed;
+
+		c.r->num = 1;
+		c.r->changes = 2;
+		set(c.r, 0, 0, 1);
+		c.pause_us = i % 80;
+		assert_int_equal(pthread_create(&thread, NULL, change, &c), 0);
+		scan(w);
+		pthread_join(thread, NULL);
+		assert_int_equal(seam_jit_rescan(&w->jit, self(), &changed), 0);
+		assert_int_equal(w->jit.n, 5);
+		seam_jit_fini(&w->jit);
+	}
+	munmap(c.r, 4096);
+}
+
 static void test_never(void **state)
 {
 	struct world *w = *state;
@@ -504,6 +552,8 @@ int main(void)
 		/* Before there is a list that is true. */
 		cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_amid, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_changed, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_join, set_up, tear_down),
