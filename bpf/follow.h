@@ -95,7 +95,8 @@ static __always_inline void forked(struct task_struct *parent,
 	uint32_t id;
 
 	spans_inherit(parent, child);
-	if (seam_watch_mode == SEAM_WATCH_ALL || !is_watched(parent))
+	if (seam_watch_mode == SEAM_WATCH_ALL || !seam_watch_follows ||
+	    !is_watched(parent))
 		return;
 	/* A thread of a watched process needs no entry of its own. */
 	if (seam_watch_mode == SEAM_WATCH_TGID && child->tgid == parent->tgid)

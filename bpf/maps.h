@@ -64,6 +64,8 @@ SEAM_CONST struct seam_made_as seam_made_as = {
 
 /* Set before loading. */
 SEAM_CONST uint32_t seam_watch_mode = SEAM_WATCH_TGID;
+/* Whether what watched tasks start is watched too. */
+SEAM_CONST uint32_t seam_watch_follows = 1;
 SEAM_CONST uint32_t seam_max_stack = 0; /* the deepest of the events' */
 SEAM_CONST uint32_t seam_request_depth = 0; /* of stacks that tools ask for */
 /* Whether each exec and exit has its stack taken, since events may come when

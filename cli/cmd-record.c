@@ -173,6 +173,14 @@ static const char *output_name(const struct record_options *o)
 	return record_to_stdout(o) ? "standard output" : o->output;
 }
 
+/* With -i of a process the threads that were found. */
+static enum seam_tasks tasks_of(const struct record_options *o)
+{
+	return o->no_inherit && o->tasks == SEAM_TASKS_PROCESSES
+		       ? SEAM_TASKS_THREADS
+		       : o->tasks;
+}
+
 /* Return: as seam_recorder_open(). */
 static int try_to_open(struct recording *rec, const uint32_t *ids, size_t n_ids,
 		       struct seam_errinfo *reterr)
@@ -193,7 +201,8 @@ static int try_to_open(struct recording *rec, const uint32_t *ids, size_t n_ids,
 			   .name = "record",
 			   .events = o->events,
 			   .n_events = o->n_events,
-			   .tasks = o->tasks,
+			   .tasks = tasks_of(o),
+			   .alone = o->no_inherit,
 			   .ids = ids,
 			   .n_ids = n_ids,
 			   .child = follows ? (uint32_t)rec->child.pid : 0,
@@ -214,8 +223,8 @@ static int try_to_open(struct recording *rec, const uint32_t *ids, size_t n_ids,
 	return seam_recorder_open(&opts, &rec->recorder, reterr);
 }
 
-/* Nobody named the ones that -u and -D found: of these, who has ended since is
- * not missed. */
+/* Nobody named the ones that -u, -D and -i found: of these, who has ended since
+ * is not missed. */
 static int open_found(struct recording *rec, uint32_t *ids, size_t n_ids,
 		      struct seam_errinfo *reterr)
 {
@@ -225,8 +234,7 @@ static int open_found(struct recording *rec, uint32_t *ids, size_t n_ids,
 		processes_drop_ended(ids, &n_ids);
 		if (!n_ids) {
 			snprintf(reterr->reason, sizeof(reterr->reason),
-				 "none of the processes that were found is "
-				 "left");
+				 "none of the tasks that were found is left");
 			return -ESRCH;
 		}
 		err = try_to_open(rec, ids, n_ids, reterr);
@@ -234,18 +242,47 @@ static int open_found(struct recording *rec, uint32_t *ids, size_t n_ids,
 	return err;
 }
 
+/* With -i: as perf does it, the threads that processes have by now. */
+static int find_threads(struct recording *rec, struct seam_errinfo *reterr)
+{
+	const struct record_options *o = rec->opts;
+	int err = 0;
+
+	if (!o->no_inherit || o->tasks != SEAM_TASKS_PROCESSES)
+		return 0;
+	for (size_t i = 0; !err && i < o->n_ids; i++) {
+		err = processes_threads(o->ids[i], &rec->ids, &rec->n_ids);
+		if (err == -ESRCH && o->by_user)
+			err = 0;
+		if (err == -ESRCH)
+			snprintf(reterr->reason, sizeof(reterr->reason),
+				 "there is no process %u; ps -e lists those "
+				 "that run",
+				 o->ids[i]);
+	}
+	return err;
+}
+
+static int open_targets(struct recording *rec, struct seam_errinfo *reterr)
+{
+	const struct record_options *o = rec->opts;
+	int err = find_threads(rec, reterr);
+
+	if (err)
+		return err;
+	if (rec->ids)
+		return open_found(rec, rec->ids, rec->n_ids, reterr);
+	if (o->by_user)
+		return open_found(rec, o->ids, o->n_ids, reterr);
+	return try_to_open(rec, o->ids, o->n_ids, reterr);
+}
+
 static int open_recorder(struct recording *rec)
 {
 	const struct record_options *o = rec->opts;
 	struct seam_errinfo why = {0};
-	int err;
+	int err = open_targets(rec, &why);
 
-	if (rec->ids)
-		err = open_found(rec, rec->ids, rec->n_ids, &why);
-	else if (o->by_user)
-		err = open_found(rec, o->ids, o->n_ids, &why);
-	else
-		err = try_to_open(rec, o->ids, o->n_ids, &why);
 	if (!err)
 		err = seam_recorder_start(rec->recorder, &why);
 	if (err) {
@@ -291,8 +328,16 @@ static int delay(struct recording *rec)
 	if (rec->child_ended || rec->ends)
 		return complain("-D", "the end came before the recording "
 				      "began; nothing is written");
-	if (o->command && o->tasks != SEAM_TASKS_ALL && !o->n_ids &&
-	    processes_below((uint32_t)rec->child.pid, &rec->ids, &rec->n_ids))
+	if (!o->command || o->tasks == SEAM_TASKS_ALL || o->n_ids)
+		return 0;
+	if (o->no_inherit) { /* its first thread */
+		rec->ids = malloc(sizeof(*rec->ids));
+		if (!rec->ids)
+			return complain("-D", strerror(ENOMEM));
+		rec->ids[rec->n_ids++] = (uint32_t)rec->child.pid;
+		return 0;
+	}
+	if (processes_below((uint32_t)rec->child.pid, &rec->ids, &rec->n_ids))
 		return complain("-D", strerror(ENOMEM));
 	return 0;
 }

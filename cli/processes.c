@@ -72,10 +72,16 @@ static bool is_below(const struct found *f, uint32_t pid, uid_t uid)
 	return !has(f, pid) && has(f, parent_of(pid));
 }
 
-static int look(struct found *f, uid_t uid,
+static bool is_any(const struct found *f, uint32_t tid, uid_t uid)
+{
+	(void)f, (void)tid, (void)uid;
+	return true;
+}
+
+static int look(struct found *f, const char *where, uid_t uid,
 		bool (*is_one)(const struct found *f, uint32_t pid, uid_t uid))
 {
-	DIR *dir = opendir("/proc");
+	DIR *dir = opendir(where);
 	struct dirent *entry;
 	int err = 0;
 
@@ -95,7 +101,7 @@ static int look(struct found *f, uid_t uid,
 int processes_of_user(uid_t uid, uint32_t **ids, size_t *n)
 {
 	struct found f = {.ids = *ids, .n = *n};
-	int err = look(&f, uid, is_of_user);
+	int err = look(&f, "/proc", uid, is_of_user);
 
 	*ids = f.ids;
 	*n = f.n;
@@ -112,11 +118,24 @@ int processes_below(uint32_t pid, uint32_t **ids, size_t *n)
 	 * starts processes all the time is not caught up with. */
 	for (int i = 0; !err && f.more && i < PASSES_MAX; i++) {
 		f.more = false;
-		err = look(&f, 0, is_below);
+		err = look(&f, "/proc", 0, is_below);
 	}
 	*ids = f.ids;
 	*n = f.n;
 	return err;
+}
+
+int processes_threads(uint32_t pid, uint32_t **ids, size_t *n)
+{
+	struct found f = {.ids = *ids, .n = *n};
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	err = look(&f, path, 0, is_any);
+	*ids = f.ids;
+	*n = f.n;
+	return err == -ENOENT || (!err && !f.more) ? -ESRCH : err;
 }
 
 bool processes_drop_ended(uint32_t *ids, size_t *n)

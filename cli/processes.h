@@ -13,6 +13,8 @@
 int processes_of_user(uid_t uid, uint32_t **ids, size_t *n);
 /* The process, and all that it and its children have started. */
 int processes_below(uint32_t pid, uint32_t **ids, size_t *n);
+/* The threads that the process has now. -ESRCH: there is no such process. */
+int processes_threads(uint32_t pid, uint32_t **ids, size_t *n);
 /* Without those that have ended since. Return: whether there were any. */
 bool processes_drop_ended(uint32_t *ids, size_t *n);
 

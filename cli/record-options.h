@@ -31,6 +31,7 @@ struct record_options {
 	double duration_s;
 	int zstd_level; /* < 0 while nobody said one */
 	bool by_user; /* -u named the processes */
+	bool no_inherit; /* only what was named, not what that starts */
 	bool quiet, off_cpu, stacks_only, live, merge;
 	char **command; /* NULL: none */
 	char **argv;

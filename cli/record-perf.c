@@ -42,6 +42,7 @@ static const struct perf_option {
 	{"uid", required_argument, 'u', TAKE, NULL},
 	{"clockid", required_argument, 'k', TAKE, NULL},
 	{"verbose", no_argument, 'v', TAKE, NULL},
+	{"no-inherit", no_argument, 'i', TAKE, NULL},
 	{"all-user", no_argument, 0, TAKE, NULL},
 	{"all-kernel", no_argument, 0, TAKE, NULL},
 	/* The summary and perf's readers have them, and need no cache. */
@@ -59,11 +60,9 @@ static const struct perf_option {
 	ALWAYS("strict-freq", 0, no_argument),
 	/* What is there is kept as .old. */
 	ALWAYS("force", 'f', no_argument),
-	NOT_HERE("no-inherit", 'i', no_argument,
-		 "what a task starts is always followed"),
 	NOT_HERE("stat", 's', no_argument,
-		 "threads have no counts of their own; each sample has its "
-		 "thread"),
+		 "events are each CPU's, and count for no thread by itself; "
+		 "each sample has its thread"),
 	NOT_HERE("data", 'd', no_argument, "samples have no data addresses"),
 	NOT_HERE("phys-data", 0, no_argument, "samples have no data addresses"),
 	NOT_HERE("weight", 'W', no_argument, "samples have no weights"),
@@ -252,6 +251,9 @@ static int take(struct record_options *o, const struct perf_option *p,
 		return on_clock(value);
 	case 'v':
 		o->quiet = false; /* there is no more to be said */
+		return -1;
+	case 'i':
+		o->no_inherit = true;
 		return -1;
 	}
 	return on_mode(o, !strcmp(p->name, "all-user") ? 'u' : 'k');

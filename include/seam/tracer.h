@@ -199,6 +199,9 @@ struct seam_client_opts {
 	 * client shares unwinds with this one; it knows its own by the cookie.
 	 * Samples are its own, records (on_record) of all tasks. */
 	bool all;
+	/* What ids and child start is not followed: of processes no children,
+	 * of threads nothing; a child is taken as ids are. */
+	bool alone;
 };
 
 /* What a client's event became, for who writes perf.data. */

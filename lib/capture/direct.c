@@ -25,6 +25,9 @@ static int fill_scopes(struct seam_session *s)
 
 	if (s->client.tasks == SEAM_TASKS_ALL)
 		return 0;
+	sampled->alone = processes->alone = s->client.alone;
+	sampled->threads = s->client.tasks == SEAM_TASKS_PROCESSES;
+	processes->threads = true; /* which map for all of their process */
 	for (size_t i = 0; !err && i < s->n_targets; i++) {
 		/* What other threads map is mapped for all. */
 		err = seam_scope_add_process(processes, s->targets[i].tgid);

@@ -73,6 +73,7 @@ int seam_session_open(const struct seam_session_opts *opts,
 
 static int follow_targets(struct seam_session *s, struct seam_errinfo *reterr)
 {
+	s->followed.alone = s->client.alone;
 	s->targets = calloc(s->client.n_ids + 1, sizeof(*s->targets));
 	if (!s->targets)
 		return -ENOMEM;
@@ -165,6 +166,7 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	struct seam_kernel_entry entry;
 	struct seam_kernel_opts opts = {
 		.watch = watch[s->client.tasks],
+		.watch_alone = s->client.alone,
 		.stack_copy =
 			s->opts.stack_copy ? s->opts.stack_copy : SEAM_MAX_COPY,
 		.buffer_pages = s->opts.buffer_pages,

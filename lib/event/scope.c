@@ -61,6 +61,7 @@ void seam_scope_set(const struct seam_scope *scope,
 {
 	if (!scope || !scope->tids)
 		return;
-	attr->inherit = 1;
+	attr->inherit = !scope->alone || scope->threads;
+	attr->inherit_thread = scope->alone && scope->threads;
 	attr->enable_on_exec = scope->on_exec;
 }

@@ -17,6 +17,8 @@ struct seam_scope {
 	int32_t *tids; /* NULL: every task */
 	size_t n;
 	bool on_exec; /* they begin at the next exec */
+	bool alone; /* what the tasks start is no task of it, */
+	bool threads; /* but threads are, of a process that is */
 };
 
 int seam_scope_add(struct seam_scope *scope, uint32_t tid);

@@ -19,6 +19,7 @@ struct seam_kernel;
 
 struct seam_kernel_opts {
 	enum seam_watch watch;
+	bool watch_alone; /* and not what such tasks start */
 	uint32_t stack_copy; /* bytes, at most SEAM_MAX_COPY */
 	uint32_t buffer_pages; /* of each ring; 0: as the object has it */
 	/* Of each event; a depth is at most SEAM_MAX_FRAMES. */

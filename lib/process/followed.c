@@ -42,7 +42,7 @@ static int on_fork(struct seam_followed *f, uint32_t pid, uint32_t ppid)
 {
 	if (pid == ppid)
 		return 0; /* a thread */
-	if (seam_idmap_get(&f->by_pid, ppid))
+	if (!f->alone && seam_idmap_get(&f->by_pid, ppid))
 		return seam_followed_add(f, pid);
 	free(seam_idmap_remove(&f->by_pid, pid));
 	return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* The processes whose records a client gets: those it named, and what they
- * start, until they end. */
+ * start if that is wanted, until they end. */
 #ifndef SEAM_LIB_PROCESS_FOLLOWED_H
 #define SEAM_LIB_PROCESS_FOLLOWED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/idmap.h"
@@ -12,6 +13,7 @@ struct perf_event_header;
 
 struct seam_followed {
 	struct seam_idmap by_pid;
+	bool alone; /* what they start is not theirs */
 	uint64_t looked_ns; /* when the dead were last looked for */
 };
 

@@ -35,6 +35,7 @@ check 'what is always so' takes -N -B -T -P -R -f --no-buildid --timestamp \
 	--period --sample-cpu --buildid-all --buildid-mmap --strict-freq
 check '-C, -D, -k, -v' takes -C 0,2-3 -D 100 -k mono -k CLOCK_MONOTONIC -v \
 	--cpu=1 --delay 0 --clockid monotonic --verbose
+check '-i' takes -i -p 1 --no-inherit
 check '--all-user' takes --all-user
 check '--all-kernel' takes -e cycles:p --all-kernel
 check 'both' refuses 'exclude each other' --all-user --all-kernel
@@ -76,7 +77,7 @@ check '-u of nobody there' refuses "want a user's name" -u no-such-user
 check '-u with -a' refuses 'exclude each other' -a -u root
 
 # Each with the value that perf wants of it.
-for option in -i --no-inherit -s -d --phys-data -W -b '-j any' '-G x' -n \
+for option in -s -d --phys-data -W -b '-j any' '-G x' -n \
 	'-r 1' -S -I --user-regs '--filter x' --exclude-perf --switch-output \
 	--overwrite '--control fd:1' --threads --aio '--affinity cpu' \
 	'--max-size 1M' --per-thread --no-buffering --kcore --switch-events \

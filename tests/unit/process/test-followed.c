@@ -52,6 +52,18 @@ static void test_children(void **state)
 	seam_followed_fini(&f);
 }
 
+static void test_alone(void **state)
+{
+	struct seam_followed f = {.alone = true};
+
+	(void)state;
+	assert_int_equal(seam_followed_add(&f, 100), 0);
+	assert_int_equal(see(&f, 1, PERF_RECORD_FORK, 100, 101, 100), 1);
+	assert_int_equal(see(&f, 2, PERF_RECORD_FORK, 102, 102, 100), 0);
+	assert_int_equal(see(&f, 3, PERF_RECORD_EXIT, 102, 102, 100), 0);
+	seam_followed_fini(&f);
+}
+
 static void test_dead(void **state)
 {
 	uint32_t ended = ended_pid(), zombie = zombie_pid();
@@ -114,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_dead),
 		cmocka_unit_test(test_loop),
 	};
