@@ -30,10 +30,12 @@ static const struct verb {
 
 static void usage(FILE *to)
 {
-	fputs("usage: seam sframe VERB [OPTIONS] FILE\n\n", to);
+	fputs("usage: seam sframe VERB [OPTIONS] FILE\n", to);
+	fputs("\n", to);
 	for (const struct verb *v = verbs; v->name; v++)
 		fprintf(to, "  %-8s %s\n", v->name, v->help);
-	fputs("\n'seam sframe VERB --help' and seam-sframe(1) say more.\n", to);
+	fputs("\n", to);
+	fputs("'seam sframe VERB --help' and seam-sframe(1) say more.\n", to);
 }
 
 int cmd_sframe(int argc, char **argv)

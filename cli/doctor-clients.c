@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "report/strbuf.h"
+
 #define MIB (1024.0 * 1024.0)
 
 static const char *const lost_names[SEAM_SHARE_LOST_MAX] = {
@@ -26,10 +28,24 @@ static void print_lost(const struct seam_share_client *c)
 	puts(before[0] == ';' ? "; lost: nothing" : "");
 }
 
+/* Theirs to choose: without orders to the terminal, and one line. */
+static void print_name(const char *name, int width)
+{
+	struct seam_strbuf b = {0};
+
+	seam_strbuf_plain(&b, name);
+	printf("%-*s", width, b.s ? b.s : "");
+	seam_strbuf_fini(&b);
+}
+
 static void print_client(const struct seam_share_client *c)
 {
-	printf("    %7" PRIu32 "  %-15s %s%s%s", c->pid, c->name, c->client,
-	       c->client[0] ? "; " : "", c->owns ? "owns the tables; " : "");
+	printf("    %7" PRIu32 "  ", c->pid);
+	print_name(c->name, 15);
+	printf(" ");
+	print_name(c->client, 0);
+	printf("%s%s", c->client[0] ? "; " : "",
+	       c->owns ? "owns the tables; " : "");
 	if (!c->is_known) {
 		puts("rings cannot be seen");
 		return;
@@ -48,7 +64,9 @@ void doctor_print_clients(const struct seam_share_list *list)
 
 		if (!i)
 			puts("Who shares unwinds and tables:");
-		printf("  group %s: ", g->name);
+		printf("  group ");
+		print_name(g->name, 0);
+		printf(": ");
 		if (g->is_known)
 			printf("%" PRIu32 " tables, %.1f MiB; %" PRIu32
 			       " asked for, %" PRIu32

@@ -26,10 +26,12 @@ static const struct command {
 
 static void usage(FILE *to)
 {
-	fputs("usage: seam COMMAND [OPTIONS]\n\n", to);
+	fputs("usage: seam COMMAND [OPTIONS]\n", to);
+	fputs("\n", to);
 	for (const struct command *c = commands; c->name; c++)
 		fprintf(to, "  %-8s %s\n", c->name, c->help);
-	fputs("\n'seam COMMAND --help' and seam-COMMAND(1) say more.\n", to);
+	fputs("\n", to);
+	fputs("'seam COMMAND --help' and seam-COMMAND(1) say more.\n", to);
 }
 
 int main(int argc, char **argv)

@@ -37,7 +37,14 @@ static size_t whole(const char *s, size_t len)
 	return cut ? cut : len;
 }
 
-static bool write_piece(int fd, const char *from, size_t len)
+/* Whether a newline ends a line that seam says, and is no name's. */
+static bool ends_line(int fd, bool is_last)
+{
+	return fd != STDERR_FILENO || is_last;
+}
+
+/* is_last: of what was said at once. */
+static bool write_piece(int fd, const char *from, size_t len, bool is_last)
 {
 	char s[PIECE + 1], out[PIECE * SEAM_PLAIN_BYTE];
 	size_t n_out = 0, n;
@@ -45,7 +52,11 @@ static bool write_piece(int fd, const char *from, size_t len)
 	memcpy(s, from, len);
 	s[len] = '\0';
 	for (size_t i = 0; i < len; i += n ? n : 1) {
-		n = s[i] == '\n' || s[i] == '\t' ? 1 : seam_plain_len(s + i);
+		if (s[i] == '\t' ||
+		    (s[i] == '\n' && ends_line(fd, is_last && i + 1 == len)))
+			n = 1;
+		else
+			n = seam_plain_len(s + i);
 		memcpy(out + n_out, s + i, n);
 		if (!n)
 			seam_plain_byte(s[i], out + n_out);
@@ -64,7 +75,7 @@ static ssize_t write_plain(void *cookie, const char *s, size_t len)
 
 		if (n > PIECE)
 			n = whole(s + done, PIECE);
-		if (!write_piece(fd, s + done, n))
+		if (!write_piece(fd, s + done, n, done + n == len))
 			break;
 		done += n;
 	}

@@ -38,13 +38,16 @@ static void print_text(struct seam_strbuf *b, const char *path,
 	for (size_t i = 0; i < found->n; i++) {
 		const struct seam_sframe_finding *v = &found->v[i];
 
-		seam_strbuf_printf(b, "%s: %s: %s, offset 0x%llx: %s\n", path,
+		seam_strbuf_plain(b, path);
+		seam_strbuf_printf(b, ": %s: %s, offset 0x%llx: %s\n",
 				   severities[v->severity], v->err.where,
 				   (unsigned long long)v->err.offset,
 				   v->err.reason);
 	}
-	if (is_well)
-		seam_strbuf_printf(b, "%s: well\n", path);
+	if (is_well) {
+		seam_strbuf_plain(b, path);
+		seam_strbuf_puts(b, ": well\n");
+	}
 }
 
 static void print_json(struct seam_strbuf *b, const char *path,

@@ -11,6 +11,7 @@
 #include "cli/input.h"
 #include "cli/replaced.h"
 #include "cli/sframe.h"
+#include "report/strbuf.h"
 #include "table/into-elf.h"
 
 static const char help[] =
@@ -126,28 +127,39 @@ static int write_detached(const struct seam_elf *elf, uint8_t version, int fd,
 	return rc;
 }
 
-static void print_made(const struct make *m, const char *path,
-		       const struct seam_table_in_elf *in)
+static int print_made(const struct make *m, const char *path,
+		      const struct seam_table_in_elf *in)
 {
 	const struct seam_table_stats *s = &in->stats;
+	struct seam_strbuf b = {0};
+	int rc;
 
-	if (m->json)
-		printf("{\"address\":%llu,\"size\":%llu,\"in_place\":%s,"
-		       "\"functions\":%llu,\"rows\":%llu,\"code_bytes\":%llu,"
-		       "\"hole_bytes\":%llu}\n",
-		       (unsigned long long)in->svma,
-		       (unsigned long long)in->size,
-		       in->in_place ? "true" : "false",
-		       (unsigned long long)s->functions,
-		       (unsigned long long)s->rows,
-		       (unsigned long long)s->code_bytes,
-		       (unsigned long long)s->hole_bytes);
-	else
-		printf("%s: %llu functions, %llu rows, %llu bytes at 0x%llx\n",
-		       path, (unsigned long long)s->functions,
-		       (unsigned long long)s->rows,
-		       (unsigned long long)in->size,
-		       (unsigned long long)in->svma);
+	if (m->json) {
+		seam_strbuf_printf(
+			&b,
+			"{\"address\":%llu,\"size\":%llu,\"in_place\":%s,"
+			"\"functions\":%llu,\"rows\":%llu,\"code_bytes\":%llu,"
+			"\"hole_bytes\":%llu}\n",
+			(unsigned long long)in->svma,
+			(unsigned long long)in->size,
+			in->in_place ? "true" : "false",
+			(unsigned long long)s->functions,
+			(unsigned long long)s->rows,
+			(unsigned long long)s->code_bytes,
+			(unsigned long long)s->hole_bytes);
+	} else {
+		seam_strbuf_plain(&b, path);
+		seam_strbuf_printf(
+			&b,
+			": %llu functions, %llu rows, %llu bytes at 0x%llx\n",
+			(unsigned long long)s->functions,
+			(unsigned long long)s->rows,
+			(unsigned long long)in->size,
+			(unsigned long long)in->svma);
+	}
+	rc = input_emit(&b);
+	seam_strbuf_fini(&b);
+	return rc;
 }
 
 static void say_lost(void *ctx, const char *name, int rc)
@@ -194,8 +206,7 @@ static int make(struct make *m, const struct sframe_input *in)
 	rc = replaced(&r);
 	if (rc)
 		return m->told ? rc : complain(m, rc);
-	print_made(m, m->in_place ? in->path : m->out, &m->made);
-	return 0;
+	return print_made(m, m->in_place ? in->path : m->out, &m->made);
 }
 
 int sframe_make(int argc, char **argv)

@@ -97,14 +97,22 @@ void top_record_end(struct top_record *r)
 	r->asked = true;
 }
 
-static void print_said(const struct top_record *r)
+/* Line by line: see cli/messages.h. */
+static void print_said(struct top_record *r)
 {
-	char text[4096];
-	ssize_t n;
+	FILE *said = fdopen(r->said, "r");
+	char *line = NULL;
+	size_t room = 0;
 
-	lseek(r->said, 0, SEEK_SET);
-	while ((n = read(r->said, text, sizeof(text))) > 0)
-		fwrite(text, 1, (size_t)n, stderr);
+	if (!said) {
+		close(r->said);
+		return;
+	}
+	rewind(said);
+	while (getline(&line, &room, said) > 0)
+		fputs(line, stderr);
+	free(line);
+	fclose(said);
 }
 
 int top_record_finish(struct top_record *r)
@@ -114,9 +122,7 @@ int top_record_finish(struct top_record *r)
 	if (r->pid > 0)
 		while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
 			;
-	if (r->said > 0) {
+	if (r->said > 0)
 		print_said(r);
-		close(r->said);
-	}
 	return child_status(status);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/maps-path.h"
 #include "elf/fetched.h"
 #include "offline/file.h"
 
@@ -68,6 +69,26 @@ static bool name_undeleted(char to[static PATH_MAX],
 	return true;
 }
 
+/* Never waits for a FIFO. */
+static int open_quietly(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A recording may have it as /proc/PID/maps wrote it. */
+static int open_other(char path[static PATH_MAX])
+{
+	char *other = seam_maps_path_other(path);
+
+	if (!other)
+		return -ENOENT;
+	strcpy(path, other); /* it is shorter */
+	free(other);
+	return open_quietly(path);
+}
+
 int seam_offline_find(const struct seam_offline_file *f, unsigned int i,
 		      char **ret_path, bool *ret_has_code)
 {
@@ -84,10 +105,11 @@ int seam_offline_find(const struct seam_offline_file *f, unsigned int i,
 				  : name_by_id(path, f, i - 2);
 	if (!is_there)
 		return -ENOENT;
-	/* Never waits for a FIFO. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open_quietly(path);
+	if (fd == -ENOENT && i == 0)
+		fd = open_other(path);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	*ret_path = strdup(path);
 	*ret_has_code = i < 4;
 	if (*ret_path)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/maps-path.h"
 #include "process/process.h"
 
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
@@ -180,6 +182,7 @@ struct maps_line {
 	const char *path;
 	uint8_t build_id[20];
 	uint8_t build_id_len; /* 0: not told */
+	char name[PATH_MAX]; /* .path, where the line does not tell it */
 };
 
 /* struct procmap_query and its ioctl, Linux 6.11: the kernel reads the
@@ -205,6 +208,33 @@ static void query_build_id(int maps, struct maps_line *m)
 	if (m->ino && !ioctl(maps, MAP_QUERY, &q) &&
 	    q.build_id_size <= sizeof(m->build_id))
 		m->build_id_len = (uint8_t)q.build_id_size;
+}
+
+/* Without rights the query tells it, before Linux 6.11 the link. */
+static void query_name(int maps, uint32_t pid, struct maps_line *m)
+{
+	struct map_query q = {
+		.size = sizeof(q),
+		.addr = m->start,
+		.name_size = sizeof(m->name),
+		.name_addr = (uint64_t)(uintptr_t)m->name,
+	};
+	char link[96];
+	ssize_t n;
+
+	if (!m->ino || !seam_maps_path_is_unsure(m->path))
+		return;
+	if (!ioctl(maps, MAP_QUERY, &q) && q.name_size) {
+		m->path = m->name;
+		return;
+	}
+	snprintf(link, sizeof(link), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64,
+		 pid, m->start, m->end);
+	n = readlink(link, m->name, sizeof(m->name) - 1);
+	if (n > 0) {
+		m->name[n] = '\0';
+		m->path = m->name;
+	}
 }
 
 static bool parse_line(char *line, struct maps_line *m)
@@ -272,6 +302,7 @@ static int synth_maps(const struct seam_synth *sy, uint32_t pid)
 	while (!err && getline(&line, &room, f) > 0)
 		if (parse_line(line, &m)) {
 			query_build_id(fileno(f), &m);
+			query_name(fileno(f), pid, &m);
 			err = synth_mmap2(sy, pid, &m);
 		}
 	free(line);

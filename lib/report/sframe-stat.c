@@ -97,12 +97,13 @@ void seam_sframe_stat_text(struct seam_strbuf *b,
 {
 	const struct seam_coverage *c = &s->coverage;
 
-	seam_strbuf_printf(
-		b,
-		"%s: %s, version %u: %llu functions, %llu rows, "
-		"%zu bytes\n",
-		s->path, s->is_made ? "as made here" : "its own section",
-		s->version, (ull)c->functions, (ull)c->rows, s->section_size);
+	seam_strbuf_plain(b, s->path);
+	seam_strbuf_printf(b,
+			   ": %s, version %u: %llu functions, %llu rows, "
+			   "%zu bytes\n",
+			   s->is_made ? "as made here" : "its own section",
+			   s->version, (ull)c->functions, (ull)c->rows,
+			   s->section_size);
 	share(b, "code", c->code, 0, "");
 	share(b, "covered by CFI", c->cfi, c->code, "code");
 	share(b, "has a rule", c->rule, c->cfi, "CFI");

@@ -53,12 +53,14 @@ void seam_sframe_text_head(struct seam_strbuf *b, const char *name,
 			   const struct seam_sframe_file *f,
 			   const struct seam_sframe *sf)
 {
+	seam_strbuf_puts(b, "\n");
+	seam_strbuf_plain(b, name);
 	seam_strbuf_printf(b,
-			   "\n%s:     file format %s\n\n"
+			   ":     file format %s\n\n"
 			   "Contents of the SFrame section .sframe:\n"
 			   "  Header :\n\n"
 			   "    Version: SFRAME_VERSION_%u\n",
-			   name, format_name(f), sf->version);
+			   format_name(f), sf->version);
 	flags_line(b, sf->flags);
 	if (sf->fixed_fp_off)
 		seam_strbuf_printf(b, "    CFA fixed FP offset: %d\n",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/maps-path.h"
 #include "elf/doubt.h"
 #include "symbol/debugfile.h"
 
@@ -77,6 +78,10 @@ static void open_file(struct load *l)
 	char *path;
 
 	l->rc = open_path(l, f->path, false);
+	if (l->rc == -ENOENT && (path = seam_maps_path_other(f->path))) {
+		l->rc = open_path(l, path, false);
+		free(path);
+	}
 	if (l->rc != -ENOENT || !f->build_id_len || len < sizeof(mark) ||
 	    strcmp(f->path + len - (sizeof(mark) - 1), mark))
 		return;

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/maps-path.h"
 #include "elf/fail.h"
 #include "unwind/tables.h"
 
@@ -54,21 +55,15 @@ static bool parse(char *text, struct line *ret)
 	return true;
 }
 
-/* The file of a mapping, by the link that needs rights, or by its path if
- * that is still the same file. Return: a descriptor or -1. */
-static int open_mapped(pid_t pid, const struct line *l)
+/* The file at a path, if that is the one of the mapping. */
+static int open_path(pid_t pid, const struct line *l, const char *path)
 {
 	char name[4096 + 64];
 	struct stat st;
 	int fd;
 
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-		 (int)pid, l->start, l->end);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0)
-		return fd;
-	if (snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid,
-		     l->path) >= (int)sizeof(name))
+	if (snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid, path) >=
+	    (int)sizeof(name))
 		return -1;
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0 &&
@@ -77,6 +72,27 @@ static int open_mapped(pid_t pid, const struct line *l)
 		close(fd);
 		return -1;
 	}
+	return fd;
+}
+
+/* The file of a mapping, by the link that needs rights, or by its path if
+ * that is still the same file. Return: a descriptor or -1. */
+static int open_mapped(pid_t pid, const struct line *l)
+{
+	char name[96], *other;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+		 (int)pid, l->start, l->end);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		fd = open_path(pid, l, l->path);
+	if (fd >= 0)
+		return fd;
+	other = seam_maps_path_other(l->path);
+	if (other)
+		fd = open_path(pid, l, other);
+	free(other);
 	return fd;
 }
 

@@ -297,6 +297,21 @@ END
 			"$dir/claim-often"
 }
 
+# A name may have orders to a terminal, and more than one line.
+plain_names() {
+	name=$dir/new$(printf '\nline\033[2J')
+	cp "$golden/v3/amd64-plain.o" "$name" || return
+	for verb in dump check stat; do
+		"$seam" sframe $verb "$name" >"$dir/out" 2>"$dir/err"
+		grep -qF '/new\x0aline\x1b[2J:' "$dir/out" "$dir/err" &&
+			! grep -q '^line' "$dir/out" "$dir/err" || return
+	done
+	cp "$seam" "$name" && "$seam" sframe make -o "$name" "$seam" >"$dir/out" &&
+		grep -qF '/new\x0aline\x1b[2J: ' "$dir/out" &&
+		[ "$(wc -l <"$dir/out")" = 1 ]
+}
+
+check 'names are one line, without orders' plain_names
 check 'what stat says adds up' stat_adds_up
 check 'stat measures what a file has' claims
 check 'stat knows CFI that is wrong' known_bad

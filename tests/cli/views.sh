@@ -297,12 +297,21 @@ no_orders_said() {
 	[ $? = 2 ] && grep -qF "'\x1b[2' is not a command" "$dir/out"
 }
 
+# A name may have a newline and more.
+newline=$dir/new$(printf '\nline')
+one_line_said() {
+	fails 1 '/new\\x0aline: No such file' "$seam" script -i "$newline" &&
+		fails 1 '/new\\x0aline: ' "$seam" sframe check "$newline" &&
+		fails 2 "'new.x0aline' is not a command" "$seam" "$(printf 'new\nline')"
+}
+
 check 'report prints no orders to the terminal' no_orders report
 check 'script prints none' no_orders script
 check 'script prints none in folded stacks' no_orders script --format folded
 check 'script prints none in JSON' no_json_orders script --format json
 check 'report prints none in JSON' no_json_orders report --json
 check 'messages hold none' no_orders_said
+check 'a message that names a file is one line' one_line_said
 check 'a stream that cannot be kept is told' no_tmpdir
 check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir
 check 'joins are told' joins_told

@@ -3,7 +3,7 @@
 """Description: files that the recorder cannot find by the name that a program
 has for them: in another mount namespace, below a chroot with a libc of its own,
 on an overlay that is copied up while it is mapped, and in memfds, executed and
-opened as a library. At the recorder's own path of that name is another build,
+opened as a library; and by names with ends of lines. At the recorder's own path of that name is another build,
 or nothing, and each stack is whole and by its own build's table.
 """
 
@@ -147,6 +147,35 @@ def changed_root(bench):
            ["sh", "-ec", "{1} {2}; chroot {0} {1} {2}".format(root, same, log)])
 
 
+# As /proc/PID/maps writes the first, and so it may be called as well.
+NAMES = ["same.out\nx", "same.out\\012x", "same.out\\x\n\\012"]
+
+
+def odd_names(bench):
+    """Running before the recording begins, and begun in it."""
+    program = bench.compile(livetest.SPIN, "spin")
+    for name in NAMES:
+        path = bench.path(name)
+        shutil.copy(program, path)
+        target = bench.start([path, "100000000"])
+        recorder = bench.recorder(*EVENTS, "-p", str(target.pid)).ready()
+        livetest.burn(0.2, target.pid)
+        before = recorder.interrupt()
+        target.kill()
+        for what, recording in (
+                ("that ran before", before),
+                ("that is begun", bench.record(*EVENTS, "--", path, "200"))):
+            found = [s for s in recording.samples() if "leaf" in
+                     livetest.user_path(s)]
+            whole = [s for s in found if s["end"] == "outermost" and
+                     {f["dso"] for f in s["frames"] if f.get("sym") == "leaf"}
+                     == {path}]
+            bench.test("a program %s, called %r" % (what, name),
+                       found and len(whole) > 0.9 * len(found),
+                       "%d of %d\n%s" % (len(whole), len(found), "\n".join(
+                           map(livetest.show, recording.samples()[:5]))))
+
+
 def memfds(bench):
     loader, log = bench.compile(LOADER, "loader"), bench.path("memory.log")
     builds = builds_of(bench, "memory", SHARED, 4)
@@ -201,4 +230,5 @@ def copied_up(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(namespaces, changed_root, memfds, copied_up))
+    sys.exit(livetest.main(namespaces, changed_root, odd_names, memfds,
+                           copied_up))

@@ -218,6 +218,19 @@ static void test_doubt(void **state)
 	unlink(path);
 }
 
+/* As perf took it from /proc/PID/maps. */
+static void test_newline(void **state)
+{
+	char path[PATH_SIZE], as_recorded[PATH_SIZE];
+
+	(void)state;
+	keep(path, "a\nb", self.bytes);
+	snprintf(as_recorded, sizeof(as_recorded), "%.180s/a\\012b",
+		 self.by_id);
+	assert_int_equal(look_for(as_recorded), SEAM_OFFLINE_FINE);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_newline),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

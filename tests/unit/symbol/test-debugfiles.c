@@ -166,6 +166,15 @@ static void test_symtab(void **state)
 	assert_string_equal(look_up("p.stripped", NULL, hidden_off), NOTHING);
 }
 
+/* As perf took it from /proc/PID/maps. */
+static void test_newline(void **state)
+{
+	(void)state;
+	run("cp p 'a\nb'");
+	assert_string_equal(look_up("a\\012b", "p", hidden_off), "hidden");
+	run("rm 'a\nb'");
+}
+
 static void test_ends(void **state)
 {
 	(void)state;
@@ -380,6 +389,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_symtab),
+		cmocka_unit_test(test_newline),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_aliases),
 		cmocka_unit_test(test_build_id),
