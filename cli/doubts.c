@@ -8,6 +8,7 @@
 
 static void say(const char *path, const char *doubted)
 {
+	char why[SEAM_DOUBT_SIZE];
 	struct stat st;
 
 	if (stat(doubted, &st))
@@ -18,16 +19,11 @@ static void say(const char *path, const char *doubted)
 			"seam: %s: not taken for %s: it has another build-id "
 			"than its name says\n",
 			doubted, path);
-	else if (st.st_mode & S_IWOTH)
-		fprintf(stderr,
-			"seam: %s: not taken for %s: everybody may write it "
-			"(chmod o-w, or SEAM_TRUST=all)\n",
-			doubted, path);
-	else
-		fprintf(stderr,
-			"seam: %s: not taken for %s: it is user %u's, who is "
-			"neither root nor you (SEAM_TRUST=%u takes it)\n",
-			doubted, path, st.st_uid, st.st_uid);
+	else {
+		seam_doubt_say(&st, why);
+		fprintf(stderr, "seam: %s: not taken for %s: %s\n", doubted,
+			path, why);
+	}
 }
 
 void doubts_say(const struct seam_symbolizer *syms)

@@ -2,6 +2,7 @@
 #include "elf/doubt.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,4 +42,17 @@ bool seam_is_doubted(const struct stat *st)
 	    is_listed(trust, st->st_uid))
 		return false;
 	return user != 0 || !is_listed(getenv("SUDO_UID"), st->st_uid);
+}
+
+void seam_doubt_say(const struct stat *st, char ret[static SEAM_DOUBT_SIZE])
+{
+	if (st->st_mode & S_IWOTH)
+		snprintf(ret, SEAM_DOUBT_SIZE,
+			 "everybody may write it (chmod o-w, or "
+			 "SEAM_TRUST=all)");
+	else
+		snprintf(ret, SEAM_DOUBT_SIZE,
+			 "it is user %u's, who is neither root nor you "
+			 "(SEAM_TRUST=%u takes it)",
+			 st->st_uid, st->st_uid);
 }

@@ -18,4 +18,8 @@
 
 bool seam_is_doubted(const struct stat *st);
 
+#define SEAM_DOUBT_SIZE 96
+/* Of one in doubt, the reason and what is to be done. */
+void seam_doubt_say(const struct stat *st, char ret[static SEAM_DOUBT_SIZE]);
+
 #endif

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ void seam_offline_files_fini(struct seam_offline_files *files)
 	for (size_t i = 0; i < files->n; i++) {
 		free(files->v[i]->path);
 		free(files->v[i]->found);
+		free(files->v[i]->doubt);
 		free(files->v[i]->table);
 		free(files->v[i]);
 	}
@@ -235,6 +237,17 @@ static bool is_of_use(const struct seam_offline_file *f)
 	return f->has_code || f->table;
 }
 
+/* Without memory for it, it is told that there is one. */
+static void note_doubt(struct seam_offline_file *f, const char *path)
+{
+	char why[SEAM_DOUBT_SIZE];
+
+	free(f->doubt);
+	seam_doubt_say(&f->st, why);
+	if (asprintf(&f->doubt, "%s has its build-id, but %s", path, why) < 0)
+		f->doubt = NULL;
+}
+
 /* The first place's problem is what is told, unless another has the file, or
  * would have it. */
 static enum seam_offline_problem open_any(struct seam_offline_files *files,
@@ -255,6 +268,8 @@ static enum seam_offline_problem open_any(struct seam_offline_files *files,
 			f->found = path;
 			return now;
 		}
+		if (now == SEAM_OFFLINE_DOUBTED)
+			note_doubt(f, path);
 		if (fd >= 0)
 			free(path);
 		if (!i || now == SEAM_OFFLINE_DOUBTED)
@@ -404,4 +419,13 @@ const char *seam_offline_problem_text(enum seam_offline_problem problem)
 		return "it could not be read";
 	}
 	return "";
+}
+
+const char *seam_offline_why(const struct seam_offline_file *f)
+{
+	enum seam_offline_problem problem = seam_offline_problem(f);
+
+	return problem == SEAM_OFFLINE_DOUBTED && f->doubt
+		       ? f->doubt
+		       : seam_offline_problem_text(problem);
 }

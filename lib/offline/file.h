@@ -47,6 +47,7 @@ struct seam_offline_file {
 	enum seam_offline_problem later;
 	/* With the lock held. */
 	char *found; /* where it is; NULL: in no file */
+	char *doubt; /* of SEAM_OFFLINE_DOUBTED which file, whose; or NULL */
 	bool has_code; /* else it is debugging information alone */
 	struct stat st; /* of found */
 	struct seam_image *image;
@@ -117,7 +118,9 @@ size_t seam_offline_code(struct seam_offline_files *files,
 int seam_offline_find(const struct seam_offline_file *f, unsigned int i,
 		      char **ret_path, bool *ret_has_code);
 
-/* What to say of a problem. */
+/* What to say of a problem; and of a file that was looked for: borrowed until
+ * it goes. */
 const char *seam_offline_problem_text(enum seam_offline_problem problem);
+const char *seam_offline_why(const struct seam_offline_file *f);
 
 #endif

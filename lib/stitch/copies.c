@@ -403,7 +403,7 @@ const char *seam_copies_lacking(const struct copies *c, size_t *at,
 			continue;
 		*ret_path = f->path;
 		*ret_stacks = stacks;
-		return seam_offline_problem_text(seam_offline_problem(f));
+		return seam_offline_why(f);
 	}
 	return NULL;
 }

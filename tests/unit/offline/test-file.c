@@ -202,6 +202,21 @@ static void test_changed(void **state)
 }
 
 /* What says that it is the one, but may be anybody's. */
+/* It names the file, whose it is, and what to do. */
+static void says_doubt(const char *path, const char *why)
+{
+	struct seam_offline_files files;
+	struct seam_offline_file *f;
+	char want[2 * PATH_SIZE];
+
+	assert_int_equal(seam_offline_files_init(&files), 0);
+	f = seam_offline_file(&files, "/gone", self.id, self.id_len);
+	assert_false(seam_offline_have(&files, f));
+	snprintf(want, sizeof(want), "%s has its build-id, but %s", path, why);
+	assert_string_equal(seam_offline_why(f), want);
+	seam_offline_files_fini(&files);
+}
+
 static void test_doubt(void **state)
 {
 	char path[PATH_SIZE];
@@ -209,8 +224,15 @@ static void test_doubt(void **state)
 	(void)state;
 	keep(path, "executable", self.bytes);
 	assert_int_equal(look_for("/gone"), SEAM_OFFLINE_FINE);
+	if (!chown(path, 54321, (gid_t)-1)) { /* as root */
+		says_doubt(path, "it is user 54321's, who is neither root nor "
+				 "you (SEAM_TRUST=54321 takes it)");
+		assert_int_equal(chown(path, geteuid(), (gid_t)-1), 0);
+	}
 	assert_int_equal(chmod(path, 0646), 0);
 	assert_int_equal(look_for("/gone"), SEAM_OFFLINE_DOUBTED);
+	says_doubt(path, "everybody may write it (chmod o-w, or "
+			 "SEAM_TRUST=all)");
 	assert_int_equal(look_for(path), SEAM_OFFLINE_FINE); /* its own path */
 	setenv("SEAM_TRUST", "all", 1);
 	assert_int_equal(look_for("/gone"), SEAM_OFFLINE_FINE);
