@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/doubts.h"
 #include "cli/input.h"
 #include "cli/json-summary.h"
 #include "report/render.h"
@@ -220,6 +221,8 @@ static int run(struct report *r)
 	seam_strbuf_fini(&b);
 	status = input_finish();
 	input_warn(&r->in);
+	if (!r->json)
+		doubts_say_stripped(seam_resolver_symbolizer(r->in.resolver));
 	if (!rc)
 		rc = json_summary_write(&r->in, seam_stitch_stats(r->in.stitch),
 					NULL);

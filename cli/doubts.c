@@ -34,3 +34,23 @@ void doubts_say(const struct seam_symbolizer *syms)
 	     (doubted = seam_symbolizer_doubted(syms, &at, &path)) != NULL;)
 		say(path, doubted);
 }
+
+void doubts_say_stripped(const struct seam_symbolizer *syms)
+{
+	const char *path = NULL, *next;
+	unsigned more = 0;
+
+	for (size_t at = 0; (next = seam_symbolizer_stripped(syms, &at));) {
+		more += path != NULL;
+		path = path ? path : next;
+	}
+	if (!path)
+		return;
+	fprintf(stderr, "seam: %s", path);
+	if (more)
+		fprintf(stderr, " and %u more file%s", more,
+			more > 1 ? "s" : "");
+	fprintf(stderr, ": stripped, and no debug file is installed: named by "
+			"dynamic symbols alone, other functions are "
+			"[unknown]\n");
+}

@@ -7,5 +7,7 @@
 #include "symbol/symbol.h"
 
 void doubts_say(const struct seam_symbolizer *syms);
+/* In one line, why frames have no names: their files are stripped. */
+void doubts_say_stripped(const struct seam_symbolizer *syms);
 
 #endif

@@ -191,7 +191,9 @@ static void load_stripped(struct load *l)
 		seam_elf_close(mini);
 		free(bytes);
 	}
+	l->f->dynamic_alone = !l->f->tab.count;
 	seam_symtab_read_elf(&l->f->tab, l->elf, SHT_DYNSYM);
+	l->f->dynamic_alone &= l->f->tab.count > 0;
 }
 
 static void say_problem(struct load *l)

@@ -209,8 +209,12 @@ bool seam_symbolize_user(struct seam_symbolizer *s, int file, uint64_t off,
 	struct seam_symbol_file *f = get_file(s, file);
 	uint64_t svma;
 
-	return f && seam_symbol_file_svma(f, off, &svma) &&
-	       find(&f->tab, svma, ret);
+	if (!f || !seam_symbol_file_svma(f, off, &svma))
+		return false;
+	if (find(&f->tab, svma, ret))
+		return true;
+	f->unnamed = true;
+	return false;
 }
 
 int seam_symbolize_source(struct seam_symbolizer *s, int file, uint64_t off,
@@ -252,6 +256,18 @@ const char *seam_symbolizer_doubted(const struct seam_symbolizer *s, size_t *at,
 		*ret_path = f->path;
 		if (f->doubted)
 			return f->doubted;
+	}
+	return NULL;
+}
+
+const char *seam_symbolizer_stripped(const struct seam_symbolizer *s,
+				     size_t *at)
+{
+	while (*at < s->num_files) {
+		const struct seam_symbol_file *f = s->files[(*at)++];
+
+		if (f->dynamic_alone && f->unnamed)
+			return f->path;
 	}
 	return NULL;
 }

@@ -357,6 +357,46 @@ static void test_minidebuginfo(void **state)
 	assert_string_equal(look_up("p.cut", NULL, hidden_off), NOTHING);
 }
 
+/* Which file is told to have its dynamic symbols alone; NULL: none. */
+static const char *stripped(const char *file, uint64_t off)
+{
+	static char answer[PATH_MAX];
+	struct seam_symbolizer *s = new_symbolizer(false);
+	char path[PATH_MAX];
+	struct seam_symbol sym;
+	const char *found;
+	size_t at = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", run_dir, file);
+	seam_symbolize_user(s, seam_symbolizer_file(s, path, NULL, 0), off,
+			    &sym);
+	found = seam_symbolizer_stripped(s, &at);
+	if (found)
+		snprintf(answer, sizeof(answer), "%s", strrchr(found, '/') + 1);
+	seam_symbolizer_free(s);
+	return found ? answer : NULL;
+}
+
+static void test_stripped(void **state)
+{
+	uint64_t hidden, shown;
+
+	(void)state;
+	/* What has no size goes on to the next name. */
+	assert_int_equal(run("sed '/__asm__/,/;$/d' p.c >d.c && "
+			     "cc -O1 -rdynamic -DVALUE=3 d.c -o d && "
+			     "strip d -o d.stripped"),
+			 0);
+	hidden = find_off("d", "hidden");
+	shown = find_off("d", "shown");
+	assert_string_equal(look_up("d.stripped", NULL, shown), "shown");
+	assert_null(stripped("d.stripped", shown));
+	assert_string_equal(stripped("d.stripped", hidden), "d.stripped");
+	assert_null(stripped("d", hidden));
+	/* It has none at all. */
+	assert_null(stripped("p.stripped", hidden_off));
+}
+
 static void test_replaced(void **state)
 {
 	(void)state;
@@ -399,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_debuginfod),
 		cmocka_unit_test(test_debuglink),
 		cmocka_unit_test(test_minidebuginfo),
+		cmocka_unit_test(test_stripped),
 		cmocka_unit_test(test_replaced),
 	};
 
