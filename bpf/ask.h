@@ -84,7 +84,7 @@ static __always_inline int ask_take(struct ask *a, struct seam_entry_task *t,
 {
 	a->why = taking->why;
 	a->cookie = taking->cookie;
-	a->flags = taking->flags | SEAM_STACK_EAGER;
+	a->flags = taking->flags;
 	if (el->state.regs_flags & REGS_MOVED)
 		a->flags |= SEAM_STACK_MOVED;
 	ask_for(a, t, el, taking->clients);
@@ -259,7 +259,6 @@ __noinline int seam_taken(struct ask *a ARG_NONNULL)
 		return false;
 	}
 	/* What there is to bring in has just been brought. */
-	a->flags |= SEAM_STACK_EAGER;
 	ask_for(a, &t, el, clients);
 	el->state.taken_ns = bpf_ktime_get_ns();
 	tries_begin(&el->state, 0);

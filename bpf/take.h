@@ -25,8 +25,7 @@ emit_pending(struct task_struct *task, struct task_state *own, uint64_t cookie)
 		return;
 	leaf_only(env.scratch, own);
 	env.scratch->clients = OWN_CLIENT;
-	emit_frames(&env, cookie, SEAM_STACK_OUTSIDE, SEAM_PENDING,
-		    bpf_ktime_get_ns());
+	emit_frames(&env, cookie, 0, SEAM_PENDING, bpf_ktime_get_ns());
 	scratch_give(env.scratch);
 }
 
@@ -133,7 +132,7 @@ static __always_inline void take_sleeper(struct task_struct *task,
 	env.scratch->clients = seam_who_claim(&own->entry, was, OWN_CLIENT);
 	if (env.scratch->clients) {
 		count(SEAM_COUNT_UNWINDS);
-		emit_end(&env, cookie, SEAM_STACK_OUTSIDE, end, began);
+		emit_end(&env, cookie, 0, end, began);
 	}
 	scratch_give(env.scratch);
 }

@@ -42,7 +42,7 @@ SEAM_INLINE int seam_turn_answer(struct seam_entry_task *t,
 	turn->taking = taking->why;
 	turn->cookie = taking->cookie;
 	turn->clients = taking->clients;
-	turn->flags = taking->flags | SEAM_STACK_EAGER;
+	turn->flags = taking->flags;
 	turn->why_not = seam_entry_why_not(t, seam_entry_env_entry(el));
 	return SEAM_TURN_TAKE;
 }

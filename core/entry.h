@@ -287,7 +287,6 @@ SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
 
-	flags |= SEAM_STACK_EAGER;
 	if (clients)
 		seam_entry_env_unwind_now(t, el, cookie, clients, flags,
 					  seam_entry_why_not(t, e));
@@ -366,7 +365,7 @@ SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
 	if (!clients)
 		return;
 	/* What there is to bring in has just been brought. */
-	seam_entry_env_unwind_now(t, el, cookie, clients, SEAM_STACK_EAGER,
+	seam_entry_env_unwind_now(t, el, cookie, clients, 0,
 				  seam_entry_why_not(t, e));
 	seam_entry_return_end(t, el, cookie);
 }

@@ -61,9 +61,7 @@ struct seam_wire_sample {
 };
 
 enum seam_stack_flags {
-	SEAM_STACK_EAGER = 1, /* at exec, exit or the event, not deferred */
 	SEAM_STACK_MOVED = 2, /* registers changed between event and unwind */
-	SEAM_STACK_OUTSIDE = 4, /* taken from a sleeping task, from outside */
 	SEAM_STACK_EXEC = 16, /* of the program that an exec replaces */
 	SEAM_STACK_SYSCALL = 64, /* the ip is behind a system call */
 	SEAM_STACK_EXIT = 32, /* the task's last */
