@@ -248,6 +248,14 @@ static __always_inline void fp_take(struct scratch *s, bool by_fp)
 	s->cursor = s->caller;
 }
 
+/* Whether code is what a signal's handler returns to. */
+static __always_inline bool is_sigreturn(const struct task_state *state,
+					 uint64_t code)
+{
+	return is_32bit(state) ? seam_sigreturn_32(code) >= 0
+			       : seam_is_sigreturn(code);
+}
+
 /*
  * Whether s->caller is where a call returns to. Return: SEAM_OK, SEAM_NO_TABLE
  * or SEAM_UNREADABLE. Apart from the step, since the stacks of those who call
@@ -278,7 +286,7 @@ __noinline int seam_fp_judge(struct scratch *s ARG_NONNULL,
 		return SEAM_NO_TABLE;
 	if (!code_word(s, s->caller.ip, &s->word))
 		return SEAM_UNREADABLE;
-	return seam_is_sigreturn(s->word) ? SEAM_OK : SEAM_NO_TABLE;
+	return is_sigreturn(state, s->word) ? SEAM_OK : SEAM_NO_TABLE;
 }
 
 /* Makes s->caller by s->rule. Return: as fp_try. */
@@ -334,11 +342,36 @@ static __always_inline int fp_signal(struct seam_env *env)
 	return err;
 }
 
+static __always_inline int fp_signal_32(struct seam_env *env, int off)
+{
+	struct scratch *s = env->scratch;
+	int err;
+
+	s->caller = s->cursor;
+	err = seam_step_signal_32(&s->caller, off, env);
+	if (!err)
+		fp_take(s, false);
+	return err;
+}
+
 /* What cannot be read now, the way that begins there says. */
 static __always_inline bool fp_is_sigreturn(struct scratch *s)
 {
 	return code_word(s, s->cursor.ip, &s->word) &&
 	       seam_is_sigreturn(s->word);
+}
+
+/* Return: as seam_sigreturn_32. */
+static __always_inline int fp_sigreturn_32(struct scratch *s)
+{
+	int off = -1;
+
+	if (code_word(s, s->cursor.ip, &s->word))
+		off = seam_sigreturn_32(s->word);
+	if (off < 0 && s->cursor.exact &&
+	    code_before(s, s->cursor.ip, &s->word))
+		off = seam_in_sigreturn_32(s->word);
+	return off;
 }
 
 /* Whether there is a way to follow from here; begins it. */
@@ -371,13 +404,17 @@ __noinline int seam_fp_read(struct scratch *s ARG_NONNULL,
 			    struct task_struct *task ARG_TRUSTED)
 {
 	struct seam_env env = {s, state, task, HOW_OWN};
-	int err;
+	int err, off;
 
 	if (!fp_begin(&env))
 		return SEAM_NO_TABLE;
-	if (!s->way.insns && !s->way.done && !is_32bit(state) &&
-	    fp_is_sigreturn(s))
+	if (!s->way.insns && !s->way.done && is_32bit(state)) {
+		off = fp_sigreturn_32(s);
+		if (off >= 0)
+			return fp_signal_32(&env, off);
+	} else if (!s->way.insns && !s->way.done && fp_is_sigreturn(s)) {
 		return fp_signal(&env);
+	}
 	err = fp_follow(s);
 	if (err != FP_TRY)
 		return err;

@@ -33,6 +33,12 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 	struct mapping *map;
 	int slot, err = 0;
 
+	/* The 32-bit vDSO lies where the other's table would be asked for, and
+	 * no other file of 32-bit code has one. */
+	if (is_32bit(state)) {
+		s->rule_err = SEAM_NO_TABLE;
+		return 0;
+	}
 	slot = mapping_find(&env, pc, &err);
 	s->rule_err = err;
 	if (slot < 0 && seam_amd64_is_vsyscall(pc)) {

@@ -81,6 +81,55 @@ SEAM_INLINE int seam_step_32(struct seam_cursor *c,
 }
 
 /*
+ * Of the 32-bit code that a signal's handler returns to, the vDSO's or a C
+ * library's: pop eax, mov $119 to eax, int $0x80; or, of a handler with
+ * SA_SIGINFO, mov $173 to eax, int $0x80. Return: how far above sp the
+ * interrupted registers are (struct sigcontext_32: behind the signal's number;
+ * behind that, two pointers, struct siginfo and what struct ucontext has
+ * before them); -1: it is other code.
+ */
+SEAM_INLINE int seam_sigreturn_32(uint64_t code)
+{
+	if (code == 0x80cd00000077b858)
+		return 4;
+	return (code & 0x00ffffffffffffff) == 0x0080cd000000adb8 ? 160 : -1;
+}
+
+/* The same of the code before the ip of a leaf that is in that call. */
+SEAM_INLINE int seam_in_sigreturn_32(uint64_t before)
+{
+	if (before == 0x80cd00000077b858)
+		return 0;
+	return before >> 8 == 0x0080cd000000adb8 ? 160 : -1;
+}
+
+/* In struct sigcontext_32. */
+#define SEAM_SIGNAL_32_FP 24
+#define SEAM_SIGNAL_32_SP 28
+#define SEAM_SIGNAL_32_IP 56
+
+/* The step to what the signal interrupted; off, not -1, is of these two. */
+SEAM_INLINE int seam_step_signal_32(struct seam_cursor *c, int off,
+				    struct seam_env *env)
+{
+	uint64_t at = c->sp + (uint32_t)off, fp, sp, ip;
+
+	if (at & 3)
+		return SEAM_BAD_CFA;
+	if (!seam_fallback_word(env, at + SEAM_SIGNAL_32_FP, &fp) ||
+	    !seam_fallback_word(env, at + SEAM_SIGNAL_32_SP, &sp) ||
+	    !seam_fallback_word(env, at + SEAM_SIGNAL_32_IP, &ip))
+		return SEAM_UNREADABLE;
+	c->ip = ip;
+	c->sp = sp;
+	c->fp = fp;
+	c->fp_lost = false;
+	c->leaf = false;
+	c->exact = true;
+	return SEAM_OK;
+}
+
+/*
  * Whether the frame pointer alone leads from one frame to the next: the saved
  * one lies above, in the same stack as far as that can be told, or is 0, as
  * the ABI has it in the outermost frame.

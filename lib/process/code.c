@@ -31,6 +31,17 @@ static bool from_file(struct seam_processes *ps, struct seam_process *p,
 	return true;
 }
 
+/* The kernel's, which nobody changes, as long as the process is there to show
+ * it. For 64-bit processes there are rules, and no code is asked for. */
+static bool from_vdso(struct seam_processes *ps, struct seam_process *p,
+		      uint64_t avma, uint8_t *to)
+{
+	struct seam_map *map = seam_process_map(ps, p, avma);
+
+	return map && !strcmp(map->path, "[vdso]") &&
+	       !seam_jit_peek(&p->jit, p->pid, avma, to, PAGE);
+}
+
 static const struct seam_code_page *
 page_at(struct seam_code_pages *c, struct seam_processes *ps,
 	struct seam_process *p, uint64_t avma, enum seam_dump_when when)
@@ -46,7 +57,8 @@ page_at(struct seam_code_pages *c, struct seam_processes *ps,
 		page->known = true;
 		page->was_peeked = false;
 		page->avma = avma;
-		page->of_file = from_file(ps, p, avma, page->bytes);
+		page->of_file = from_file(ps, p, avma, page->bytes) ||
+				from_vdso(ps, p, avma, page->bytes);
 		page->there = page->of_file;
 	}
 	if (!page->there && !page->was_peeked && when == SEAM_DUMP_NOW) {

@@ -261,6 +261,13 @@ static bool kernel_known(const struct seam_resolver *r,
 	return !r->fit.shift || (f->map && f->map->path[0] == '[');
 }
 
+/* Another vDSO than this process's: above 4 GiB lies that of any 64-bit
+ * process, but for those that ask for less. */
+static bool is_of_32_bits(const struct seam_stitch_map *map)
+{
+	return map->start <= UINT32_MAX;
+}
+
 static int key_of(struct seam_resolver *r, const struct seam_frame *f,
 		  struct key *ret)
 {
@@ -272,7 +279,8 @@ static int key_of(struct seam_resolver *r, const struct seam_frame *f,
 		key.off -= (uint64_t)r->fit.shift;
 	} else if (f->map) {
 		key.off = f->ip - f->map->start + f->map->pgoff;
-		if (r->fit.other && !strcmp(f->map->path, "[vdso]"))
+		if (!strcmp(f->map->path, "[vdso]") &&
+		    (r->fit.other || is_of_32_bits(f->map)))
 			key.file = NO_FILE;
 		else
 			key.file = file_of(r, f->map);

@@ -113,6 +113,13 @@ static void take(struct seam_dump_frame *f, const struct seam_cursor *c,
 		f->by_fp_nr = f->nr + 1;
 }
 
+/* Whether code is what a signal's handler returns to. */
+static bool is_sigreturn(const struct seam_dump *d, uint64_t code)
+{
+	return d->is_32 ? seam_sigreturn_32(code) >= 0
+			: seam_is_sigreturn(code);
+}
+
 static bool is_returned_to(struct seam_dump_reader *r, uint64_t ip)
 {
 	struct seam_x86_bytes b;
@@ -122,7 +129,7 @@ static bool is_returned_to(struct seam_dump_reader *r, uint64_t ip)
 	    seam_x86_is_behind_call(before))
 		return true;
 	return seam_dump_code(r, ip, SEAM_DUMP_THEN, &b) &&
-	       seam_is_sigreturn(b.lo);
+	       is_sigreturn(r->dump, b.lo);
 }
 
 /* Return: 0, SEAM_OUTERMOST, or SEAM_NO_TABLE: the rule leads nowhere. */
@@ -146,15 +153,41 @@ static int try(struct seam_dump_reader *r, struct seam_dump_frame *f,
 	return SEAM_OK;
 }
 
+/* Return: as seam_dump_bare; -1: it is no signal's frame. */
 static int try_signal(struct seam_dump_reader *r, struct seam_dump_frame *f)
 {
 	struct seam_env env = {r, &f->regs};
 	struct seam_cursor c = cursor_of(f);
+	struct seam_x86_bytes code;
 	struct seam_rule rule;
 	int err;
 
+	if (!seam_dump_code(r, c.ip, SEAM_DUMP_THEN, &code) ||
+	    !seam_is_sigreturn(code.lo))
+		return -1;
 	seam_signal_frame_rule(SEAM_ARCH_AMD64, &rule);
 	err = seam_step(&c, &rule, &env);
+	if (!err)
+		take(f, &c, false);
+	return err;
+}
+
+static int try_signal_32(struct seam_dump_reader *r, struct seam_dump_frame *f)
+{
+	struct seam_env env = {r, &f->regs};
+	struct seam_cursor c = cursor_of(f);
+	struct seam_x86_bytes code;
+	uint64_t before;
+	int off = -1, err;
+
+	if (seam_dump_code(r, c.ip, SEAM_DUMP_THEN, &code))
+		off = seam_sigreturn_32(code.lo);
+	if (off < 0 && c.exact &&
+	    seam_dump_before(r, c.ip, SEAM_DUMP_THEN, &before))
+		off = seam_in_sigreturn_32(before);
+	if (off < 0)
+		return -1;
+	err = seam_step_signal_32(&c, off, &env);
 	if (!err)
 		take(f, &c, false);
 	return err;
@@ -183,7 +216,6 @@ int seam_dump_bare(struct seam_dump_reader *r, struct seam_dump_frame *f)
 {
 	struct seam_cursor c = cursor_of(f);
 	bool is_32 = r->dump->is_32;
-	struct seam_x86_bytes code;
 	struct seam_rule rule;
 	struct seam_way way;
 	int err;
@@ -192,9 +224,9 @@ int seam_dump_bare(struct seam_dump_reader *r, struct seam_dump_frame *f)
 	if (!(f->regs.valid >> SEAM_AMD64_REG_SP & 1) ||
 	    !seam_dump_is_code(r, seam_cursor_pc(&c)))
 		return SEAM_NO_TABLE;
-	if (!is_32 && seam_dump_code(r, c.ip, SEAM_DUMP_THEN, &code) &&
-	    seam_is_sigreturn(code.lo))
-		return try_signal(r, f);
+	err = is_32 ? try_signal_32(r, f) : try_signal(r, f);
+	if (err >= 0)
+		return err;
 	seam_way_begin(&way, c.ip, is_32, c.exact);
 	follow(r, &way);
 	if (way.done == SEAM_WAY_EXITS && seam_fp_ends(&c))

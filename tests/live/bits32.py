@@ -1,0 +1,161 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Description: 32-bit programs on a 64-bit kernel have whole stacks through
+the code that the kernel gives them: the vDSO's __kernel_vsyscall, where they
+enter the kernel, and what signal handlers of both kinds return to. No frame in
+it is taken for one of the 64-bit vDSO, by its rules or its names.
+"""
+
+import bisect
+import collections
+import subprocess
+import sys
+
+import livetest
+
+# Calls the kernel by AT_SYSINFO, as a C library does, and sends itself signals
+# whose handlers have no restorer of their own; until a count wraps.
+SOURCE = r"""
+	.bss
+vsys:	.long 0
+rounds:	.long 0
+	.text
+.globl _start
+_start:	movl %esp, %ebp
+	movl (%ebp), %ecx
+	leal 8(%ebp,%ecx,4), %edi
+1:	movl (%edi), %eax
+	addl $4, %edi
+	testl %eax, %eax
+	jnz 1b
+2:	cmpl $32, (%edi)
+	je 3f
+	addl $8, %edi
+	jmp 2b
+3:	movl 4(%edi), %eax
+	movl %eax, vsys
+	xorl %ebp, %ebp
+	call main
+	movl $1, %eax
+	xorl %ebx, %ebx
+	int $0x80
+main:	pushl %ebp
+	movl %esp, %ebp
+	movl $67, %eax
+	movl $10, %ebx
+	movl $plain, %ecx
+	xorl %edx, %edx
+	int $0x80
+	movl $174, %eax
+	movl $12, %ebx
+	movl $info, %ecx
+	xorl %edx, %edx
+	movl $8, %esi
+	int $0x80
+1:	call middle
+	incl rounds
+	jnz 1b
+	popl %ebp
+	ret
+middle:	pushl %ebp
+	movl %esp, %ebp
+	movl $4000, %esi
+1:	movl $20, %eax
+	call *vsys
+	decl %esi
+	jnz 1b
+	movl $10, %ecx
+	call send
+	movl $12, %ecx
+	call send
+	popl %ebp
+	ret
+send:	movl $20, %eax
+	call *vsys
+	movl %eax, %ebx
+	movl $37, %eax
+	call *vsys
+	ret
+on_plain: movl $4000000, %ecx
+1:	decl %ecx
+	jnz 1b
+	ret
+on_info: pushl %ebp
+	movl %esp, %ebp
+	movl $4000000, %ecx
+1:	decl %ecx
+	jnz 1b
+	popl %ebp
+	ret
+	.data
+plain:	.long on_plain, 0, 0, 0
+info:	.long on_info, 4, 0, 0, 0
+"""
+WHOLE = {" ".join(path.split()) for path in """
+    _start main
+    _start main middle
+    _start main middle [vdso]
+    _start main middle send
+    _start main middle send [vdso]
+    _start main middle send [vdso] [vdso]
+    _start main middle send [vdso] [vdso] on_plain
+    _start main middle send [vdso] [vdso] on_info
+    """.strip().splitlines()}
+# Of the last two, and of system calls.
+OFTEN = ("_start main middle [vdso]",
+         "_start main middle send [vdso] [vdso] on_plain",
+         "_start main middle send [vdso] [vdso] on_info")
+
+
+def programs(bench):
+    return bench.compile(SOURCE, "kernels32", "-m32", "-nostdlib", "-static",
+                         "-no-pie", "-Wl,--build-id=none",
+                         language="assembler")
+
+
+class Names:
+    def __init__(self, program):
+        lines = subprocess.run(["nm", program], stdout=subprocess.PIPE,
+                               encoding="utf-8", check=True).stdout
+        self.all = sorted((int(words[0], 16), words[2]) for words in map(
+            str.split, lines.splitlines()) if words[1] in "tT")
+
+    def of(self, frame):
+        if frame.get("dso") == "[vdso]":
+            return "[vdso]" + (":" + frame["sym"] if "sym" in frame else "")
+        at = bisect.bisect_right(self.all, (int(frame["ip"], 16), "~")) - 1
+        return self.all[at][1] if at >= 0 else frame["ip"]
+
+
+def kernels_code(bench):
+    what = "32-bit: through the kernel's code"
+    try:
+        program = programs(bench)
+        target = bench.start([program])
+        names = Names(program)
+    except (OSError, subprocess.CalledProcessError):
+        return bench.skip(what, "such programs cannot be made or run here")
+    recorder = bench.recorder("-e", "cpu-clock", "-F", "1999", "-p",
+                              str(target.pid)).ready()
+    livetest.burn(1, target.pid)
+    recording = recorder.interrupt()
+    ended = target.poll()
+    target.kill()
+    samples = [s for s in recording.kept(recording.samples())
+               if s["end"] not in bench.may_end]
+    paths = collections.Counter(
+        " ".join(map(names.of, livetest.user_frames(s))) for s in samples)
+    bench.note(paths)
+    # Signals come while a stack is taken, too.
+    wrong = [s for s in samples if s["end"] != "regs-differ" and not (
+        s["end"] == "unproven" and " ".join(map(
+            names.of, livetest.user_frames(s))) in WHOLE)]
+    return bench.test(what, ended is None and len(samples) > 500 and
+                      len(wrong) <= 0.01 * len(samples) and
+                      all(paths[path] > 50 for path in OFTEN),
+                      "%d of %d\n%s" % (len(wrong), len(samples), "\n".join(
+                          map(livetest.show, wrong[:10]))))
+
+
+if __name__ == "__main__":
+    sys.exit(livetest.main(kernels_code, programs=programs))
