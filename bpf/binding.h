@@ -44,7 +44,7 @@ static __always_inline void *owner_ring(const struct scratch *s)
 	/* Who has our number since we lost it is another one. */
 	if (!owner || (owner == seam_client + 1 && is_alive()))
 		return NULL;
-	at = SEAM_MAX_CLIENTS + owner - 1;
+	at = SEAM_RING_COPIES + owner - 1;
 	return bpf_map_lookup_elem(&client_rings, &at);
 }
 

@@ -98,7 +98,8 @@ static __always_inline uint64_t ring_flags_of(void *map)
 static __always_inline bool send_stack(struct scratch *s, uint32_t client,
 				       uint64_t size)
 {
-	void *to = bpf_map_lookup_elem(&client_rings, &client);
+	uint32_t at = SEAM_RING_STACKS + client;
+	void *to = bpf_map_lookup_elem(&client_rings, &at);
 
 	if (!to || size > sizeof(s->stack) + sizeof(s->ips))
 		return false;
@@ -109,7 +110,7 @@ static __always_inline bool send_copy(struct scratch *s, uint32_t client,
 				      uint64_t size)
 {
 	uint32_t *untold = bpf_map_lookup_elem(&client_untold, &client);
-	uint32_t at = SEAM_MAX_CLIENTS + client;
+	uint32_t at = SEAM_RING_COPIES + client;
 	void *to = bpf_map_lookup_elem(&client_rings, &at);
 
 	if (!to || !untold || size > sizeof(s->copy) + SEAM_MAX_COPY)
@@ -182,6 +183,7 @@ __noinline int seam_send_to(struct scratch *s ARG_NONNULL, uint32_t client,
 	struct seam_cpu_state *cpu;
 	uint32_t zero = 0;
 	void *states;
+	bool is_lost;
 
 	if (client >= SEAM_MAX_CLIENTS)
 		return 0;
@@ -195,13 +197,16 @@ __noinline int seam_send_to(struct scratch *s ARG_NONNULL, uint32_t client,
 		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_BY_OTHERS], 1);
 	keep_stack(s, client, cpu, is_copy, end);
 	if (is_copy) {
-		if (!send_copy(s, client, size))
+		is_lost = !send_copy(s, client, size);
+		if (is_lost)
 			__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_LOST_COPY],
 					     1);
-		return 0;
+	} else {
+		count_end(cpu, end);
+		is_lost = !send_stack(s, client, size);
+		seam_stack_sent(cpu->counts, is_lost);
 	}
-	count_end(cpu, end);
-	seam_stack_sent(cpu->counts, !send_stack(s, client, size));
+	s->lost |= (uint32_t)is_lost << client;
 	return 0;
 }
 
@@ -348,6 +353,7 @@ static __always_inline bool emit_copy(struct seam_env *env, uint64_t cookie,
 	count_add(SEAM_COUNT_COPY_BYTES, done);
 	if ((s->clients & OWN_CLIENT) && !copies_told(env->task)) {
 		s->clients &= ~OWN_CLIENT;
+		s->lost |= OWN_CLIENT;
 		count(SEAM_COUNT_LOST_COPY);
 	}
 	seam_send(s, size, true, why);

@@ -161,14 +161,29 @@ int BPF_PROG(seam_exec_done_again, struct task_struct *task, int old_pid,
 	return 0;
 }
 
+/* Its end was not seen, or its stack would have been taken. */
+static __always_inline void entry_dropped(struct task_struct *task,
+					  struct seam_element *el)
+{
+	const struct seam_entry *e = &el->state.entry;
+	uint32_t left = seam_who_left(e->who);
+
+	if (e->cookie && left)
+		seam_lose(&el->state, task, e->cookie, 0, left);
+}
+
 static __always_inline void freed(struct task_struct *task)
 {
 	uint64_t self = (uint64_t)task;
+	struct seam_element *el = bpf_map_lookup_elem(&elements, &self);
 	uint32_t tid = task->pid;
 	uint64_t *start;
 
 	sleep_forget(task);
-	bpf_map_delete_elem(&elements, &self);
+	if (el) {
+		entry_dropped(task, el);
+		bpf_map_delete_elem(&elements, &self);
+	}
 	if (task->pid == task->tgid) {
 		bpf_map_delete_elem(&makers, &tid);
 		spans_forget(task);

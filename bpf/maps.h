@@ -362,6 +362,7 @@ struct scratch {
 		uint8_t bytes[SEAM_WINDOW];
 	} far[SEAM_FAR_WINDOWS];
 	uint32_t far_next;
+	uint32_t lost; /* clients that it did not come to */
 	struct seam_wire_kept kept;
 	union {
 		struct {
@@ -442,8 +443,8 @@ struct {
 
 /*
  * What clients share: the elements, and by a client's number what the others'
- * programs need of it. Its rings: of stacks, and behind those of all clients
- * that of copies; what is counted for it; and what it has to be spared.
+ * programs need of it. Its rings (SEAM_RING_STACKS ff.); what is counted for
+ * it; and what it has to be spared.
  */
 struct other_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -459,7 +460,7 @@ struct other_cpu_states {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 2 * SEAM_MAX_CLIENTS);
+	__uint(max_entries, SEAM_CLIENT_RINGS);
 	__type(key, uint32_t);
 	__array(values, struct other_ring);
 } client_rings SEC(".maps");

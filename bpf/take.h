@@ -4,6 +4,7 @@
 #define SEAM_BPF_TAKE_H
 
 #include "bpf/emit.h"
+#include "bpf/lose.h"
 
 /* Of a stack that is not to be had: its leaf alone, which is known. */
 static __always_inline void leaf_only(struct scratch *s,
@@ -21,11 +22,15 @@ emit_pending(struct task_struct *task, struct task_state *own, uint64_t cookie)
 	struct seam_env env = {.state = own, .task = task, .how = HOW_OTHER};
 
 	env.scratch = scratch_take();
-	if (!env.scratch)
+	if (!env.scratch) {
+		seam_lose(own, task, cookie, 0, OWN_CLIENT);
 		return;
+	}
 	leaf_only(env.scratch, own);
 	env.scratch->clients = OWN_CLIENT;
+	env.scratch->lost = 0;
 	emit_frames(&env, cookie, 0, SEAM_PENDING, bpf_ktime_get_ns());
+	lose(&env, cookie, 0);
 	scratch_give(env.scratch);
 }
 
@@ -87,11 +92,13 @@ static __always_inline uint64_t take_stack(struct task_state *state,
 
 	if (!s) {
 		seam_no_scratch(flags >> 32);
+		seam_lose(state, task, cookie, flags, flags >> 32);
 		return 0;
 	}
 	env.scratch = s;
 	tries_next(&state->tries);
 	s->clients = flags >> 32;
+	s->lost = 0;
 	if (!why_not)
 		end = take_frames(&env, flags);
 	if (why_not || end == SEAM_REGS_DIFFER) {
@@ -103,6 +110,7 @@ static __always_inline uint64_t take_stack(struct task_state *state,
 		emit_end(&env, cookie, flags, end, state->tries.began_ns);
 	if (!is_told(&env))
 		count(SEAM_COUNT_UNWINDS);
+	lose(&env, cookie, flags);
 	scratch_give(s);
 	return state->tries.missing;
 }
@@ -122,17 +130,22 @@ static __always_inline void take_sleeper(struct task_struct *task,
 	int end;
 
 	env.scratch = scratch_take();
-	if (!env.scratch)
+	if (!env.scratch) {
+		if (seam_who_claim(&own->entry, was, OWN_CLIENT))
+			seam_lose(own, task, cookie, 0, OWN_CLIENT);
 		return;
+	}
 	__builtin_memcpy(state->regs, own->regs, sizeof(state->regs));
 	state->regs_flags = own->regs_flags;
 	state->entry.who = was; /* so deep */
 	state->mm = 0; /* no mapping of another task's is believed */
 	end = unwind(&env);
 	env.scratch->clients = seam_who_claim(&own->entry, was, OWN_CLIENT);
+	env.scratch->lost = 0;
 	if (env.scratch->clients) {
 		count(SEAM_COUNT_UNWINDS);
 		emit_end(&env, cookie, 0, end, began);
+		lose(&env, cookie, 0);
 	}
 	scratch_give(env.scratch);
 }

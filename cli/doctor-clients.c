@@ -13,6 +13,7 @@ static const char *const lost_names[SEAM_SHARE_LOST_MAX] = {
 	[SEAM_SHARE_LOST_STACKS] = "stacks",
 	[SEAM_SHARE_LOST_COPIES] = "copies",
 	[SEAM_SHARE_LOST_REQUESTS] = "requests",
+	[SEAM_SHARE_LOST_UNTOLD] = "untold",
 };
 
 static void print_lost(const struct seam_share_client *c)

@@ -20,6 +20,12 @@
 #define SEAM_MAX_COPY 65536 /* bytes of a stack copy */
 #define SEAM_WIRE_REGS 17 /* by DWARF number; [16] is the ip */
 #define SEAM_MAX_CLIENTS 16 /* that share what is known of tasks */
+/* Its rings are so far apart: of stacks; of copies and what else is for the
+ * worker; and of what was lost on the way to these, if it wants to know. */
+#define SEAM_RING_STACKS 0
+#define SEAM_RING_COPIES SEAM_MAX_CLIENTS
+#define SEAM_RING_LOSSES (2 * SEAM_MAX_CLIENTS)
+#define SEAM_CLIENT_RINGS (3 * SEAM_MAX_CLIENTS)
 #define SEAM_CLIENT_NAME 32 /* bytes of a client's name, the last is 0 */
 
 enum seam_wire_type {
@@ -232,6 +238,7 @@ enum seam_count {
 	SEAM_COUNT_LOST_COPY, /* ring full but for requests: stack copy */
 	SEAM_COUNT_LOST_MISS, /* ring full: table request */
 	SEAM_COUNT_LOST_MADE, /* likewise: what a program says of its code */
+	SEAM_COUNT_LOST_UNTOLD, /* of lost stacks and copies, no room to tell */
 	SEAM_COUNT_NO_ELEMENT, /* no task element to be had */
 	SEAM_COUNT_NO_SCRATCH, /* every scratch buffer in use */
 	SEAM_COUNT_REFUSED, /* the kernel refused the task work */

@@ -207,10 +207,11 @@ static __always_inline int seam_lent_schedule(void)
  * asks. The stack is of the moment of the request: what the task does until it
  * returns happens in the kernel.
  *
- * Return: the cookie, never 0, under which one stack is delivered or counted as
- * lost; 0: none will come, since the task is none of the client's, has no user
- * memory (any more), is inside an unwind of seam's own which asks for this by
- * what it does, or no room was left: struct seam_counts says how often.
+ * Return: the cookie, never 0, under which one stack is delivered, or told or
+ * counted as lost; 0: none will come, since the task is none of the client's,
+ * has no user memory (any more), is inside an unwind of seam's own which asks
+ * for this by what it does, or no room was left: struct seam_counts says how
+ * often.
  *
  * There is no request for another task. The kernel can have another task do
  * work at its return to user space; but the state of an entry is the task's

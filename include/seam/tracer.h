@@ -141,7 +141,7 @@ struct seam_user_stack {
 			  * of later entries, but never before its samples */
 	bool at_exit; /* the task's last */
 	const uint64_t *ips; /* leaf first, return addresses as they are */
-	/* 0 with SEAM_END_LOST, if no sample told the leaf, and with
+	/* 0 with SEAM_END_LOST, if nothing told the leaf, and with
 	 * SEAM_END_UNSURE. */
 	size_t n_ips;
 	/* n_ips of enum seam_method; NULL: all but the first by tables. */
@@ -180,9 +180,9 @@ struct seam_client_opts {
 	/* NULL only if no event makes one. */
 	void (*on_sample)(void *ctx, const struct seam_sample *sample);
 	/* NULL only if no event wants a user stack. For each cookie that
-	 * on_sample was given, in the end: if its stack is nowhere to be had
-	 * with SEAM_END_LOST, once that is sure. More than once where the stack
-	 * was taken again, or told SEAM_END_PENDING. */
+	 * on_sample or seam_request gave, in the end: if its stack is nowhere
+	 * to be had with SEAM_END_LOST, once that is sure. More than once where
+	 * the stack was taken again, or told SEAM_END_PENDING. */
 	void (*on_stack)(void *ctx, const struct seam_user_stack *stack);
 	/* What followed processes do, as perf records it (mmap, comm, fork,
 	 * exit, lost), in order of time; may be NULL. */
@@ -313,6 +313,9 @@ struct seam_counts {
 	/* What tasks did (exec, end, children) that the kernel side did not
 	 * see; and saw by its second programs alone. */
 	uint64_t lost_tasks, followed_again;
+	/* Of the stacks and copies that were lost, those of cookies of the
+	 * client's own BPF programs that on_stack was not told: no room. */
+	uint64_t lost_untold;
 };
 
 /* "deferred"; NULL: no engine has that number. */

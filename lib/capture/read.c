@@ -64,6 +64,26 @@ static void lose_request(struct seam_session *s,
 	seam_kernel_tables_changed(s->kernel);
 }
 
+/* As the kernel side tells of one that it loses itself (bpf/lose.h). */
+static void lose_copy(struct seam_session *s, const struct seam_wire_copy *copy)
+{
+	struct {
+		struct seam_wire_stack stack;
+		uint64_t words[1 + SEAM_WIRE_REGS];
+	} loss = {.stack = {.head = copy->head,
+			    .flags = copy->flags | SEAM_STACK_REGS,
+			    .end = SEAM_LOST,
+			    .nr = 1}};
+
+	s->lost_waiting++;
+	if (!s->lent)
+		return;
+	loss.stack.head.type = SEAM_WIRE_STACK;
+	loss.words[0] = copy->regs[SEAM_AMD64_REG_IP];
+	memcpy(loss.words + 1, copy->regs, sizeof(copy->regs));
+	seam_batch_add(&s->losses, &loss.stack.head, sizeof(loss));
+}
+
 /* Copies and requests for tables that the worker has no room for. */
 static void lose_copies(struct seam_session *s)
 {
@@ -72,7 +92,7 @@ static void lose_copies(struct seam_session *s)
 
 	while ((rec = seam_batch_next(&s->copies, &at, &size))) {
 		if (rec->type == SEAM_WIRE_COPY)
-			s->lost_waiting++;
+			lose_copy(s, (const void *)rec);
 		if (rec->type == SEAM_WIRE_JIT)
 			s->lost_made++;
 		if (rec->type == SEAM_WIRE_MISS)
@@ -272,12 +292,12 @@ static void give_stack(struct seam_session *s,
 	s->client.on_stack(s->client.ctx, &stack);
 }
 
-static void give_samples(struct seam_session *s)
+static void give_records(struct seam_session *s, const struct seam_batch *from)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size;
 
-	while ((rec = seam_batch_next(&s->samples, &at, &size))) {
+	while ((rec = seam_batch_next(from, &at, &size))) {
 		if (rec->type == SEAM_WIRE_SAMPLE)
 			give_sample(s, (const void *)rec, size);
 		else if (rec->type == SEAM_WIRE_STACK)
@@ -309,7 +329,7 @@ static int read_slice(struct seam_session *s)
 	if (more >= 0 && s->payloads)
 		err = seam_payloads_read(s->payloads);
 	/* What can be handed out is, whatever failed. */
-	give_samples(s);
+	give_records(s, &s->samples);
 	return err ? err : more;
 }
 
@@ -319,8 +339,13 @@ static int read_slice(struct seam_session *s)
 static int read_kernel(struct seam_session *s)
 {
 	size_t slices = seam_kernel_slices(s->kernel);
-	int err = read_copies(s);
+	/* First, so that what came to the ring before they were lost is handed
+	 * out before them. */
+	int err =
+		seam_kernel_drain_losses(s->kernel, seam_batch_add, &s->losses);
 
+	if (!err)
+		err = read_copies(s);
 	if (err)
 		return err;
 	do
@@ -340,10 +365,12 @@ int seam_session_read(struct seam_session *s)
 	n_unwound = seam_worker_take(s->worker, &unwound);
 	seam_batch_clear(&s->samples);
 	seam_batch_clear(&s->copies);
+	seam_batch_clear(&s->losses);
 	err = s->kernel ? read_kernel(s) : seam_direct_read(s, !s->running);
+	give_records(s, &s->losses);
 	unwound_err = give_unwound(s, unwound, n_unwound);
 	deliver_err = seam_session_deliver(s, false);
-	if (!err && (s->samples.err || s->copies.err))
+	if (!err && (s->samples.err || s->copies.err || s->losses.err))
 		err = -ENOMEM;
 	if (!err)
 		err = unwound_err;
@@ -413,6 +440,8 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->lost_stacks = k->count[SEAM_COUNT_LOST_STACK];
 	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] +
 			   s->copies.n_dropped + s->lost_waiting;
+	ret->lost_untold =
+		k->count[SEAM_COUNT_LOST_UNTOLD] + s->losses.n_dropped;
 	ret->lost_sideband = s->lost_sideband;
 	if (s->payloads)
 		ret->lost_payloads = seam_payloads_lost(s->payloads);

@@ -23,7 +23,7 @@ int seam_session_map(struct seam_session *s, const char *name,
 		     const void *bytes, size_t size,
 		     struct seam_errinfo *reterr)
 {
-	int fd;
+	int fd, err;
 
 	if (!s->client.sz)
 		return seam_fail(reterr, -EINVAL, "the session has no client");
@@ -34,11 +34,13 @@ int seam_session_map(struct seam_session *s, const char *name,
 				 "what it needs)");
 	fd = seam_kernel_lend(s->kernel, name, bytes, size);
 	/* It is none of ours: that is no failure of anybody's. */
-	if (fd >= 0)
-		s->lent = true;
-	if (fd >= 0 || fd == -ENOENT)
+	if (fd == -ENOENT)
 		return fd;
-	return lend_fail(fd, name, reterr);
+	err = fd < 0 ? fd : seam_kernel_hear_losses(s->kernel);
+	if (err)
+		return lend_fail(err, name, reterr);
+	s->lent = true;
+	return fd;
 }
 
 int seam_session_keep_in(struct seam_session *s, int map_fd,

@@ -49,6 +49,7 @@ struct seam_session {
 	bool lent; /* to programs that ask for stacks of client.max_frames */
 
 	struct seam_batch samples, copies;
+	struct seam_batch losses; /* stacks that are lost, to be told */
 	struct seam_held held; /* files of the requests in copies */
 	struct seam_worker *worker; /* has images, processes, tables */
 	uint64_t lost_sideband, lost_waiting;

@@ -342,6 +342,7 @@ static void forget_client(struct seam_session *s)
 	seam_strip_fini(&s->strip);
 	seam_batch_fini(&s->samples);
 	seam_batch_fini(&s->copies);
+	seam_batch_fini(&s->losses);
 	seam_held_fini(&s->held);
 	seam_awaited_fini(&s->awaited);
 	free(s->found);

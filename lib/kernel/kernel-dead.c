@@ -42,8 +42,9 @@ static void drop(const struct bpf_map *map, uint32_t at)
 
 void seam_kernel_drop_rings(struct seam_kernel *k, uint32_t number)
 {
-	drop(k->skel->maps.client_rings, number);
-	drop(k->skel->maps.client_rings, SEAM_MAX_CLIENTS + number);
+	drop(k->skel->maps.client_rings, SEAM_RING_STACKS + number);
+	drop(k->skel->maps.client_rings, SEAM_RING_COPIES + number);
+	drop(k->skel->maps.client_rings, SEAM_RING_LOSSES + number);
 	drop(k->skel->maps.client_states, number);
 	drop(k->skel->maps.client_stacks, number);
 }

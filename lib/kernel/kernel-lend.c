@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "kernel/kernel-priv.h"
 
@@ -55,6 +57,51 @@ int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 			return err;
 	}
 	return bpf_map__fd(map);
+}
+
+static int open_losses(struct seam_kernel *k)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	k->losses =
+		ring_buffer__new(k->losses_fd, seam_kernel_on_record, k, NULL);
+	if (!k->losses || epoll_ctl(k->poll_fd, EPOLL_CTL_ADD,
+				    ring_buffer__epoll_fd(k->losses), &ev))
+		return -errno;
+	return 0;
+}
+
+int seam_kernel_hear_losses(struct seam_kernel *k)
+{
+	uint32_t at = SEAM_RING_LOSSES + seam_kernel_client(k);
+	int err;
+
+	if (k->losses)
+		return 0;
+	k->losses_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "losses", 0, 0,
+				      SEAM_LOSSES_SIZE, NULL);
+	if (k->losses_fd < 0) {
+		err = k->losses_fd;
+		k->losses_fd = 0;
+		return err;
+	}
+	err = open_losses(k);
+	if (!err)
+		err = bpf_map__update_elem(k->skel->maps.client_rings, &at,
+					   sizeof(at), &k->losses_fd,
+					   sizeof(k->losses_fd), BPF_ANY);
+	if (err)
+		seam_kernel_close_losses(k);
+	return err;
+}
+
+void seam_kernel_close_losses(struct seam_kernel *k)
+{
+	ring_buffer__free(k->losses);
+	k->losses = NULL;
+	if (k->losses_fd)
+		close(k->losses_fd);
+	k->losses_fd = 0;
 }
 
 int seam_kernel_keep(struct seam_kernel *k, int map_fd)

@@ -15,6 +15,8 @@
 #define FOLLOWERS 6
 #define TASK_PROGRAMS (2 * FOLLOWERS + 2)
 #define RAW_PROGRAMS 5 /* some of them, too */
+/* Room for 3,640 losses; or, with registers, for 1,260. */
+#define SEAM_LOSSES_SIZE (256 << 10)
 #define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
 /* What an object is made for. */
@@ -24,6 +26,8 @@ struct seam_kernel {
 	struct seam_bpf *skel;
 	enum object object; /* that it is */
 	struct ring_buffer *samples, *copies;
+	struct ring_buffer *losses; /* NULL: it has not asked for them */
+	int losses_fd; /* its map; else 0 */
 	struct bpf_link *links[TASK_PROGRAMS];
 	size_t n_links;
 	int raw[RAW_PROGRAMS]; /* what keeps these on their tracepoints */
@@ -88,6 +92,9 @@ int seam_kernel_attach_tasks(struct seam_kernel *k);
 struct bpf_program;
 void seam_kernel_followers(const struct seam_kernel *k, bool again,
 			   struct bpf_program *ret[static FOLLOWERS]);
+
+/* kernel-lend.c. */
+void seam_kernel_close_losses(struct seam_kernel *k);
 
 /* A ring's callback. Return: 0; -ENOBUFS: no more now. */
 int seam_kernel_on_record(void *kernel, void *data, size_t size);

@@ -56,6 +56,14 @@ int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 	return n < 0 ? n : 0;
 }
 
+int seam_kernel_drain_losses(struct seam_kernel *k, seam_record_fn *fn,
+			     void *ctx)
+{
+	int n = k->losses ? drain(k, k->losses, SEAM_LOSSES_SIZE, fn, ctx) : 0;
+
+	return n < 0 ? n : 0;
+}
+
 int seam_kernel_poll_fd(const struct seam_kernel *k)
 {
 	return k->poll_fd;

@@ -173,12 +173,15 @@ int seam_kernel_shared(struct seam_kernel *k)
 	uint32_t number = seam_kernel_client(k);
 	int fd = bpf_map__fd(k->skel->maps.cpu_states), err;
 	int stacks = bpf_map__fd(k->skel->maps.client_stacks);
+	int rings = bpf_map__fd(k->skel->maps.client_rings);
+	const uint32_t losses = SEAM_RING_LOSSES + number;
 
 	/* Of who had the number before. */
 	bpf_map_delete_elem(stacks, &number);
-	err = put_ring(k, number, k->skel->maps.ring);
+	bpf_map_delete_elem(rings, &losses);
+	err = put_ring(k, SEAM_RING_STACKS + number, k->skel->maps.ring);
 	if (!err)
-		err = put_ring(k, SEAM_MAX_CLIENTS + number,
+		err = put_ring(k, SEAM_RING_COPIES + number,
 			       k->skel->maps.copies);
 	if (!err)
 		err = bpf_map__update_elem(k->skel->maps.client_states, &number,

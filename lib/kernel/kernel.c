@@ -449,6 +449,7 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 	seam_kernel_detach(k);
 	ring_buffer__free(k->samples);
 	ring_buffer__free(k->copies);
+	seam_kernel_close_losses(k);
 	if (k->poll_fd >= 0)
 		close(k->poll_fd);
 	seam_kernel_disown(k);

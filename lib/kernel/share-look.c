@@ -81,6 +81,7 @@ static bool look_counts(int states, struct seam_share_client *c)
 		[SEAM_SHARE_LOST_STACKS] = SEAM_COUNT_LOST_STACK,
 		[SEAM_SHARE_LOST_COPIES] = SEAM_COUNT_LOST_COPY,
 		[SEAM_SHARE_LOST_REQUESTS] = SEAM_COUNT_LOST_MISS,
+		[SEAM_SHARE_LOST_UNTOLD] = SEAM_COUNT_LOST_UNTOLD,
 	};
 	int fd = open_inner(states, c->number),
 	    cpus = libbpf_num_possible_cpus();
@@ -112,9 +113,12 @@ static void look_client(const struct seam_share_group *g,
 	int states = open_pin(g, "client_states");
 
 	c->is_known = rings >= 0 && states >= 0 &&
-		      look_ring(rings, c->number, c) &&
-		      look_ring(rings, SEAM_MAX_CLIENTS + c->number, c) &&
+		      look_ring(rings, SEAM_RING_STACKS + c->number, c) &&
+		      look_ring(rings, SEAM_RING_COPIES + c->number, c) &&
 		      look_counts(states, c);
+	/* Of tools whose programs ask, alone. */
+	if (c->is_known)
+		look_ring(rings, SEAM_RING_LOSSES + c->number, c);
 	if (rings >= 0)
 		close(rings);
 	if (states >= 0)

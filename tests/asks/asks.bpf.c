@@ -24,7 +24,7 @@ unsigned long long lost_asks;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 4 << 20);
 } asked SEC(".maps");
 
 /* The cookies that threads wait for, and the stacks when they are there. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * asks PID [ROOM [TYPE]]: has BPF programs of each type ask for stacks of a
- * program, until that ends, and prints these; what it attaches to is in
+ * asks PID [ROOM [PAGES [TYPE]]]: has BPF programs of each type ask for stacks
+ * of a program, until that ends, and prints these; what it attaches to is in
  * asks.bpf.c, and the program's probed() and returned(). And what they find
- * themselves; ROOM: of so many stacks, which they leave there, or 0. TYPE:
- * those of one type alone ask.
+ * themselves; ROOM: of so many stacks, which they leave there, or 0; PAGES: of
+ * a session's buffer, or 0; TYPE: those of one type alone ask.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -194,12 +194,14 @@ static int trace(struct seam_session *session, struct asks *skel, int pid,
 	printf("counts %llu asked, %llu in others, %llu without a stack to "
 	       "come, "
 	       "%llu seen, %llu unseen, %llu by others, %llu found, %llu not "
-	       "kept\n",
+	       "kept, %llu lost, %llu untold\n",
 	       (unsigned long long)counts.requests,
 	       (unsigned long long)counts.requests_filtered,
 	       (unsigned long long)counts.requests_none, requests,
 	       skel->bss->lost_asks, (unsigned long long)counts.by_others,
-	       n_found, (unsigned long long)counts.not_kept);
+	       n_found, (unsigned long long)counts.not_kept,
+	       (unsigned long long)(counts.lost_stacks + counts.lost_copies),
+	       (unsigned long long)counts.lost_untold);
 	ring_buffer__free(asked);
 	return 0;
 }
@@ -219,7 +221,9 @@ int main(int argc, char **argv)
 	uint32_t pid = argc > 1 ? (uint32_t)atoi(argv[1]) : 0;
 	uint32_t room = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
 	const struct seam_session_opts session_opts = {
-		.sz = sizeof(session_opts), .table_memory = 256 << 20};
+		.sz = sizeof(session_opts),
+		.table_memory = 256 << 20,
+		.buffer_pages = argc > 3 ? (uint32_t)atoi(argv[3]) : 0};
 	const struct seam_client_opts opts = {.sz = sizeof(opts),
 					      .name = "asks",
 					      .max_frames = 127,
@@ -234,7 +238,7 @@ int main(int argc, char **argv)
 	bool fentry;
 
 	if (!pid)
-		return fprintf(stderr, "usage: %s PID [ROOM [TYPE]]\n",
+		return fprintf(stderr, "usage: %s PID [ROOM [PAGES [TYPE]]]\n",
 			       argv[0]),
 		       2;
 	if (seam_session_open(&session_opts, &session, &info) ||
@@ -246,7 +250,7 @@ int main(int argc, char **argv)
 		return failed("lend", &info);
 	skel->rodata->client = (unsigned int)client;
 	skel->rodata->pid = pid;
-	skel->bss->one_type = type_of(argc > 3 ? argv[3] : "");
+	skel->bss->one_type = type_of(argc > 4 ? argv[4] : "");
 	fentry = choose(skel);
 	skel->rodata->deletes = !room;
 	if (room)

@@ -3,13 +3,16 @@
 """Description: BPF programs of every tracing type ask for stacks, all of one
 object: perf_event, tracepoint, raw_tp, tp_btf, fentry, fexit, uprobe and
 uretprobe. Each has the known path of its own, and no request is without an
-answer or a count. They find the stacks themselves too. What another build takes stacks with is refused.
+answer or a count. They find the stacks themselves too. Of each cookie that they
+were given it is told what became of the stack. What another build takes stacks
+with is refused.
 
 The tool is tests/asks. What it is attached to does not come in one stay in the
 kernel, so that each program opens entries.
 """
 
 import collections
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +22,7 @@ import livetest
 import requests
 
 ROUNDS = 200
+MANY_ROUNDS = 1000 # whose losses there is no room for
 PATH = ["main", "outer", "middle", "inner", "leaf"]
 TYPES = ["perf_event", "tracepoint", "raw_tp", "tp_btf", "fentry", "fexit",
          "uprobe", "uretprobe"]
@@ -203,8 +207,9 @@ def check_type(bench, kind, cookies, stacks):
                collections.Counter(f[1] for f in found))
 
 
-def compiled(bench):
-    return bench.compile(SOURCE, "known", "-no-pie", "-DROUNDS=%d" % ROUNDS)
+def compiled(bench, rounds=ROUNDS):
+    return bench.compile(SOURCE, "known-%d" % rounds, "-no-pie",
+                         "-DROUNDS=%d" % rounds)
 
 
 def types(bench):
@@ -278,6 +283,72 @@ def kept(bench):
                counts[7] == stacks - 64 > 0, "%d %s" % (stacks, counts))
 
 
+def unread(bench, rounds):
+    """The tool's buffer is a page, and it does not read while the program runs.
+    Return: its status and lines."""
+    exe = compiled(bench, rounds)
+    program = bench.start([exe], stdin=subprocess.PIPE)
+    out, err = bench.path("out"), bench.path("err")
+    tracer = bench.start([bench.args.asks, str(program.pid), "0", "1"],
+                         stdout=open(out, "w"), stderr=open(err, "w"),
+                         env=bench.env)
+    while tracer.poll() is None and "ready" not in open(out).read():
+        time.sleep(0.01)
+    tracer.send_signal(signal.SIGSTOP)
+    program.stdin.write(b"\n")
+    program.stdin.close()
+    program.wait()
+    tracer.send_signal(signal.SIGCONT)
+    status = tracer.wait()
+    with open(out) as lines, open(err) as said:
+        return exe, status, [line.split() for line in lines], said.read()
+
+
+def check_lost(bench, what, rounds):
+    """Return: how many losses were told, and how many not."""
+    exe, status, lines, said = unread(bench, rounds)
+    if not bench.test(what + ": the tool traces without reading", status == 0,
+                      said):
+        return 0, 0
+    asks, stacks, _, counts = parse(lines, exe)
+    every = [c for cookies in asks.values() for c in cookies]
+    had = set(every) - {"0"}
+    ends = collections.Counter(s[0] for c in had for s in stacks.get(c, []))
+    n_lost, untold = counts[8:10]
+    bench.note("%s: %d requests, %d cookies, %s, %s" % (
+        what, len(every), len(had), dict(ends), counts))
+    bench.test(what + ": every request was seen, and answered or counted",
+               counts[0] - counts[1] == counts[3] == len(every) and
+               not counts[4] and every.count("0") == counts[2], counts)
+    bench.test(what + ": each cookie's stack is told, or that it is lost, or "
+               "counted as untold",
+               had and len(had) == len(had & stacks.keys()) + untold and
+               n_lost == ends["lost"] + untold,
+               "%d of %d" % (len(had & stacks.keys()), len(had)))
+    bench.test(what + ": and once, and none that nobody asked for",
+               all(len(s) == 1 for s in stacks.values()) and
+               not stacks.keys() - had,
+               [(c, s) for c, s in stacks.items()
+                if len(s) > 1 or c not in had][:3])
+    leaves = [names for end, names in sum(stacks.values(), [])
+              if end == "lost"]
+    bench.test(what + ": of what is lost the leaf is known",
+               leaves and all(len(names) == 1 for names in leaves), leaves[:3])
+    return ends["lost"], untold
+
+
+def lost(bench):
+    """Of each cookie that its programs were given the tool is told what became
+    of the stack, though its buffer was full; and where there was no room for
+    that either, how often."""
+    told, untold = check_lost(bench, "lost", ROUNDS)
+    bench.test("lost: all is told", told and not untold, "%d told, %d not" % (
+        told, untold))
+    told, untold = check_lost(bench, "lost, many", MANY_ROUNDS)
+    bench.test("lost, many: some is told, and some not", told and untold,
+               "%d told, %d not" % (told, untold))
+
+
 def another_build(bench):
     """Linked to what another build of this version takes stacks with."""
     done = subprocess.run([bench.args.other, str(bench.start(
@@ -295,7 +366,8 @@ def execs(bench):
     static = ("-static", "-no-pie", "-fno-pie", "-DEXECS=%d" % EXECS)
     a, b, c = (bench.compile(CHAIN, name, *static, *more) for name, more in (
         ("chain-a", ()), ("chain-b", ("-DPAD",)), ("chain-c", ("-DSILENT",))))
-    status, lines, said = trace(bench, a, "0", "raw_tp", args=(str(EXECS), c, b, c, a))
+    status, lines, said = trace(bench, a, "0", "0", "raw_tp",
+                                args=(str(EXECS), c, b, c, a))
     if not bench.test("execs: the tool traces", status == 0, said):
         return
     # What programs find, as the kernel took it: no rules of the other's.
@@ -321,6 +393,6 @@ def execs(bench):
 
 if __name__ == "__main__":
     clients.private_tracefs()
-    sys.exit(livetest.main(types, kept, execs, another_build, options=(
+    sys.exit(livetest.main(types, kept, lost, execs, another_build, options=(
         ("--asks", "build/tests/asks/asks"),
         ("--other", "build/tests/asks/asks-other"))))
