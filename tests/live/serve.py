@@ -6,7 +6,8 @@
 has it for the next, which asks for nothing. It is killed while two recordings
 run, which go on, and one of them loads the tables of a program that nobody has
 seen before; that one is killed, and the other does. Counts add up, and each
-stack is the known path. Then it is killed at any moment. All in a BPF file
+stack is the known path. Then it is killed at any moment. What a daemon serves it
+leaves alone. All in a BPF file
 system of its own.
 """
 
@@ -22,6 +23,7 @@ import sys
 import time
 
 import clients
+import fuse
 import livetest
 
 NOBODY = 65534
@@ -291,6 +293,44 @@ def idle(bench):
                clients.groups())
 
 
+def far(bench):
+    """It opens no file that a daemon serves: that is refused, counted, and the
+    recording has the stacks by copies."""
+    prepare(bench)
+    daemon = fuse.Daemon(bench, bench.path("known"))
+    if daemon.line != "mounted\n":
+        bench.skip("far", "no FUSE: " + daemon.end())
+        return
+    try:
+        refused(bench, os.path.join(daemon.folder, "prog"))
+    finally:
+        daemon.end()
+
+
+def refused(bench, program):
+    server, _ = serve(bench)
+    spin = bench.start([program])
+    one = bench.recorder("-p", str(spin.pid), *EVENT).ready()
+    found = await_doctor(bench, spin, lambda d: d.get("tables_far"))
+    livetest.burn(ENOUGH, spin.pid)
+    later = doctor(bench)
+    text = subprocess.run([bench.seam, "doctor", "--clients"],
+                          stdout=subprocess.PIPE, encoding="utf-8",
+                          env=bench.env).stdout
+    one = one.interrupt()
+    end(spin)
+    end(server, signal.SIGTERM)
+    bench.test("far: its one file is refused, by who owns the tables, and once",
+               found["owner"] == server.pid and found.get("tables_far") == 1 ==
+               later["tables_far"], "%s %s" % (found, later))
+    bench.test("far: and stays asked for", later["tables_asked"] >= 1, later)
+    bench.test("far: so says the line for people", "; 1 requests refused, of "
+               "file systems that others serve; " in text, text)
+    clients.check_file(bench, "far", one, spin.pid, 512)
+    bench.test("far: the stacks come by copies", one.summary and
+               one.summary["copies"], one.log)
+
+
 def has_open(pid, path):
     for number in os.listdir("/proc/%d/fd" % pid):
         try:
@@ -326,5 +366,5 @@ if __name__ == "__main__":
     clients.private()
     subprocess.run(["mount", "-t", "bpf", "-o", "mode=0700", "bpf",
                     "/sys/fs/bpf"], check=False)
-    sys.exit(livetest.main(warm, killed, moments, woken, idle, told,
+    sys.exit(livetest.main(warm, killed, moments, woken, idle, told, far,
                            options=(("--times", "2"),)))
