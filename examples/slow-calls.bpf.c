@@ -24,11 +24,11 @@ struct {
 } began SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 10240);
+	__type(key, __u64);
+	__type(value, struct call);
 } calls SEC(".maps");
-
-unsigned long long lost_calls;
 
 SEC("raw_tp/sys_enter")
 int call_begins(struct bpf_raw_tracepoint_args *ctx)
@@ -45,8 +45,8 @@ SEC("raw_tp/sys_exit")
 int call_ends(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
-	__u64 *start = bpf_map_lookup_elem(&began, &tid);
-	struct call call = {.tid = tid};
+	__u64 *start = bpf_map_lookup_elem(&began, &tid), cookie;
+	struct call call = {};
 	struct pt_regs regs;
 
 	if (!start)
@@ -60,8 +60,8 @@ int call_ends(struct bpf_raw_tracepoint_args *ctx)
 	call.args[0] = regs.rdi;
 	call.args[1] = regs.rsi;
 	call.args[2] = regs.rdx;
-	call.cookie = seam_request(client, SEAM_FROM_KERNEL);
-	if (bpf_ringbuf_output(&calls, &call, sizeof(call), 0))
-		__sync_fetch_and_add(&lost_calls, 1);
+	cookie = seam_request(client, SEAM_FROM_KERNEL);
+	if (cookie)
+		bpf_map_update_elem(&calls, &cookie, &call, BPF_ANY);
 	return 0;
 }

@@ -15,58 +15,27 @@
 #include "slow-calls.h"
 #include "slow-calls.skel.h"
 
-#define MAX_WAITING 4096
+static struct slow_calls *skel;
 
-static struct ring_buffer *calls;
-static struct call waiting[MAX_WAITING]; /* for their stacks */
-static unsigned int n_waiting, n_slow, n_none, n_lost;
-
-static int on_call(void *ctx, void *data, size_t size)
-{
-	const struct call *call = data;
-
-	n_slow++;
-	if (!call->cookie)
-		n_none++;
-	else if (n_waiting < MAX_WAITING)
-		waiting[n_waiting++] = *call;
-	else
-		n_lost++;
-	return 0;
-}
-
+/* For each cookie that the programs were given. */
 static void on_stack(void *ctx, const struct seam_user_stack *stack)
 {
-	/* What asked for it was written before it, if its task goes on. */
-	ring_buffer__consume(calls);
-	for (unsigned int i = 0; i < n_waiting; i++) {
-		const struct call *call = &waiting[i];
+	struct call call;
 
-		if (call->cookie != stack->cookie)
-			continue;
-		printf("%u: call %u (%#llx, %#llx, %#llx) took %.3f ms, "
-		       "cookie %#llx\n",
-		       call->tid, call->nr, call->args[0], call->args[1],
-		       call->args[2], (double)call->took_ns / 1e6,
-		       call->cookie);
-		for (size_t f = 0; f < stack->n_ips; f++)
-			printf("\t%#llx\n", (unsigned long long)stack->ips[f]);
-		printf("\t%s\n", seam_err_name(stack->end));
-		waiting[i--] = waiting[--n_waiting];
-	}
-}
-
-static int failed(const char *what, const struct seam_errinfo *info)
-{
-	fprintf(stderr, "%s: %s\n", what, info->reason);
-	return 1;
+	if (bpf_map__lookup_and_delete_elem(skel->maps.calls, &stack->cookie, 8,
+					    &call, sizeof(call), 0))
+		printf("%u: a call that is not in the map", stack->tid);
+	else
+		printf("%u: call %u (%#llx, %#llx, %#llx) took %.3f ms",
+		       stack->tid, call.nr, call.args[0], call.args[1],
+		       call.args[2], (double)call.took_ns / 1e6);
+	printf(", cookie %#llx\n", (unsigned long long)stack->cookie);
+	seam_stack_print(stdout, stack);
 }
 
 int main(int argc, char **argv)
 {
 	uint32_t pid = argc == 3 ? (uint32_t)atoi(argv[1]) : 0;
-	const struct seam_session_opts session_opts = {
-		.sz = sizeof(session_opts), .table_memory = 256 << 20};
 	const struct seam_client_opts opts = {.sz = sizeof(opts),
 					      .name = "slow-calls",
 					      .max_frames = 127,
@@ -76,45 +45,28 @@ int main(int argc, char **argv)
 					      .on_stack = on_stack};
 	struct seam_errinfo info = {0};
 	struct seam_session *session;
-	struct seam_counts counts = {.sz = sizeof(counts)};
-	struct slow_calls *skel;
 	int client;
 
 	if (!pid)
 		return fprintf(stderr, "usage: %s PID MS\n", argv[0]), 2;
-	if (seam_session_open(&session_opts, &session, &info) ||
-	    seam_client_add(session, &opts, &info))
-		return failed("session", &info);
 	skel = slow_calls__open();
-	if (!skel)
-		return failed("cannot open the object", &info);
-	client = seam_session_lend(session, skel->obj, &info);
-	if (client < 0)
-		return failed("lend", &info);
-	skel->rodata->client = (unsigned int)client;
-	skel->rodata->pid = pid;
-	skel->rodata->slow_ns = (unsigned long long)(atof(argv[2]) * 1e6);
-	if (slow_calls__load(skel) || slow_calls__attach(skel))
-		return failed("cannot load", &info);
-	calls = ring_buffer__new(bpf_map__fd(skel->maps.calls), on_call, NULL,
-				 NULL);
-	if (!calls || seam_session_start(session, &info))
-		return failed("start", &info);
+	client = seam_session_open_for(skel ? skel->obj : NULL, &opts, &session,
+				       &info);
+	if (client >= 0) {
+		skel->rodata->client = (unsigned int)client;
+		skel->rodata->pid = pid;
+		skel->rodata->slow_ns = (uint64_t)(atof(argv[2]) * 1e6);
+	}
+	if (client < 0 || slow_calls__load(skel) || slow_calls__attach(skel) ||
+	    seam_session_start(session, &info))
+		return fprintf(stderr, "slow-calls: %s\n",
+			       info.reason[0] ? info.reason : strerror(errno)),
+		       1;
 	fprintf(stderr, "ready\n");
 	seam_session_run(session, -1); /* until the process has ended */
 	slow_calls__detach(skel);
 	seam_session_stop(session);
-	ring_buffer__consume(calls);
-	seam_session_counts(session, &counts);
-	fprintf(stderr,
-		"%u slow calls, %llu not seen: %llu asked, %u without a stack "
-		"to come, %u whose stack was lost; %llu unwinds, %llu stacks "
-		"by others\n",
-		n_slow, skel->bss->lost_calls,
-		(unsigned long long)counts.requests, n_none, n_waiting + n_lost,
-		(unsigned long long)counts.unwinds,
-		(unsigned long long)counts.by_others);
-	ring_buffer__free(calls);
+	seam_requests_print(stderr, session);
 	slow_calls__destroy(skel);
 	seam_session_close(session);
 	return 0;

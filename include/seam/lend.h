@@ -6,14 +6,15 @@
  * tool has, in whatever version.
  *
  *	obj = bpf_object__open_file("tool.bpf.o", NULL);
- *	client = seam_session_lend(session, obj, &err);
+ *	client = seam_session_open_for(obj, &client_opts, &session, &err);
  *	...	tell the programs the number
  *	bpf_object__load(obj);
  *	...	seam_session_keep, if the programs look for stacks
  *	...	attach them
  *	seam_session_start(session, &err);
  *
- * The session has its client by then. Close it after the object.
+ * Close the session after the object. Who has one with its client already, or
+ * wants other options for it, has seam_session_lend in place of the second.
  */
 #ifndef SEAM_LEND_H
 #define SEAM_LEND_H
@@ -68,6 +69,65 @@ static inline int seam_session_lend(struct seam_session *s,
 		snprintf(reterr->reason, sizeof(reterr->reason),
 			 "the object has no seam-request.bpf.o linked in");
 	return n ? (int)seam_session_client(s) : -ENOENT;
+}
+
+/*
+ * Opens a session with the usual options for a tool whose programs ask for
+ * stacks, adds its client, and has obj, as seam_session_lend takes it, or NULL
+ * if it could not be opened, share it. Return: as that; *ret_session, which is
+ * not set on failure.
+ */
+static inline int seam_session_open_for(struct bpf_object *obj,
+					const struct seam_client_opts *client,
+					struct seam_session **ret_session,
+					struct seam_errinfo *reterr)
+{
+	const struct seam_session_opts opts = {.sz = sizeof(opts)};
+	struct seam_session *s = NULL;
+	int err = -EINVAL;
+
+	if (obj)
+		err = seam_session_open(&opts, &s, reterr);
+	if (!err)
+		err = seam_client_add(s, client, reterr);
+	if (!err)
+		err = seam_session_lend(s, obj, reterr);
+	if (err < 0)
+		seam_session_close(s);
+	else
+		*ret_session = s;
+	return err;
+}
+
+/* A frame's address a line, and the end code, each behind a tab. */
+static inline void seam_stack_print(FILE *to,
+				    const struct seam_user_stack *stack)
+{
+	for (size_t i = 0; i < stack->n_ips; i++)
+		fprintf(to, "\t%#llx\n", (unsigned long long)stack->ips[i]);
+	fprintf(to, "\t%s\n", seam_err_name(stack->end));
+}
+
+/* What became of the programs' requests so far, in one line: how many there
+ * were; which of them got no cookie; the stacks that could not be delivered,
+ * and of these those that on_stack was not told. */
+static inline void seam_requests_print(FILE *to, struct seam_session *s)
+{
+	struct seam_counts c = {.sz = sizeof(c)};
+
+	if (seam_session_counts(s, &c))
+		return;
+	fprintf(to,
+		"%llu requests: %llu of others' tasks, %llu without a stack to "
+		"come; %llu unwinds, %llu stacks by others; lost: %llu stacks, "
+		"%llu copies, %llu untold\n",
+		(unsigned long long)c.requests,
+		(unsigned long long)c.requests_filtered,
+		(unsigned long long)c.requests_none,
+		(unsigned long long)c.unwinds, (unsigned long long)c.by_others,
+		(unsigned long long)c.lost_stacks,
+		(unsigned long long)c.lost_copies,
+		(unsigned long long)c.lost_untold);
 }
 
 /*

@@ -181,7 +181,7 @@ def check_losses(bench, listed, recordings, said):
     count = requests.COUNT.search(said)
     tool = next(c for c in listed.values() if c["client"] == "slow-calls")
     bench.test("the tool's unwinds are what it says itself", count and
-               [int(n) for n in count.groups()[5:]] ==
+               [int(n) for n in count.groups()[3:5]] ==
                [tool["unwinds"], tool["by_others"]], "%s %s" % (tool, said))
 
 

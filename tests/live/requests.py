@@ -67,9 +67,9 @@ int main(int argc, char **argv)
 """
 CALL = re.compile(r"(\d+): call (\d+) \((\S+), (\S+), (\S+)\) took (\S+) ms, "
                   r"cookie (\S+)")
-COUNT = re.compile(r"(\d+) slow calls, (\d+) not seen: (\d+) asked, "
-                   r"(\d+) without a stack to come, (\d+) whose stack was lost; "
-                   r"(\d+) unwinds, (\d+) stacks by others")
+COUNT = re.compile(r"(\d+) requests: (\d+) of others' tasks, (\d+) without a "
+                   r"stack to come; (\d+) unwinds, (\d+) stacks by others; "
+                   r"lost: (\d+) stacks, (\d+) copies, (\d+) untold")
 
 
 class Names:
@@ -163,8 +163,8 @@ def shared(bench):
         "%s: %s and %s" % (c, asked[c], recorded[c]) for c in wrong[:5]))
     # Not for a sample of the file, or twice for what both have.
     more = summary["unused"] + summary["again"] + summary["end"]["lost"]
-    unwinds = int(count.group(6)) + summary["unwinds"] - more
-    by_others = int(count.group(7)) + summary["by_others"]
+    unwinds = int(count.group(4)) + summary["unwinds"] - more
+    by_others = int(count.group(5)) + summary["by_others"]
     bench.note("%d unwinds, and %d more; %d stacks by others" % (
         unwinds, more, by_others))
     bench.test("of one unwind", by_others >= 0.9 * len(both) and
@@ -179,14 +179,17 @@ def slow_calls(bench):
     count = COUNT.search(said)
     if not bench.test("the tool traced", status == 0 and count, said):
         return
-    slow, unseen, asked, none, lost = map(int, count.groups()[:5])
+    asked, filtered, none, _, _, stacks, copies, untold = map(int,
+                                                              count.groups())
     calls = calls_of(out, exe)
     sleeps = [c for c in calls if c[0] == SLEEP]
     bench.test("every request is delivered or counted",
-               asked == slow + unseen and slow == len(calls) + none + lost,
+               asked == len(calls) + filtered + none + untold and
+               len(calls) == len({c[4] for c in calls}) and
+               stacks + copies == untold + sum(c[3] == "lost" for c in calls),
                said)
     bench.test("every slow call asked",
-               len(sleeps) + none + lost + unseen >= THREADS * CALLS,
+               len(sleeps) + none + untold >= THREADS * CALLS,
                "%d sleeps\n%s" % (len(sleeps), said))
     bits = ["".join(name[3] for name in reversed(names)
                     if name in ("bit0", "bit1")) for _, _, names, *_ in sleeps]
