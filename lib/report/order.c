@@ -125,6 +125,7 @@ static void let_go(struct seam_order *o)
 		seam_slice_fini(&o->slots[i].slice);
 		seam_strbuf_fini(&o->slots[i].text);
 	}
+	seam_printed_lines_free(o->opts.printer.lines);
 	pthread_mutex_destroy(&o->resolving);
 	free(o);
 }
@@ -138,6 +139,11 @@ static int start(struct seam_order *o)
 	int rc = 0;
 
 	o->n_slots = SLOTS * n; /* before any of them looks */
+	if (!o->opts.printer.json) {
+		o->opts.printer.lines = seam_printed_lines_new(
+			seam_pd_n_records(o->opts.printer.reader));
+		rc = o->opts.printer.lines ? 0 : -ENOMEM;
+	}
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct thread *t = &o->threads[i];
 

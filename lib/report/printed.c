@@ -1,180 +1,299 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "report/printed.h"
 
-#include <stdalign.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "report/lines.h"
 #include "seam/tracer.h"
 
-/* A generation ends when three quarters of its lines are taken, or its text is.
- * What is printed again in the next one moves there, the rest is let go. */
-#define BITS 15
-#define N_LINES (1U << BITS)
-#define N_TAKEN (N_LINES / 4 * 3)
-#define TEXT (2U << 20)
 #define LEN_MAX 4096 /* a longer text is printed anew each time */
-#define NEAR 6 /* frames ahead, whose lines are mostly in no cache yet */
+#define BLOCK 16 /* frames whose lines are fetched together */
+#define OWN 32768 /* lines */
 
 enum {
 	KERNEL = 1 << 0,
 	EXACT = 1 << 1,
 	GUESSED = 1 << 2,
-	CHAIN = 1 << 3,
 };
 
-struct line {
-	uint64_t ip;
-	const struct seam_stitch_map *map;
-	uint32_t at; /* in text */
-	uint16_t len; /* 0: the line is free */
-	uint8_t flags;
-	bool running; /* as seam_resolve_frame() says it */
-} __attribute__((aligned(32))); /* within what a cache has at once */
-
-struct generation {
-	size_t n, used; /* lines; bytes of text */
-	struct line lines[N_LINES];
-	char text[TEXT];
+struct seam_printed_lines {
+	struct seam_lines lines;
+	pthread_mutex_t lock; /* of who adds */
 };
 
+/* A generation ends when it is full. What is printed again in the next one
+ * moves there, the rest is let go. */
 struct seam_printed {
 	struct seam_resolver *resolver;
 	pthread_mutex_t *lock;
-	struct generation *now, *before;
-	struct generation v[2];
+	struct seam_printed_lines *shared; /* NULL: there are none */
+	struct seam_lines v[2]; /* what the shared have no room for */
+	struct seam_lines *now, *before; /* NULL: not needed yet */
+	/* By the mapping's number, 1 + what seam_resolver_file() says; 0: it
+	 * was not asked. */
+	uint32_t *files;
+	size_t n_files, cap_files;
 };
 
-/* Pages of lines that nobody takes are not touched: of text, and of all of the
- * other generation. */
-static struct generation *begin(struct generation *g)
+struct frame {
+	struct seam_line_key key;
+	const struct seam_line *line; /* NULL: it is not among the shared */
+};
+
+struct seam_printed_lines *seam_printed_lines_new(size_t n)
 {
-	memset(g->lines, 0, sizeof(g->lines));
-	g->n = g->used = 0;
-	return g;
+	struct seam_printed_lines *ls = malloc(sizeof(*ls));
+
+	if (ls && seam_lines_init(&ls->lines, n)) {
+		free(ls);
+		return NULL;
+	}
+	if (ls)
+		pthread_mutex_init(&ls->lock, NULL);
+	return ls;
+}
+
+struct seam_printed_lines *
+seam_printed_lines_free(struct seam_printed_lines *ls)
+{
+	if (!ls)
+		return NULL;
+	seam_lines_fini(&ls->lines);
+	pthread_mutex_destroy(&ls->lock);
+	free(ls);
+	return NULL;
 }
 
 struct seam_printed *seam_printed_new(struct seam_resolver *r,
-				      pthread_mutex_t *lock)
+				      pthread_mutex_t *lock,
+				      struct seam_printed_lines *shared)
 {
-	struct seam_printed *p;
+	struct seam_printed *p = calloc(1, sizeof(*p));
 
-	if (posix_memalign((void **)&p, alignof(struct line), sizeof(*p)))
+	if (!p)
 		return NULL;
 	p->resolver = r;
 	p->lock = lock;
-	p->before = &p->v[1];
-	p->before->n = 0;
-	p->now = begin(&p->v[0]);
+	p->shared = shared;
 	return p;
 }
 
 struct seam_printed *seam_printed_free(struct seam_printed *p)
 {
+	if (!p)
+		return NULL;
+	seam_lines_fini(&p->v[0]);
+	seam_lines_fini(&p->v[1]);
+	free(p->files);
 	free(p);
 	return NULL;
 }
 
-static uint32_t place_of(const struct seam_frame *f, uint8_t flags)
-{
-	uint64_t hash = (f->ip ^ (uintptr_t)f->map << 20 ^ flags) *
-			UINT64_C(0x9e3779b97f4a7c15);
+/* --- which line a frame has --- */
 
-	return (uint32_t)(hash >> (64 - BITS));
+static void lock(const struct seam_printed *p)
+{
+	if (p->lock)
+		pthread_mutex_lock(p->lock);
 }
 
-static void fetch_line(const struct generation *g, const struct seam_frame *f,
-		       uint8_t flags)
+static void unlock(const struct seam_printed *p)
 {
-	__builtin_prefetch(&g->lines[place_of(f, flags)]);
+	if (p->lock)
+		pthread_mutex_unlock(p->lock);
 }
 
-/* Where the frame's line is, or would be. */
-static struct line *line_of(struct generation *g, const struct seam_frame *f,
-			    uint8_t flags)
+static int ask_file(struct seam_printed *p, const struct seam_stitch_map *map)
 {
-	uint32_t at = place_of(f, flags);
+	int file;
 
-	for (;; at = (at + 1) % N_LINES) {
-		struct line *line = &g->lines[at];
+	if (seam_grow(&p->files, (size_t)map->number + 1, &p->cap_files,
+		      sizeof(*p->files)))
+		return -ENOMEM;
+	for (; p->n_files < p->cap_files; p->n_files++)
+		p->files[p->n_files] = 0;
+	lock(p);
+	file = seam_resolver_file(p->resolver, map);
+	unlock(p);
+	if (file < 0)
+		return file;
+	p->files[map->number] = (uint32_t)file + 1;
+	return 0;
+}
 
-		if (!line->len || (line->ip == f->ip && line->map == f->map &&
-				   line->flags == flags))
-			return line;
+/* The kernel's mappings are few, and kept apart: they have even numbers, as
+ * what has none. */
+static int key_of(struct seam_printed *p, const struct seam_frame *f,
+		  uint8_t flags, struct seam_line_key *ret)
+{
+	const struct seam_stitch_map *map = f->map;
+	int rc = 0;
+
+	*ret = (struct seam_line_key){f->ip, 0, flags};
+	if (!map)
+		return 0;
+	if (flags & KERNEL) {
+		ret->of = map->number * 2 + 2;
+		return 0;
 	}
+	if (map->number >= p->n_files || !p->files[map->number])
+		rc = ask_file(p, map);
+	if (rc)
+		return rc;
+	ret->off = f->ip - map->start + map->pgoff;
+	ret->of = p->files[map->number] * 2 + 1;
+	return 0;
 }
 
-static bool is_full(const struct generation *g, size_t len)
+/* --- the lines --- */
+
+static int begin(struct seam_printed *p)
 {
-	return g->n == N_TAKEN || len > TEXT - g->used;
+	struct seam_lines *next = p->now == &p->v[0] ? &p->v[1] : &p->v[0];
+	int rc = 0;
+
+	if (next->v)
+		seam_lines_forget(next);
+	else
+		rc = seam_lines_init(next, OWN);
+	if (rc)
+		return rc;
+	p->before = p->now;
+	p->now = next;
+	return 0;
 }
 
-static const struct line *keep(struct seam_printed *p,
-			       const struct seam_frame *f, struct line line,
-			       const char *text)
+static const struct seam_line *
+keep_own(struct seam_printed *p, const struct seam_line *line, const char *text)
 {
-	struct generation *g = p->now;
-	struct line *to;
+	const struct seam_line *kept =
+		p->now ? seam_lines_add(p->now, line, text) : NULL;
 
-	if (is_full(g, line.len)) {
-		g = p->before;
-		p->before = p->now;
-		p->now = begin(g);
+	if (kept || begin(p))
+		return kept;
+	return seam_lines_add(p->now, line, text);
+}
+
+/* Where there is no memory it is printed anew each time. */
+static void keep(struct seam_printed *p, const struct seam_line *line,
+		 const char *text)
+{
+	const struct seam_line_key key = {line->off, line->of, line->flags};
+	struct seam_printed_lines *to = p->shared;
+	bool is_kept = false;
+
+	if (to) {
+		pthread_mutex_lock(&to->lock);
+		is_kept = seam_lines_find(&to->lines, &key) ||
+			  seam_lines_add(&to->lines, line, text);
+		pthread_mutex_unlock(&to->lock);
 	}
-	line.at = (uint32_t)g->used;
-	memcpy(g->text + line.at, text, line.len);
-	g->used += line.len;
-	g->n++;
-	to = line_of(g, f, line.flags);
-	*to = line;
-	return to;
+	if (!is_kept)
+		keep_own(p, line, text);
 }
 
 /* Return: NULL: it is not kept. */
-static const struct line *find(struct seam_printed *p,
-			       const struct seam_frame *f, uint8_t flags)
+static const struct seam_line *find(struct seam_printed *p,
+				    const struct seam_line_key *key)
 {
-	const struct line *line = line_of(p->now, f, flags);
+	const struct seam_line *line =
+		p->shared ? seam_lines_find(&p->shared->lines, key) : NULL;
 
-	if (line->len)
+	if (line || !p->now)
 		return line;
-	line = p->before->n ? line_of(p->before, f, flags) : line;
-	if (!line->len)
-		return NULL;
-	/* Not from one that this begins anew. */
-	if (is_full(p->now, line->len))
-		return NULL;
-	return keep(p, f, *line, p->before->text + line->at);
+	line = seam_lines_find(p->now, key);
+	if (line || !p->before)
+		return line;
+	line = seam_lines_find(p->before, key);
+	/* Not into one that takes the place of what it is in. */
+	return line ? seam_lines_add(p->now, line, line->text) : NULL;
 }
 
-/* Appends the lines of one that is not kept. */
-static int print_anew(struct seam_printed *p, const struct seam_text *t,
-		      const struct seam_frame *f, uint8_t flags,
-		      struct seam_strbuf *b, bool *ret_running)
+/* As a line has it. Return: false: it is too long to be kept. */
+static bool make_text(const struct seam_text *t, const struct seam_name *name,
+		      struct seam_strbuf *b)
 {
-	const size_t begin = b->len;
+	for (size_t i = 0; i < seam_name_levels(name); i++) {
+		const struct seam_name level = seam_name_level(name, i);
+		const size_t at = b->len;
+		uint16_t len = 0;
+
+		seam_strbuf_add(b, (const char *)&len, sizeof(len));
+		seam_text_level(b, &t->opts, &level);
+		if (b->err || b->len > LEN_MAX)
+			return false;
+		len = (uint16_t)(b->len - at - sizeof(len));
+		memcpy(b->s + at, &len, sizeof(len));
+	}
+	return true;
+}
+
+/* Appends the lines of one that is not kept, and keeps them. */
+static int print_anew(struct seam_printed *p, const struct seam_text *t,
+		      const struct seam_frame *f,
+		      const struct seam_line_key *key, struct seam_strbuf *b,
+		      bool *ret_running)
+{
+	struct seam_strbuf text = {0};
 	struct seam_name name;
 	int rc;
 
-	if (p->lock)
-		pthread_mutex_lock(p->lock);
-	rc = seam_resolve_frame(p->resolver, f, flags & EXACT, &name,
+	lock(p);
+	rc = seam_resolve_frame(p->resolver, f, key->flags & EXACT, &name,
 				ret_running);
-	if (p->lock)
-		pthread_mutex_unlock(p->lock);
+	unlock(p);
 	if (rc)
 		return rc;
 	seam_text_frame(b, t, f, &name);
-	if (b->err || b->len - begin > LEN_MAX)
-		return b->err;
-	keep(p, f,
-	     (struct line){.ip = f->ip,
-			   .map = f->map,
-			   .len = (uint16_t)(b->len - begin),
-			   .flags = flags,
-			   .running = *ret_running},
-	     b->s + begin);
-	return 0;
+	if (make_text(t, &name, &text))
+		keep(p,
+		     &(struct seam_line){.off = key->off,
+					 .of = key->of,
+					 .flags = key->flags,
+					 .len = (uint16_t)text.len,
+					 .running = *ret_running},
+		     text.s);
+	rc = b->err ? b->err : text.err;
+	seam_strbuf_fini(&text);
+	return rc;
+}
+
+/* What is copied is mostly a piece or two, and then a call takes longer. Both
+ * have room for what is too much. */
+static char *copy(char *to, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i += SEAM_LINE_PIECE)
+		memcpy(to + i, text + i, SEAM_LINE_PIECE);
+	return to + len;
+}
+
+static void print_kept(struct seam_strbuf *b, const char *text, size_t len,
+		       uint64_t ip, bool has_chain)
+{
+	char address[SEAM_TEXT_ADDRESS], *to;
+	const char *end = text + len;
+
+	seam_hex16(address, ip);
+	while (text < end) {
+		uint16_t n;
+
+		memcpy(&n, text, sizeof(n));
+		text += sizeof(n);
+		if (seam_strbuf_room(b,
+				     1 + sizeof(address) + n + SEAM_LINE_PIECE))
+			return;
+		to = b->s + b->len;
+		*to = '\t';
+		to += has_chain;
+		memcpy(to, address, sizeof(address));
+		to = copy(to + sizeof(address), text, n);
+		*to = '\0';
+		b->len = (size_t)(to - b->s);
+		text += n;
+	}
 }
 
 static uint8_t flags_of(const struct seam_frame *f, bool exact)
@@ -183,29 +302,72 @@ static uint8_t flags_of(const struct seam_frame *f, bool exact)
 			 (f->method == SEAM_METHOD_GUESS ? GUESSED : 0));
 }
 
+/* The lines of a block's frames are mostly in no cache yet, and neither is
+ * their text: all are asked for at once. What a frame tells of the next one,
+ * which is rare, is not known yet. */
+static int fetch(struct seam_printed *p, const struct seam_frame *f,
+		 size_t from, size_t to, struct frame *ret)
+{
+	const struct seam_lines *shared =
+		p->shared ? &p->shared->lines : p->now;
+
+	for (size_t i = from; i < to; i++) {
+		uint8_t flags = flags_of(&f[i], seam_frame_exact(f, i, false));
+		int rc = key_of(p, &f[i], flags, &ret[i - from].key);
+
+		if (rc)
+			return rc;
+		ret[i - from].line = NULL;
+		if (shared)
+			seam_lines_fetch(shared, &ret[i - from].key);
+	}
+	for (size_t i = from; p->shared && i < to; i++) {
+		const struct seam_line *line =
+			seam_lines_find(shared, &ret[i - from].key);
+
+		if (!line)
+			continue;
+		__builtin_prefetch(line->text);
+		__builtin_prefetch(line->text + 64);
+		ret[i - from].line = line;
+	}
+	return 0;
+}
+
+static int print_frame(struct seam_printed *p, const struct seam_text *t,
+		       size_t i, struct frame *frame, bool *running,
+		       struct seam_strbuf *b)
+{
+	const struct seam_frame *f = &t->sample->frames[i];
+
+	if (*running && !(frame->key.flags & EXACT)) {
+		frame->key.flags |= EXACT;
+		frame->line = NULL;
+	}
+	if (!frame->line)
+		frame->line = find(p, &frame->key);
+	if (!frame->line)
+		return print_anew(p, t, f, &frame->key, b, running);
+	print_kept(b, frame->line->text, frame->line->len, f->ip,
+		   seam_text_has_chain(t));
+	*running = frame->line->running;
+	return b->err;
+}
+
 void seam_printed_frames(struct seam_printed *p, const struct seam_text *t,
 			 size_t n, struct seam_strbuf *b)
 {
-	const struct seam_frame *f = t->sample->frames;
-	const uint8_t chain = seam_text_has_chain(t) ? CHAIN : 0;
+	struct frame frames[BLOCK];
 	bool running = false;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < n; i++) {
-		bool exact = seam_frame_exact(f, i, running);
-		uint8_t flags = flags_of(&f[i], exact) | chain;
-		const struct line *line;
+	for (size_t from = 0; !rc && from < n; from += BLOCK) {
+		size_t to = n - from < BLOCK ? n : from + BLOCK;
 
-		if (i + NEAR < n)
-			fetch_line(p->now, &f[i + NEAR],
-				   flags_of(&f[i + NEAR], false) | chain);
-		line = find(p, &f[i], flags);
-		if (line) {
-			seam_strbuf_add(b, p->now->text + line->at, line->len);
-			running = line->running;
-		} else {
-			rc = print_anew(p, t, &f[i], flags, b, &running);
-		}
+		rc = fetch(p, t->sample->frames, from, to, frames);
+		for (size_t i = from; !rc && i < to; i++)
+			rc = print_frame(p, t, i, &frames[i - from], &running,
+					 b);
 	}
 	if (rc && !b->err)
 		b->err = rc;

@@ -24,7 +24,8 @@ int seam_printer_new(const struct seam_printer_opts *opts,
 	p->opts = *opts;
 	p->lock = lock;
 	if (!opts->json) {
-		p->printed = seam_printed_new(opts->resolver, lock);
+		p->printed =
+			seam_printed_new(opts->resolver, lock, opts->lines);
 		if (!p->printed) {
 			free(p);
 			return -ENOMEM;

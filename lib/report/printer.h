@@ -14,6 +14,7 @@ struct seam_printer_opts {
 	struct seam_payload_printer *payloads; /* NULL: there are none */
 	struct seam_text_opts text;
 	bool json; /* else as perf script prints them */
+	struct seam_printed_lines *lines; /* that they share; NULL: none */
 };
 
 /* All of what opts names must outlive it; of printers that share a lock, which

@@ -111,8 +111,8 @@ void seam_resolver_source(struct seam_resolver *r,
 	r->opts = *opts;
 }
 
-/* Return: the symbolizer's handle for the mapping's file. */
-static int file_of(struct seam_resolver *r, const struct seam_stitch_map *map)
+int seam_resolver_file(struct seam_resolver *r,
+		       const struct seam_stitch_map *map)
 {
 	int file;
 
@@ -283,7 +283,7 @@ static int key_of(struct seam_resolver *r, const struct seam_frame *f,
 		    (r->fit.other || is_of_32_bits(f->map)))
 			key.file = NO_FILE;
 		else
-			key.file = file_of(r, f->map);
+			key.file = seam_resolver_file(r, f->map);
 		if (key.file < NO_FILE)
 			return key.file;
 	}

@@ -14,12 +14,22 @@ struct seam_strbuf {
 	int err; /* 0 or -ENOMEM */
 };
 
+int seam_strbuf_grow(struct seam_strbuf *b, size_t len);
+/* For len more, and the end. Return: err. */
+static inline int seam_strbuf_room(struct seam_strbuf *b, size_t len)
+{
+	if (b->err || b->cap - b->len > len)
+		return b->err;
+	return seam_strbuf_grow(b, len);
+}
 void seam_strbuf_add(struct seam_strbuf *b, const char *s, size_t len);
 static inline void seam_strbuf_puts(struct seam_strbuf *b, const char *s)
 {
 	seam_strbuf_add(b, s, strlen(s));
 }
-/* As %*llx; what is written for each frame is so three times as fast. */
+/* As %16llx, without an end. */
+void seam_hex16(char to[static 16], uint64_t v);
+/* As %*llx, of at most 16 characters. */
 void seam_strbuf_hex(struct seam_strbuf *b, uint64_t v, size_t width);
 /* As %*llu, but for what stands before it: pad. */
 void seam_strbuf_dec(struct seam_strbuf *b, uint64_t v, size_t width, char pad);

@@ -91,7 +91,8 @@ static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 }
 
 /* As perf says it: "??:0" where it is not known. */
-static void perf_srcline(struct seam_strbuf *b, const struct seam_text *t,
+static void perf_srcline(struct seam_strbuf *b,
+			 const struct seam_text_opts *opts,
 			 const struct seam_name *name)
 {
 	const char *file = name->file, *slash;
@@ -100,16 +101,15 @@ static void perf_srcline(struct seam_strbuf *b, const struct seam_text *t,
 		return;
 	if (!file)
 		file = "??";
-	slash = t->opts.full_path ? NULL : strrchr(file, '/');
+	slash = opts->full_path ? NULL : strrchr(file, '/');
 	seam_strbuf_puts(b, "\n  ");
 	seam_strbuf_plain(b, slash ? slash + 1 : file);
 	seam_strbuf_printf(b, ":%u", name->line);
 }
 
-static void perf_level(struct seam_strbuf *b, const struct seam_text *t,
-		       uint64_t ip, const struct seam_name *name)
+void seam_text_level(struct seam_strbuf *b, const struct seam_text_opts *opts,
+		     const struct seam_name *name)
 {
-	seam_strbuf_hex(b, ip, 16);
 	seam_strbuf_puts(b, name->guessed ? " ? " : " ");
 	seam_strbuf_plain(b, name->sym ? name->sym : "[unknown]");
 	if (name->sym) {
@@ -121,8 +121,8 @@ static void perf_level(struct seam_strbuf *b, const struct seam_text *t,
 		seam_strbuf_plain(b, name->dso ? name->dso : "[unknown]");
 		seam_strbuf_puts(b, ")");
 	}
-	if (t->opts.srcline)
-		perf_srcline(b, t, name);
+	if (opts->srcline)
+		perf_srcline(b, opts, name);
 	seam_strbuf_puts(b, name->inlined ? " (inlined)\n" : "\n");
 }
 
@@ -134,7 +134,8 @@ void seam_text_frame(struct seam_strbuf *b, const struct seam_text *t,
 
 		if (seam_text_has_chain(t))
 			seam_strbuf_puts(b, "\t");
-		perf_level(b, t, f->ip, &one);
+		seam_strbuf_hex(b, f->ip, SEAM_TEXT_ADDRESS);
+		seam_text_level(b, &t->opts, &one);
 	}
 }
 
@@ -145,7 +146,8 @@ static void perf_single(struct seam_strbuf *b, const struct seam_text *t)
 	struct seam_name one =
 		seam_name_level(name, seam_name_levels(name) - 1);
 
-	perf_level(b, t, t->sample->frames[0].ip, &one);
+	seam_strbuf_hex(b, t->sample->frames[0].ip, SEAM_TEXT_ADDRESS);
+	seam_text_level(b, &t->opts, &one);
 }
 
 /* Readers of such text want no blank in the brackets. */

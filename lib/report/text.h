@@ -39,7 +39,11 @@ void seam_text_folded(struct seam_strbuf *b, const struct seam_text *t);
 
 /* Whether samples have call chains; else each is one line of perf's layout. */
 bool seam_text_has_chain(const struct seam_text *t);
-/* The lines of one frame in perf's layout. */
+/* The lines of one frame in perf's layout: of each level a tab, in a chain, the
+ * address so wide, and what seam_text_level() makes. */
+#define SEAM_TEXT_ADDRESS 16
+void seam_text_level(struct seam_strbuf *b, const struct seam_text_opts *opts,
+		     const struct seam_name *level);
 void seam_text_frame(struct seam_strbuf *b, const struct seam_text *t,
 		     const struct seam_frame *f, const struct seam_name *name);
 

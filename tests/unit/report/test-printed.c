@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: lines of frames that were kept are those that would be printed,
- * of more frames than are kept, and told apart by all that a line is made of.
+ * of more frames than are kept, and told apart by all that a line is made of;
+ * those of a file are the same wherever it is mapped, and several may share
+ * them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,16 +29,17 @@ static struct seam_resolver *new_resolver(void)
 	return r;
 }
 
-/* Two programs at the same addresses, and a stack that is half the last one. */
+/* Two programs at the same addresses, and one of them elsewhere, and a stack
+ * that is half the last one. */
 static void make(struct seam_frame *f, size_t round,
-		 const struct seam_stitch_map maps[2])
+		 const struct seam_stitch_map maps[3])
 {
 	for (size_t i = 0; i < DEEP; i++) {
 		size_t n = i < DEEP / 2 ? round * DEEP + i : i;
 
 		f[i] = (struct seam_frame){
-			.ip = 0x1000 + n * 16,
-			.map = n % 5 ? &maps[round % 2] : NULL,
+			.ip = 0x10000 + n * 16,
+			.map = n % 5 ? &maps[round % 3] : NULL,
 			.kernel = i < 3 && round % 3 == 0,
 			.exact = i == 0 || n % 7 == 0,
 			.method =
@@ -44,22 +48,31 @@ static void make(struct seam_frame *f, size_t round,
 	}
 }
 
-static void test_same(void **state)
+/* With lines for so many that two share; 0: nothing is shared. */
+static void check_same(size_t n_shared)
 {
-	const struct seam_stitch_map maps[2] = {
+	const struct seam_stitch_map maps[3] = {
 		{.path = "/nowhere/a", .end = UINT64_MAX, .number = 0},
 		{.path = "/nowhere/b", .end = UINT64_MAX, .number = 1},
+		{.path = "/nowhere/a",
+		 .start = 0x800,
+		 .end = UINT64_MAX,
+		 .number = 2},
 	};
 	struct seam_pd_attr attr = {.name = "event"};
 	struct seam_resolver *r = new_resolver(), *kept = new_resolver();
-	struct seam_printed *printed = seam_printed_new(kept, NULL);
+	struct seam_printed_lines *shared =
+		n_shared ? seam_printed_lines_new(n_shared) : NULL;
+	struct seam_printed *printed[2] = {
+		seam_printed_new(kept, NULL, shared),
+		seam_printed_new(kept, NULL, shared)};
 	struct seam_frame frames[DEEP];
 	struct seam_name names[DEEP];
 	struct seam_stitched s = {.frames = frames, .n_frames = DEEP};
 	struct seam_text t = {.sample = &s, .attr = &attr};
 
-	(void)state;
-	assert_non_null(printed);
+	assert_non_null(printed[0]);
+	assert_non_null(printed[1]);
 	for (size_t round = 0; round < ROUNDS; round++) {
 		struct seam_strbuf a = {0}, b = {0};
 
@@ -70,22 +83,62 @@ static void test_same(void **state)
 		assert_int_equal(seam_resolve(r, frames, DEEP, names), 0);
 		for (size_t i = 0; i < DEEP; i++)
 			seam_text_frame(&a, &t, &frames[i], &names[i]);
-		seam_printed_frames(printed, &t, DEEP, &b);
+		seam_printed_frames(printed[round % 2], &t, DEEP, &b);
 		assert_int_equal(b.err, 0);
 		assert_string_equal(a.s, b.s);
 		seam_strbuf_fini(&a);
 		seam_strbuf_fini(&b);
 	}
-	assert_null(seam_printed_free(printed));
+	assert_null(seam_printed_free(printed[0]));
+	assert_null(seam_printed_free(printed[1]));
 	assert_null(seam_printed_free(NULL));
+	assert_null(seam_printed_lines_free(shared));
 	seam_resolver_free(r);
 	seam_resolver_free(kept);
+}
+
+static void test_same(void **state)
+{
+	(void)state;
+	check_same(0);
+}
+
+static void test_shared(void **state)
+{
+	(void)state;
+	check_same(1); /* too few: most are kept by each of them */
+	check_same(SIZE_MAX);
+}
+
+static void test_hex(void **state)
+{
+	(void)state;
+	for (unsigned bits = 0; bits <= 64; bits++)
+		for (uint64_t low = 0; low < 64; low++) {
+			uint64_t v = bits < 64 ? UINT64_C(1) << bits : 0;
+			struct seam_strbuf b = {0};
+			char expected[64];
+
+			v = (v | low * UINT64_C(0x0a1b2c3d4e5f6071)) - low;
+			snprintf(expected, sizeof(expected),
+				 "%16llx %llx %5llx", (unsigned long long)v,
+				 (unsigned long long)v, (unsigned long long)v);
+			seam_strbuf_hex(&b, v, 16);
+			seam_strbuf_puts(&b, " ");
+			seam_strbuf_hex(&b, v, 0);
+			seam_strbuf_puts(&b, " ");
+			seam_strbuf_hex(&b, v, 5);
+			assert_string_equal(b.s, expected);
+			seam_strbuf_fini(&b);
+		}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),
+		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_hex),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "report/lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BITS_MIN 10
+#define BITS_MAX 18
+#define TEXT_EACH 96 /* bytes: what a line has, on average, and some more */
+
+/* Pages of places and text that nobody takes are not touched. */
+int seam_lines_init(struct seam_lines *ls, size_t n)
+{
+	struct seam_lines new = {.bits = BITS_MIN};
+
+	while (new.bits < BITS_MAX && (1UL << new.bits) < n)
+		new.bits++;
+	new.n_max = (1UL << new.bits) / 4 * 3;
+	new.size = new.n_max *TEXT_EACH;
+	new.room = calloc((1UL << new.bits) + 1, sizeof(*new.v));
+	new.text = malloc(new.size + SEAM_LINE_PIECE);
+	if (!new.room || !new.text) {
+		seam_lines_fini(&new);
+		return -ENOMEM;
+	}
+	new.v = (void *)(((uintptr_t) new.room + sizeof(*new.v) - 1) &
+			 -sizeof(*new.v));
+	*ls = new;
+	return 0;
+}
+
+void seam_lines_fini(struct seam_lines *ls)
+{
+	free(ls->room);
+	free(ls->text);
+	*ls = (struct seam_lines){0};
+}
+
+void seam_lines_forget(struct seam_lines *ls)
+{
+	memset(ls->v, 0, sizeof(*ls->v) << ls->bits);
+	ls->n = ls->used = 0;
+}
+
+const struct seam_line *seam_lines_add(struct seam_lines *ls,
+				       const struct seam_line *line,
+				       const char *text)
+{
+	const struct seam_line_key key = {line->off, line->of, line->flags};
+	size_t at = seam_lines_place(ls, &key), mask = (1UL << ls->bits) - 1;
+	struct seam_line *to;
+
+	if (ls->n == ls->n_max || line->len > ls->size - ls->used)
+		return NULL;
+	while (ls->v[at].len)
+		at = (at + 1) & mask;
+	memcpy(ls->text + ls->used, text, line->len);
+	to = &ls->v[at];
+	to->off = line->off;
+	to->of = line->of;
+	to->flags = line->flags;
+	to->running = line->running;
+	to->text = ls->text + ls->used;
+	ls->used += line->len;
+	ls->n++;
+	__atomic_store_n(&to->len, line->len, __ATOMIC_RELEASE);
+	return to;
+}
