@@ -24,6 +24,7 @@ struct job {
 	size_t place; /* of the sample in the reader */
 	struct seam_offline_copy copy;
 	struct space *space, *before;
+	struct space_near near;
 };
 
 struct window {
@@ -165,8 +166,9 @@ static int name_files(struct copies *c)
 static bool find(void *ctx, uint64_t avma, struct seam_offline_file **ret,
 		 uint64_t *ret_off)
 {
-	const struct job *job = ctx;
-	const struct seam_stitch_map *m = seam_space_find(job->space, avma);
+	struct job *job = ctx;
+	const struct seam_stitch_map *m =
+		seam_space_near(&job->near, job->space, avma);
 
 	if (!m)
 		m = seam_space_find(job->before, avma);

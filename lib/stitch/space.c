@@ -70,6 +70,23 @@ const struct seam_stitch_map *seam_space_find(const struct space *s,
 	return r ? r->value : NULL;
 }
 
+const struct seam_stitch_map *seam_space_near(struct space_near *near,
+					      const struct space *space,
+					      uint64_t ip)
+{
+	const struct seam_range *r = near->range;
+
+	if (!space)
+		return NULL;
+	if (r && near->space == space && ip >= r->start && ip < r->end)
+		return r->value;
+	r = seam_ranges_find(&space->areas, ip);
+	if (!r)
+		return NULL;
+	*near = (struct space_near){space, r};
+	return r->value;
+}
+
 /* A new mapping takes the place of what was there. */
 static int insert(struct world *w, struct space **ps,
 		  struct seam_stitch_map *map)

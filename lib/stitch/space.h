@@ -57,6 +57,15 @@ struct space *seam_space_get(struct space *space);
 struct space *seam_space_put(struct space *space);
 const struct seam_stitch_map *seam_space_find(const struct space *space,
 					      uint64_t ip);
+/* The same, of what is asked one after the other: mostly of one mapping. Empty at
+ * first, and again when the space may have changed. */
+struct space_near {
+	const struct space *space;
+	const struct seam_range *range;
+};
+const struct seam_stitch_map *seam_space_near(struct space_near *near,
+					      const struct space *space,
+					      uint64_t ip);
 struct process *seam_world_process(struct world *w, uint32_t pid);
 /* Return: never NULL unless there is no memory. */
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid);

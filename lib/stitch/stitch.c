@@ -33,6 +33,7 @@ struct seam_stitch {
 	struct seam_pd_rec rec;
 	struct seam_frame *frames;
 	size_t n, cap;
+	struct space_near near[2]; /* of a sample: user, kernel */
 };
 
 int seam_stitch_new(struct seam_pd_reader *r, struct seam_stitch **ret)
@@ -106,7 +107,7 @@ static void add_frame(struct seam_stitch *s, uint64_t ip, bool kernel,
 
 	s->frames[s->n] = (struct seam_frame){
 		.ip = ip,
-		.map = seam_space_find(space, ip),
+		.map = seam_space_near(&s->near[kernel], space, ip),
 		.kernel = kernel,
 		.exact = s->n == 0,
 	};
@@ -458,6 +459,7 @@ static int build(struct seam_stitch *s)
 	if ((s->rec.misc & MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL)
 		w.before = p->before;
 	s->n = 0;
+	memset(s->near, 0, sizeof(s->near));
 	rc = own_chain(s, &w);
 	if (!rc)
 		rc = user_half(s, &w, p);
