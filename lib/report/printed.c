@@ -7,11 +7,13 @@
 
 #include "base/grow.h"
 #include "report/lines.h"
+#include "report/tail.h"
 #include "seam/tracer.h"
 
 #define LEN_MAX 4096 /* a longer text is printed anew each time */
 #define BLOCK 16 /* frames whose lines are fetched together */
 #define OWN 32768 /* lines */
+#define TAILS 8 /* of threads */
 
 enum {
 	KERNEL = 1 << 0,
@@ -36,6 +38,9 @@ struct seam_printed {
 	 * was not asked. */
 	uint32_t *files;
 	size_t n_files, cap_files;
+	struct seam_tail tails[TAILS];
+	size_t begin[SEAM_TAIL_FRAMES]; /* of frames that are not in one */
+	uint8_t flags[SEAM_TAIL_FRAMES];
 };
 
 struct frame {
@@ -344,6 +349,10 @@ static int print_frame(struct seam_printed *p, const struct seam_text *t,
 		frame->key.flags |= EXACT;
 		frame->line = NULL;
 	}
+	if (i < SEAM_TAIL_FRAMES) {
+		p->begin[i] = b->len;
+		p->flags[i] = frame->key.flags;
+	}
 	if (!frame->line)
 		frame->line = find(p, &frame->key);
 	if (!frame->line)
@@ -354,21 +363,50 @@ static int print_frame(struct seam_printed *p, const struct seam_text *t,
 	return b->err;
 }
 
-void seam_printed_frames(struct seam_printed *p, const struct seam_text *t,
-			 size_t n, struct seam_strbuf *b)
+static int print_some(struct seam_printed *p, const struct seam_text *t,
+		      size_t from, size_t n, bool *running,
+		      struct seam_strbuf *b)
 {
 	struct frame frames[BLOCK];
-	bool running = false;
 	int rc = 0;
 
-	for (size_t from = 0; !rc && from < n; from += BLOCK) {
+	for (; !rc && from < n; from += BLOCK) {
 		size_t to = n - from < BLOCK ? n : from + BLOCK;
 
 		rc = fetch(p, t->sample->frames, from, to, frames);
 		for (size_t i = from; !rc && i < to; i++)
-			rc = print_frame(p, t, i, &frames[i - from], &running,
+			rc = print_frame(p, t, i, &frames[i - from], running,
 					 b);
 	}
+	return rc;
+}
+
+/* Frames that are the same as before, from the root on, were printed with the
+ * same flags if the first of them was: what is running is told by the one
+ * before each. */
+void seam_printed_frames(struct seam_printed *p, const struct seam_text *t,
+			 size_t n, struct seam_strbuf *b)
+{
+	struct seam_tail *tail = &p->tails[t->sample->rec->tid % TAILS];
+	const struct seam_frame *f = t->sample->frames;
+	const bool has_chain = seam_text_has_chain(t);
+	size_t k = seam_tail_common(tail, has_chain, f, n), end;
+	bool running = false;
+	int rc = print_some(p, t, 0, n - k, &running, b);
+
+	for (; !rc && k &&
+	       seam_tail_flags(tail, k) !=
+		       flags_of(&f[n - k], seam_frame_exact(f, n - k, running));
+	     k--)
+		rc = print_some(p, t, n - k, n - k + 1, &running, b);
+	end = b->len;
+	if (!rc)
+		seam_tail_print(tail, k, b);
+	if (!rc && !b->err && n <= SEAM_TAIL_FRAMES)
+		seam_tail_keep(
+			tail, k,
+			&(struct seam_tail_new){f, n - k, p->begin, p->flags},
+			has_chain, b, end);
 	if (rc && !b->err)
 		b->err = rc;
 }

@@ -68,7 +68,9 @@ static void check_same(size_t n_shared)
 		seam_printed_new(kept, NULL, shared)};
 	struct seam_frame frames[DEEP];
 	struct seam_name names[DEEP];
-	struct seam_stitched s = {.frames = frames, .n_frames = DEEP};
+	struct seam_pd_rec rec = {.tid = 1};
+	struct seam_stitched s = {
+		.rec = &rec, .frames = frames, .n_frames = DEEP};
 	struct seam_text t = {.sample = &s, .attr = &attr};
 
 	assert_non_null(printed[0]);
@@ -110,6 +112,58 @@ static void test_shared(void **state)
 	check_same(SIZE_MAX);
 }
 
+extern const char __executable_start[];
+
+/* The frame that is the same is running below one of the kernel, and returned
+ * to below another: then it is in the function before. */
+static void test_not_alike(void **state)
+{
+	const struct seam_stitch_map map = {
+		.path = "/proc/self/exe",
+		.start = (uintptr_t)__executable_start,
+		.end = UINT64_MAX,
+	};
+	const struct seam_frame user = {.ip = (uintptr_t)test_not_alike,
+					.map = &map};
+	const struct seam_frame stacks[2][3] = {
+		{{.ip = 0xffffffff81000000, .kernel = true}, user, user},
+		{{.ip = 0x1000}, user, user},
+	};
+	struct seam_resolver *r = new_resolver(), *kept = new_resolver();
+	struct seam_printed *printed = seam_printed_new(kept, NULL, NULL);
+	struct seam_pd_attr attr = {.attr.sample_type =
+					    (uint64_t)PERF_SAMPLE_CALLCHAIN};
+	struct seam_pd_rec rec = {.tid = 1};
+	char *text[2];
+
+	(void)state;
+	assert_non_null(printed);
+	for (size_t round = 0; round < 6; round++) {
+		struct seam_stitched s = {.rec = &rec,
+					  .frames = stacks[round % 2],
+					  .n_frames = 3};
+		struct seam_text t = {.sample = &s, .attr = &attr};
+		struct seam_strbuf a = {0}, b = {0};
+		struct seam_name names[3];
+
+		assert_int_equal(seam_resolve(r, s.frames, 3, names), 0);
+		for (size_t i = 0; i < 3; i++)
+			seam_text_frame(&a, &t, &s.frames[i], &names[i]);
+		seam_printed_frames(printed, &t, 3, &b);
+		assert_string_equal(a.s, b.s);
+		if (round < 2)
+			text[round] = strdup(strchr(a.s, '\n'));
+		seam_strbuf_fini(&a);
+		seam_strbuf_fini(&b);
+	}
+	assert_string_not_equal(text[0], text[1]);
+	free(text[0]);
+	free(text[1]);
+	seam_printed_free(printed);
+	seam_resolver_free(r);
+	seam_resolver_free(kept);
+}
+
 static void test_hex(void **state)
 {
 	(void)state;
@@ -138,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_not_alike),
 		cmocka_unit_test(test_hex),
 	};
 
