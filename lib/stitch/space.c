@@ -70,9 +70,8 @@ const struct seam_stitch_map *seam_space_find(const struct space *s,
 	return r ? r->value : NULL;
 }
 
-const struct seam_stitch_map *seam_space_near(struct space_near *near,
-					      const struct space *space,
-					      uint64_t ip)
+const struct seam_stitch_map *
+seam_space_near(struct space_near *near, const struct space *space, uint64_t ip)
 {
 	const struct seam_range *r = near->range;
 

@@ -57,8 +57,8 @@ struct space *seam_space_get(struct space *space);
 struct space *seam_space_put(struct space *space);
 const struct seam_stitch_map *seam_space_find(const struct space *space,
 					      uint64_t ip);
-/* The same, of what is asked one after the other: mostly of one mapping. Empty at
- * first, and again when the space may have changed. */
+/* The same, of what is asked one after the other: mostly of one mapping. Empty
+ * at first, and again when the space may have changed. */
 struct space_near {
 	const struct space *space;
 	const struct seam_range *range;
