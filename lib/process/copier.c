@@ -157,8 +157,10 @@ int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 	c->frames += n;
 	c->unwind_ns += seam_now_ns() - began_ns - ctx.opening_ns;
 	/* In a system call at an address that is not mapped: the program that
-	 * made it is gone. */
-	if (n == 1 && end == SEAM_NO_TABLE && dump.syscall &&
+	 * made it is gone, if any is; else its mapping was not told of. An exec
+	 * that fails before that leaves the call where it was mapped. */
+	if (n == 1 && end == SEAM_NO_TABLE && dump.syscall && ctx.process &&
+	    ctx.process->has_execed &&
 	    find_mapping(&ctx, c->ips[0], &(struct seam_mapping){0}))
 		end = SEAM_EXEC;
 	ret->ips = malloc(sizeof(copy->regs) + n * (sizeof(*ret->ips) + 1));

@@ -194,6 +194,7 @@ static int on_fork(struct seam_processes *ps, const struct task_record *rec)
 	seam_ranges_fini(&child->maps, &map_ops);
 	seam_jit_fini(&child->jit);
 	child->exited_ns = 0;
+	child->has_execed = false;
 	parent = seam_process_find(ps, rec->ppid);
 	if (!parent)
 		return 0;
@@ -201,6 +202,19 @@ static int on_fork(struct seam_processes *ps, const struct task_record *rec)
 			       seam_jit_copy(&child->jit, &parent->jit)
 		       ? -ENOMEM
 		       : 0;
+}
+
+static int on_exec(struct seam_processes *ps, uint32_t pid)
+{
+	struct seam_process *p = seam_process_get(ps, pid);
+
+	if (!p)
+		return -ENOMEM;
+	seam_ranges_fini(&p->maps, &map_ops);
+	seam_jit_fini(&p->jit);
+	p->exited_ns = 0; /* the first thread ended in it */
+	p->has_execed = true;
+	return 0;
 }
 
 int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
@@ -221,13 +235,9 @@ int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
 			p->exited_ns = time_ns;
 		return 0;
 	case PERF_RECORD_COMM:
-		p = seam_process_find(ps, comm->pid);
-		if (p && (header->misc & PERF_RECORD_MISC_COMM_EXEC)) {
-			seam_ranges_fini(&p->maps, &map_ops);
-			seam_jit_fini(&p->jit);
-			p->exited_ns = 0; /* the first thread ended in it */
-		}
-		return 0;
+		return header->misc & PERF_RECORD_MISC_COMM_EXEC
+			       ? on_exec(ps, comm->pid)
+			       : 0;
 	}
 	return 0;
 }

@@ -36,6 +36,7 @@ struct seam_process {
 	struct seam_ranges maps; /* struct seam_map */
 	struct seam_jit jit; /* sections in its memory */
 	uint64_t exited_ns; /* its first thread; 0: lives */
+	bool has_execed; /* so that it may be in a call of another program */
 };
 
 struct seam_processes {

@@ -124,6 +124,21 @@ static void exec_waits(void **state)
 	assert_int_equal(end_of(w), SEAM_EXEC);
 }
 
+/* A call where nothing is known to be mapped, as after losses, is no exec. */
+static void exec_was_none(void **state)
+{
+	struct world *w = *state;
+	union record map;
+
+	round_of(w, 250, 0, NULL, 400);
+	assert_int_equal(end_of(w), SEAM_NO_TABLE);
+	round_of(w, 0, 500,
+		 map_record(&map, w->pid, CODE + (1 << 20), "/no such file"),
+		 550);
+	round_of(w, 600, 0, NULL, 700);
+	assert_int_equal(end_of(w), SEAM_NO_TABLE);
+}
+
 /* A mapping that is younger than the reading's beginning, but not than a copy
  * in it. */
 static void mapping_in_reading(void **state)
@@ -165,9 +180,8 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		CASE(exec_comes_first),	  CASE(exec_waits),
-		CASE(mapping_in_reading), CASE(precise),
-		CASE(last_round),
+		CASE(exec_comes_first),	  CASE(exec_waits), CASE(exec_was_none),
+		CASE(mapping_in_reading), CASE(precise),    CASE(last_round),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
