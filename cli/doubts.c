@@ -38,11 +38,14 @@ void doubts_say(const struct seam_symbolizer *syms)
 void doubts_say_stripped(const struct seam_symbolizer *syms)
 {
 	const char *path = NULL, *next;
+	bool is_go = false, any_go = false;
 	unsigned more = 0;
 
-	for (size_t at = 0; (next = seam_symbolizer_stripped(syms, &at));) {
+	for (size_t at = 0;
+	     (next = seam_symbolizer_stripped(syms, &at, &is_go));) {
 		more += path != NULL;
 		path = path ? path : next;
+		any_go |= is_go;
 	}
 	if (!path)
 		return;
@@ -50,7 +53,8 @@ void doubts_say_stripped(const struct seam_symbolizer *syms)
 	if (more)
 		fprintf(stderr, " and %u more file%s", more,
 			more > 1 ? "s" : "");
-	fprintf(stderr, ": stripped, and no debug file is installed: named by "
-			"dynamic symbols alone, other functions are "
-			"[unknown]\n");
+	fprintf(stderr,
+		": stripped, and no debug file is installed: functions that "
+		"are no dynamic symbols are [unknown]%s\n",
+		any_go ? "; Go's own names (.gopclntab) are not read" : "");
 }

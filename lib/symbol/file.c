@@ -183,6 +183,7 @@ static bool load_debug_file(struct load *l)
 /* MiniDebugInfo has what .dynsym lacks, so the two are read together. */
 static void load_stripped(struct load *l)
 {
+	struct seam_elf_section go;
 	struct seam_elf *mini;
 	uint8_t *bytes;
 
@@ -191,9 +192,9 @@ static void load_stripped(struct load *l)
 		seam_elf_close(mini);
 		free(bytes);
 	}
-	l->f->dynamic_alone = !l->f->tab.count;
+	l->f->stripped = !l->f->tab.count;
+	l->f->has_go_names = !seam_elf_section(l->elf, ".gopclntab", &go);
 	seam_symtab_read_elf(&l->f->tab, l->elf, SHT_DYNSYM);
-	l->f->dynamic_alone &= l->f->tab.count > 0;
 }
 
 static void say_problem(struct load *l)

@@ -16,7 +16,8 @@ struct seam_symbol_file {
 	struct seam_elf_segment *segments;
 	size_t num_segments;
 	char problem[200]; /* empty: none */
-	bool dynamic_alone; /* it is stripped, and has no other symbols */
+	bool stripped; /* it has dynamic symbols at most */
+	bool has_go_names; /* for its own run time, which are not read */
 	bool unnamed; /* an address in it was asked for, and has no name */
 	bool source_loaded;
 	struct seam_source *source; /* NULL: there is none */

@@ -261,12 +261,13 @@ const char *seam_symbolizer_doubted(const struct seam_symbolizer *s, size_t *at,
 }
 
 const char *seam_symbolizer_stripped(const struct seam_symbolizer *s,
-				     size_t *at)
+				     size_t *at, bool *ret_go)
 {
 	while (*at < s->num_files) {
 		const struct seam_symbol_file *f = s->files[(*at)++];
 
-		if (f->dynamic_alone && f->unnamed)
+		*ret_go = f->has_go_names;
+		if (f->stripped && f->unnamed)
 			return f->path;
 	}
 	return NULL;

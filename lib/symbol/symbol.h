@@ -80,9 +80,10 @@ const char *seam_symbolizer_source_problem(const struct seam_symbolizer *s,
  * Return: where; NULL: no more. */
 const char *seam_symbolizer_doubted(const struct seam_symbolizer *s, size_t *at,
 				    const char **ret_path);
-/* Likewise: stripped files without a debug file, whose dynamic symbols did not
- * name all that was asked for. Return: which; NULL: no more. */
+/* Likewise: stripped files without a debug file, whose dynamic symbols, if
+ * there are any, did not name all that was asked for. *ret_go: it has names
+ * that Go's run time reads, and nobody else. Return: which; NULL: no more. */
 const char *seam_symbolizer_stripped(const struct seam_symbolizer *s,
-				     size_t *at);
+				     size_t *at, bool *ret_go);
 
 #endif

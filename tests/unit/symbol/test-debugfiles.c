@@ -357,7 +357,8 @@ static void test_minidebuginfo(void **state)
 	assert_string_equal(look_up("p.cut", NULL, hidden_off), NOTHING);
 }
 
-/* Which file is told to have its dynamic symbols alone; NULL: none. */
+/* Which file is told to be stripped, and of Go with another mark; NULL: none.
+ */
 static const char *stripped(const char *file, uint64_t off)
 {
 	static char answer[PATH_MAX];
@@ -365,14 +366,16 @@ static const char *stripped(const char *file, uint64_t off)
 	char path[PATH_MAX];
 	struct seam_symbol sym;
 	const char *found;
+	bool is_go = false;
 	size_t at = 0;
 
 	snprintf(path, sizeof(path), "%s/%s", run_dir, file);
 	seam_symbolize_user(s, seam_symbolizer_file(s, path, NULL, 0), off,
 			    &sym);
-	found = seam_symbolizer_stripped(s, &at);
+	found = seam_symbolizer_stripped(s, &at, &is_go);
 	if (found)
-		snprintf(answer, sizeof(answer), "%s", strrchr(found, '/') + 1);
+		snprintf(answer, sizeof(answer), "%s%s",
+			 strrchr(found, '/') + 1, is_go ? " go" : "");
 	seam_symbolizer_free(s);
 	return found ? answer : NULL;
 }
@@ -383,18 +386,21 @@ static void test_stripped(void **state)
 
 	(void)state;
 	/* What has no size goes on to the next name. */
-	assert_int_equal(run("sed '/__asm__/,/;$/d' p.c >d.c && "
-			     "cc -O1 -rdynamic -DVALUE=3 d.c -o d && "
-			     "strip d -o d.stripped"),
-			 0);
+	assert_int_equal(
+		run("sed '/__asm__/,/;$/d' p.c >d.c && "
+		    "cc -O1 -rdynamic -DVALUE=3 d.c -o d && "
+		    "strip d -o d.stripped && "
+		    "objcopy --add-section .gopclntab=d.c d.stripped d.go"),
+		0);
 	hidden = find_off("d", "hidden");
 	shown = find_off("d", "shown");
 	assert_string_equal(look_up("d.stripped", NULL, shown), "shown");
 	assert_null(stripped("d.stripped", shown));
 	assert_string_equal(stripped("d.stripped", hidden), "d.stripped");
+	assert_string_equal(stripped("d.go", hidden), "d.go go");
 	assert_null(stripped("d", hidden));
-	/* It has none at all. */
-	assert_null(stripped("p.stripped", hidden_off));
+	/* It has no symbol at all. */
+	assert_string_equal(stripped("p.stripped", hidden_off), "p.stripped");
 }
 
 static void test_replaced(void **state)
