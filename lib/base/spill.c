@@ -140,6 +140,9 @@ void seam_spill_fini(struct seam_spill *s)
 	*s = (struct seam_spill){0};
 }
 
+/* Merging takes a pass for each doubling, qsort one for each of the items. */
+#define FEW_RUNS 64
+
 struct sorting {
 	size_t n, size;
 	int (*compare)(const void *, const void *);
@@ -186,6 +189,15 @@ static size_t pass(const struct sorting *o, const char *v, char *out)
 	return runs;
 }
 
+static bool has_few_runs(const struct sorting *o, const char *v)
+{
+	size_t runs = 0;
+
+	for (size_t at = 0; at < o->n && runs <= FEW_RUNS; runs++)
+		at = run_end(o, v, at);
+	return runs <= FEW_RUNS;
+}
+
 int seam_spill_sort(struct seam_spill *s, size_t n, size_t size,
 		    int (*compare)(const void *, const void *))
 {
@@ -193,10 +205,11 @@ int seam_spill_sort(struct seam_spill *s, size_t n, size_t size,
 	struct seam_spill other = {0};
 	size_t runs;
 
-	if (!n)
+	if (!n || run_end(&o, s->p, 0) == n)
 		return 0;
 	/* qsort wants as much memory again. */
-	if (!s->mapped) {
+	if (!s->mapped &&
+	    (!has_few_runs(&o, s->p) || seam_spill_grow(&other, n, size))) {
 		qsort(s->p, n, size, compare);
 		return 0;
 	}

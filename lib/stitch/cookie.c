@@ -7,6 +7,8 @@
 #include "core/uapi.h"
 
 #define AHEAD 8 /* records */
+#define CPUS 65536 /* a cookie says which in its lower bits */
+#define APART_MIN 1024 /* fewer are sorted in no time */
 
 struct task {
 	uint64_t last_cookie; /* of its samples */
@@ -118,6 +120,43 @@ int seam_cookie_by_cookie(const void *a, const void *b)
 	return c ? c : compare(x->record, y->record);
 }
 
+static size_t cpu_of(const struct cookie_entry *e)
+{
+	return e->cookie % CPUS;
+}
+
+/* Each CPU's cookies come in their order, but those of all come mixed: apart,
+ * they are sorted by a pass or two. Without memory they stay as they are. */
+static void set_apart(struct cookie_index *ix)
+{
+	struct seam_spill other = {0};
+	struct cookie_entry *to;
+	size_t *at, before = 0;
+
+	if (ix->n < APART_MIN)
+		return;
+	at = calloc(CPUS, sizeof(*at));
+	if (!at || seam_spill_grow(&other, ix->n, sizeof(*to))) {
+		free(at);
+		return;
+	}
+	to = other.p;
+	for (size_t i = 0; i < ix->n; i++)
+		at[cpu_of(&ix->v[i])]++;
+	for (size_t i = 0; i < CPUS; i++) {
+		size_t n = at[i];
+
+		at[i] = before;
+		before += n;
+	}
+	for (size_t i = 0; i < ix->n; i++)
+		to[at[cpu_of(&ix->v[i])]++] = ix->v[i];
+	free(at);
+	seam_spill_fini(&ix->room);
+	ix->room = other;
+	ix->v = other.p;
+}
+
 int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		      struct world *world, struct seam_stitch_stats *stats)
 {
@@ -140,6 +179,8 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		if (!rc)
 			rc = seam_cookie_note(ix, world, &rec, i, stats, false);
 	}
+	if (!rc)
+		set_apart(ix);
 	if (!rc)
 		rc = seam_spill_sort(&ix->room, ix->n, sizeof(*ix->v),
 				     seam_cookie_by_cookie);

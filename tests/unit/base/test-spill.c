@@ -116,6 +116,32 @@ static void no_room(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 }
 
+/* Each of the runs has its keys between those of the others. */
+static void few_runs(void **state)
+{
+	const uint32_t runs = 4;
+	struct seam_spill s = {0};
+	struct item *v;
+
+	(void)state;
+	seam_spill_from = SIZE_MAX;
+	assert_int_equal(seam_spill_grow(&s, N, sizeof(*v)), 0);
+	v = s.p;
+	for (uint32_t i = 0; i < N; i++)
+		v[i] = (struct item){i % (N / runs) * runs + i / (N / runs), i,
+				     7};
+	compared = 0;
+	assert_int_equal(seam_spill_sort(&s, N, sizeof(*v), by_key), 0);
+	assert_true(compared <= 7 * N);
+	v = s.p;
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(v[i].key, i);
+	compared = 0;
+	assert_int_equal(seam_spill_sort(&s, N, sizeof(*v), by_key), 0);
+	assert_true(compared <= N);
+	seam_spill_fini(&s);
+}
+
 static void none(void **state)
 {
 	struct seam_spill s = {0};
@@ -132,6 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_memory), cmocka_unit_test(in_a_file),
 		cmocka_unit_test(nowhere),   cmocka_unit_test(no_room),
+		cmocka_unit_test(few_runs),
 		cmocka_unit_test(none),
 	};
 
