@@ -233,37 +233,8 @@ static bool make_text(const struct seam_text *t, const struct seam_name *name,
 		len = (uint16_t)(b->len - at - sizeof(len));
 		memcpy(b->s + at, &len, sizeof(len));
 	}
-	return true;
-}
-
-/* Appends the lines of one that is not kept, and keeps them. */
-static int print_anew(struct seam_printed *p, const struct seam_text *t,
-		      const struct seam_frame *f,
-		      const struct seam_line_key *key, struct seam_strbuf *b,
-		      bool *ret_running)
-{
-	struct seam_strbuf text = {0};
-	struct seam_name name;
-	int rc;
-
-	lock(p);
-	rc = seam_resolve_frame(p->resolver, f, key->flags & EXACT, &name,
-				ret_running);
-	unlock(p);
-	if (rc)
-		return rc;
-	seam_text_frame(b, t, f, &name);
-	if (make_text(t, &name, &text))
-		keep(p,
-		     &(struct seam_line){.off = key->off,
-					 .of = key->of,
-					 .flags = key->flags,
-					 .len = (uint16_t)text.len,
-					 .running = *ret_running},
-		     text.s);
-	rc = b->err ? b->err : text.err;
-	seam_strbuf_fini(&text);
-	return rc;
+	/* A piece more is read. */
+	return !seam_strbuf_room(b, SEAM_LINE_PIECE);
 }
 
 /* What is copied is mostly a piece or two, and then a call takes longer. Both
@@ -299,6 +270,39 @@ static void print_kept(struct seam_strbuf *b, const char *text, size_t len,
 		b->len = (size_t)(to - b->s);
 		text += n;
 	}
+}
+
+/* Appends the lines of one that is not kept, and keeps them. */
+static int print_anew(struct seam_printed *p, const struct seam_text *t,
+		      const struct seam_frame *f,
+		      const struct seam_line_key *key, struct seam_strbuf *b,
+		      bool *ret_running)
+{
+	struct seam_strbuf text = {0};
+	struct seam_name name;
+	int rc;
+
+	lock(p);
+	rc = seam_resolve_frame(p->resolver, f, key->flags & EXACT, &name,
+				ret_running);
+	unlock(p);
+	if (rc)
+		return rc;
+	if (make_text(t, &name, &text)) {
+		print_kept(b, text.s, text.len, f->ip, seam_text_has_chain(t));
+		keep(p,
+		     &(struct seam_line){.off = key->off,
+					 .of = key->of,
+					 .flags = key->flags,
+					 .len = (uint16_t)text.len,
+					 .running = *ret_running},
+		     text.s);
+	} else {
+		seam_text_frame(b, t, f, &name);
+	}
+	rc = b->err ? b->err : text.err;
+	seam_strbuf_fini(&text);
+	return rc;
 }
 
 static uint8_t flags_of(const struct seam_frame *f, bool exact)

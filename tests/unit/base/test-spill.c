@@ -158,8 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_memory), cmocka_unit_test(in_a_file),
 		cmocka_unit_test(nowhere),   cmocka_unit_test(no_room),
-		cmocka_unit_test(few_runs),
-		cmocka_unit_test(none),
+		cmocka_unit_test(few_runs),  cmocka_unit_test(none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
