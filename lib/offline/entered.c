@@ -113,26 +113,26 @@ bool seam_entered_otherwise(const struct seam_entered *e, uint64_t leaf_avma,
 	struct seam_mapping map = {0};
 	struct seam_cfi_row row;
 	uint64_t before;
+	bool called;
 
+	if (e->code(e->ctx, ra_avma - sizeof(before), SEAM_DUMP_THEN, &before,
+		    sizeof(before)) != sizeof(before))
+		return false;
+	called = seam_x86_is_behind_call(before);
+	/* It may be the end of another call's bytes as well. */
+	if (called && ((before >> 24 & 0xff) != 0xe8 ||
+		       seam_x86_is_behind_call(before & ~(0xffULL << 24))))
+		return false;
 	/* Of what is known alone. A signal's trampoline is not called, nor does
 	 * it call what it returns to; and where a function begins one byte
 	 * before, it was made to look called (Go's goexit). */
 	if (row_at(e, leaf_avma, &map, &row) && row.signal)
 		return false;
-	if (row_at(e, ra_avma - 1, &map, &row) &&
+	if (!row_at(e, ra_avma - 1, &map, &row) || row.signal ||
 	    row.func_start == ra_avma - 1 - map.bias)
 		return false;
-	if (!row_at(e, ra_avma - 1, &map, &row) || row.signal ||
-	    e->code(e->ctx, ra_avma - sizeof(before), SEAM_DUMP_THEN, &before,
-		    sizeof(before)) != sizeof(before))
-		return false;
-	if (!seam_x86_is_behind_call(before))
-		return true;
-	/* It may be the end of another call's bytes as well. */
-	if ((before >> 24 & 0xff) != 0xe8 ||
-	    seam_x86_is_behind_call(before & ~(0xffULL << 24)))
-		return false;
-	return calls_another(
-		e, leaf_avma,
-		ra_avma + (uint64_t)(int64_t)(int32_t)(before >> 32));
+	return !called ||
+	       calls_another(
+		       e, leaf_avma,
+		       ra_avma + (uint64_t)(int64_t)(int32_t)(before >> 32));
 }
