@@ -37,11 +37,14 @@ def record(machine, perf, seconds):
     return data
 
 
-def row(machine, rounds, what, ours, theirs, peer):
-    a, b = measure.interleave(
-        rounds, lambda: machine.run(ours).wall,
-        lambda: machine.run(theirs).wall)
-    return measure.Row(what, "s", a, b, peer, AIMS[peer])
+def rows(machine, rounds, what, ours, theirs, peer):
+    """By what it takes of the processors, and by the clock."""
+    a, b = measure.interleave(rounds, lambda: machine.run(ours),
+                              lambda: machine.run(theirs))
+    return [measure.Row("%s, CPU" % what, "s", [r.cpu for r in a],
+                        [r.cpu for r in b], peer, AIMS[peer]),
+            measure.Row("%s, elapsed" % what, "s", [r.wall for r in a],
+                        [r.wall for r in b], peer, AIMS[peer])]
 
 
 def find_samply():
@@ -70,20 +73,20 @@ def main():
         for name in (machine.seam, args.perf):
             print("%s: %d samples, %d frames" % (
                 name, *frames([name, *TEXT, data], machine.env)))
-        rows = [row(machine, args.rounds, "script, stack copies",
-                    [machine.seam, *TEXT, data], [args.perf, *TEXT, data],
-                    "perf")]
+        table = rows(machine, args.rounds, "script, stack copies",
+                     [machine.seam, *TEXT, data], [args.perf, *TEXT, data],
+                     "perf")
         samply = find_samply()
         if samply:
             imports = [samply, "import", "--save-only", "-o",
                        machine.path("samply.json"), data]
-            rows.append(row(machine, args.rounds, "script, stack copies",
-                            [machine.seam, *TEXT, data], imports, "samply"))
-            rows.append(row(
+            table += rows(machine, args.rounds, "script, stack copies",
+                          [machine.seam, *TEXT, data], imports, "samply")
+            table += rows(
                 machine, args.rounds, "import, stack copies",
                 [machine.seam, "export", "--to", "firefox", "-i", data, "-o",
-                 machine.path("seam.json")], imports, "samply"))
-        measure.print_table(rows)
+                 machine.path("seam.json")], imports, "samply")
+        measure.print_table(table)
     return 0
 
 
