@@ -11,7 +11,10 @@
 #include "cli/processes.h"
 #include "event/event-name.h"
 
-#define FREQ_MAX 100000
+/* Of "max". Each sample has a stack taken: at 100,000 Hz of a clock a program
+ * of 0.4 s had 600 stacks, 45 us for each frame, and its processor stood still
+ * for 2.5 s; at 50,000 Hz, 3,000; at 20,000 Hz, 5,000. */
+#define FREQ_MAX 20000
 #define CPUS_MAX 8192
 
 enum how {

@@ -75,8 +75,7 @@ def each(bench, perf, title, record, command=COMMAND, others=TARGET):
     for options in command:
         wrong = looked_at(bench, perf, "%s %s -- %s 400" % (
             record, options, program))
-        # At the highest rate buffers hold no more than half a second.
-        bench.timely("%s: record %s" % (title, options), not wrong, wrong)
+        bench.test("%s: record %s" % (title, options), not wrong, wrong)
     target = bench.start([program, "100000000"])
     for options in others:
         wrong = looked_at(bench, perf, "%s %s --duration 0.6" % (
