@@ -168,7 +168,7 @@ static __always_inline void entry_dropped(struct task_struct *task,
 	const struct seam_entry *e = &el->state.entry;
 	uint32_t left = seam_who_left(e->who);
 
-	if (e->cookie && left)
+	if (e->start == task->start_boottime && e->cookie && left)
 		seam_lose(&el->state, task, e->cookie, 0, left);
 }
 

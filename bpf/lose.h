@@ -10,12 +10,16 @@
 
 #include "bpf/emit.h"
 
+/* Above enum seam_stack_flags: the leaf is not sure. */
+#define LOSS_UNSURE (1ULL << 32)
+
 /* As a stack of its leaf. with_regs: known when compiled, since the verifier
  * wants to know the size. Return: whether there was room. */
 static __always_inline bool loss_put(void *to, const struct task_state *state,
 				     struct task_struct *task, uint64_t cookie,
-				     uint32_t flags, bool with_regs)
+				     uint64_t flags, bool with_regs)
 {
+	const bool is_sure = !(flags & LOSS_UNSURE);
 	const uint32_t words = with_regs ? 1 + SEAM_WIRE_REGS : 1;
 	struct seam_wire_stack *rec =
 		bpf_ringbuf_reserve(to, sizeof(*rec) + words * 8ULL, 0);
@@ -24,9 +28,10 @@ static __always_inline bool loss_put(void *to, const struct task_state *state,
 		return false;
 	head_fill(&rec->head, SEAM_WIRE_STACK, task, cookie);
 	rec->took_ns = 0;
-	rec->flags = with_regs ? flags | SEAM_STACK_REGS : flags;
+	rec->flags = with_regs && is_sure ? (uint32_t)flags | SEAM_STACK_REGS
+					  : (uint32_t)flags;
 	rec->end = SEAM_LOST;
-	rec->nr = 1;
+	rec->nr = is_sure;
 	rec->by_fp = 0;
 	rec->ips[0] = state->regs[SEAM_AMD64_REG_IP];
 	if (with_regs)
@@ -39,7 +44,7 @@ static __always_inline bool loss_put(void *to, const struct task_state *state,
 static __always_inline bool loss_tell(uint32_t client,
 				      const struct task_state *state,
 				      struct task_struct *task, uint64_t cookie,
-				      uint32_t flags)
+				      uint64_t flags)
 {
 	const struct seam_common *all = common_state();
 	uint32_t at = SEAM_RING_LOSSES + client;
@@ -52,8 +57,8 @@ static __always_inline bool loss_tell(uint32_t client,
 	return loss_put(to, state, task, cookie, flags, false);
 }
 
-/* These clients do not get the stack. flags: of enum seam_stack_flags, in the
- * lower half. Global, for the verifier. */
+/* These clients do not get the stack. flags: of enum seam_stack_flags, and
+ * LOSS_UNSURE. Global, for the verifier. */
 __noinline int seam_lose(struct task_state *state ARG_NONNULL,
 			 struct task_struct *task ARG_TRUSTED, uint64_t cookie,
 			 uint64_t flags, uint32_t clients)

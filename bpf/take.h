@@ -22,15 +22,12 @@ emit_pending(struct task_struct *task, struct task_state *own, uint64_t cookie)
 	struct seam_env env = {.state = own, .task = task, .how = HOW_OTHER};
 
 	env.scratch = scratch_take();
-	if (!env.scratch) {
-		seam_lose(own, task, cookie, 0, OWN_CLIENT);
+	if (!env.scratch)
 		return;
-	}
 	leaf_only(env.scratch, own);
 	env.scratch->clients = OWN_CLIENT;
-	env.scratch->lost = 0;
+	/* No loss: the task tells its own end, which may be none. */
 	emit_frames(&env, cookie, 0, SEAM_PENDING, bpf_ktime_get_ns());
-	lose(&env, cookie, 0);
 	scratch_give(env.scratch);
 }
 
@@ -73,6 +70,11 @@ static __always_inline int take_frames(struct seam_env *env, uint32_t flags)
 		       : end;
 }
 
+static __always_inline uint64_t loss_flags(uint64_t flags, int end)
+{
+	return (uint32_t)flags | (end == SEAM_UNSURE ? LOSS_UNSURE : 0);
+}
+
 /*
  * Takes and sends the current task's stack, of the state's registers and with
  * this cookie; or none, and the reason. tries_begin was called. flags: of enum
@@ -92,7 +94,8 @@ static __always_inline uint64_t take_stack(struct task_state *state,
 
 	if (!s) {
 		seam_no_scratch(flags >> 32);
-		seam_lose(state, task, cookie, flags, flags >> 32);
+		seam_lose(state, task, cookie, loss_flags(flags, why_not),
+			  flags >> 32);
 		return 0;
 	}
 	env.scratch = s;
@@ -110,7 +113,7 @@ static __always_inline uint64_t take_stack(struct task_state *state,
 		emit_end(&env, cookie, flags, end, state->tries.began_ns);
 	if (!is_told(&env))
 		count(SEAM_COUNT_UNWINDS);
-	lose(&env, cookie, flags);
+	lose(&env, cookie, loss_flags(flags, end));
 	scratch_give(s);
 	return state->tries.missing;
 }

@@ -39,6 +39,7 @@ void doubts_say_stripped(const struct seam_symbolizer *syms)
 {
 	const char *path = NULL, *next;
 	bool is_go = false, any_go = false;
+	char others[40] = "";
 	unsigned more = 0;
 
 	for (size_t at = 0;
@@ -49,12 +50,12 @@ void doubts_say_stripped(const struct seam_symbolizer *syms)
 	}
 	if (!path)
 		return;
-	fprintf(stderr, "seam: %s", path);
 	if (more)
-		fprintf(stderr, " and %u more file%s", more,
-			more > 1 ? "s" : "");
+		snprintf(others, sizeof(others), " and %u more file%s", more,
+			 more > 1 ? "s" : "");
 	fprintf(stderr,
-		": stripped, and no debug file is installed: functions that "
-		"are no dynamic symbols are [unknown]%s\n",
+		"seam: %s%s: stripped, and no debug file is installed: "
+		"functions that are no dynamic symbols are [unknown]%s\n",
+		path, others,
 		any_go ? "; Go's own names (.gopclntab) are not read" : "");
 }

@@ -56,7 +56,7 @@ static bool known_event(const struct input *in)
 	fprintf(stderr, "seam: %s: it has no event '%s'; it has", in->path,
 		in->event);
 	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++)
-		fprintf(stderr, "%s %s", i ? "," : "",
+		fprintf(stderr, "%s '%s'", i ? "," : "",
 			seam_pd_event(in->reader, i)->name);
 	fputc('\n', stderr);
 	return false;

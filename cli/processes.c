@@ -131,6 +131,9 @@ int processes_threads(uint32_t pid, uint32_t **ids, size_t *n)
 	char path[32];
 	int err;
 
+	/* Of a thread's number there is that folder too. */
+	if (seam_task_process(pid) != pid)
+		return -ESRCH;
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
 	err = look(&f, path, 0, is_any);
 	*ids = f.ids;

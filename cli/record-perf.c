@@ -12,8 +12,9 @@
 #include "event/event-name.h"
 
 /* Of "max". Each sample has a stack taken: at 100,000 Hz of a clock a program
- * of 0.4 s had 600 stacks, 45 us for each frame, and its processor stood still
- * for 2.5 s; at 50,000 Hz, 3,000; at 20,000 Hz, 5,000. */
+ * of 0.4 s had 600 to 1,000 stacks, at 30 us a frame and more, and its
+ * processor stood still for 0.5 to 2.5 s; at 50,000 Hz it had 2,800 to 4,300
+ * stacks, at 20,000 Hz 3,700 to 5,300. */
 #define FREQ_MAX 20000
 #define CPUS_MAX 8192
 

@@ -103,14 +103,15 @@ static void print_said(struct top_record *r)
 	FILE *said = fdopen(r->said, "r");
 	char *line = NULL;
 	size_t room = 0;
+	ssize_t n;
 
 	if (!said) {
 		close(r->said);
 		return;
 	}
 	rewind(said);
-	while (getline(&line, &room, said) > 0)
-		fputs(line, stderr);
+	while ((n = getline(&line, &room, said)) > 0)
+		fwrite(line, 1, (size_t)n, stderr);
 	free(line);
 	fclose(said);
 }

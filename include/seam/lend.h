@@ -109,8 +109,8 @@ static inline void seam_stack_print(FILE *to,
 }
 
 /* What became of the programs' requests so far, in one line: how many there
- * were; which of them got no cookie; the stacks that could not be delivered,
- * and of these those that on_stack was not told. */
+ * were; which of them got no cookie; the stacks and copies that could not be
+ * delivered; and the losses that on_stack was not told. */
 static inline void seam_requests_print(FILE *to, struct seam_session *s)
 {
 	struct seam_counts c = {.sz = sizeof(c)};

@@ -313,8 +313,8 @@ struct seam_counts {
 	/* What tasks did (exec, end, children) that the kernel side did not
 	 * see; and saw by its second programs alone. */
 	uint64_t lost_tasks, followed_again;
-	/* Of the stacks and copies that were lost, those of cookies of the
-	 * client's own BPF programs that on_stack was not told: no room. */
+	/* Stacks that were asked for by the client's own BPF programs and are
+	 * lost, and that on_stack was not told of: no room. */
 	uint64_t lost_untold;
 };
 

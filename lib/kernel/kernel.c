@@ -410,11 +410,21 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	return 0;
 }
 
+/* Line by line, as all that goes there: the verifier's log is many at once. */
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	if (!getenv("SEAM_DEBUG_BPF") || level == LIBBPF_DEBUG)
+	char *text, *next;
+
+	if (!getenv("SEAM_DEBUG_BPF") || level == LIBBPF_DEBUG ||
+	    vasprintf(&text, fmt, ap) < 0)
 		return 0;
-	return vfprintf(stderr, fmt, ap);
+	for (char *line = text; *line; line = next) {
+		next = line + strcspn(line, "\n");
+		next += *next == '\n';
+		fprintf(stderr, "%.*s", (int)(next - line), line);
+	}
+	free(text);
+	return 0;
 }
 
 int seam_kernel_open(const struct seam_kernel_opts *opts,

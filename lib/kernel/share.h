@@ -103,7 +103,7 @@ struct seam_share_client {
 	char client[SEAM_CLIENT_NAME]; /* its own choice; may be empty */
 	bool owns; /* the tables of its group */
 	bool is_known; /* what follows could be read */
-	uint64_t ring_bytes, ring_used; /* of both of its rings */
+	uint64_t ring_bytes, ring_used; /* of all of its rings */
 	uint64_t lost[SEAM_SHARE_LOST_MAX];
 	uint64_t unwinds, by_others, again; /* as struct seam_counts has them */
 	uint64_t made_bytes; /* of tables of made code, in the arena */

@@ -244,7 +244,7 @@ static void note_doubt(struct seam_offline_file *f, const char *path)
 
 	free(f->doubt);
 	seam_doubt_say(&f->st, why);
-	if (asprintf(&f->doubt, "%s has its build-id, but %s", path, why) < 0)
+	if (asprintf(&f->doubt, "%s may be it, but %s", path, why) < 0)
 		f->doubt = NULL;
 }
 

@@ -12,21 +12,21 @@
 /* Pages of places and text that nobody takes are not touched. */
 int seam_lines_init(struct seam_lines *ls, size_t n)
 {
-	struct seam_lines new = {.bits = BITS_MIN};
+	struct seam_lines lines = {.bits = BITS_MIN};
 
-	while (new.bits < BITS_MAX && (1UL << new.bits) < n)
-		new.bits++;
-	new.n_max = (1UL << new.bits) / 4 * 3;
-	new.size = new.n_max *TEXT_EACH;
-	new.room = calloc((1UL << new.bits) + 1, sizeof(*new.v));
-	new.text = malloc(new.size + SEAM_LINE_PIECE);
-	if (!new.room || !new.text) {
-		seam_lines_fini(&new);
+	while (lines.bits < BITS_MAX && (1UL << lines.bits) < n)
+		lines.bits++;
+	lines.n_max = (1UL << lines.bits) / 4 * 3;
+	lines.size = lines.n_max * TEXT_EACH;
+	lines.room = calloc((1UL << lines.bits) + 1, sizeof(*lines.v));
+	lines.text = malloc(lines.size + SEAM_LINE_PIECE);
+	if (!lines.room || !lines.text) {
+		seam_lines_fini(&lines);
 		return -ENOMEM;
 	}
-	new.v = (void *)(((uintptr_t) new.room + sizeof(*new.v) - 1) &
-			 -sizeof(*new.v));
-	*ls = new;
+	lines.v = (void *)(((uintptr_t)lines.room + sizeof(*lines.v) - 1) &
+			   -sizeof(*lines.v));
+	*ls = lines;
 	return 0;
 }
 

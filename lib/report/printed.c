@@ -129,8 +129,14 @@ static int ask_file(struct seam_printed *p, const struct seam_stitch_map *map)
 	return 0;
 }
 
-/* The kernel's mappings are few, and kept apart: they have even numbers, as
- * what has none. */
+/* By what is mapped, and not by a file: the kernel, and the vDSO, of which there
+ * is one for 32-bit programs under the same name. */
+static bool is_apart(const struct seam_stitch_map *map, uint8_t flags)
+{
+	return flags & KERNEL || !strcmp(map->path, "[vdso]");
+}
+
+/* Such mappings are few: they have even numbers, as what has none. */
 static int key_of(struct seam_printed *p, const struct seam_frame *f,
 		  uint8_t flags, struct seam_line_key *ret)
 {
@@ -140,7 +146,7 @@ static int key_of(struct seam_printed *p, const struct seam_frame *f,
 	*ret = (struct seam_line_key){f->ip, 0, flags};
 	if (!map)
 		return 0;
-	if (flags & KERNEL) {
+	if (is_apart(map, flags)) {
 		ret->of = map->number * 2 + 2;
 		return 0;
 	}

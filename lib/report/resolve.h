@@ -51,7 +51,8 @@ int seam_resolve(struct seam_resolver *r, const struct seam_frame *frames,
 int seam_resolve_frame(struct seam_resolver *r, const struct seam_frame *f,
 		       bool exact, struct seam_name *ret, bool *ret_running);
 /* The symbolizer's handle for a mapping's file. With it, a place in the file
- * and what was running a user frame's name is known. Return: < 0: -ENOMEM. */
+ * and what was running a user frame's name is known, but for the vDSO's: by
+ * its mapping. Return: < 0: -ENOMEM. */
 int seam_resolver_file(struct seam_resolver *r,
 		       const struct seam_stitch_map *map);
 /* To be called before names are asked for; nothing is looked up else. */

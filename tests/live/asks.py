@@ -341,7 +341,8 @@ def lost(bench):
     """Of each cookie that its programs were given the tool is told what became
     of the stack, though its buffer was full; and where there was no room for
     that either, how often."""
-    told, untold = check_lost(bench, "lost", ROUNDS)
+    # Losses that there is room for, on a machine that is slow as well.
+    told, untold = check_lost(bench, "lost", ROUNDS // 4)
     bench.test("lost: all is told", told and not untold, "%d told, %d not" % (
         told, untold))
     told, untold = check_lost(bench, "lost, many", MANY_ROUNDS)

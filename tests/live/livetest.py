@@ -74,15 +74,7 @@ MAY_END = {"immediate": ("unreadable", "unsure"),
 
 
 # How often a function may run that a machine which stands still has failed.
-TRIES = 4
-
-
-class Judged:
-    """What one test came to."""
-
-    def __init__(self, good, timely):
-        self.good = bool(good)
-        self.timely = timely
+TRIES = 3
 
 
 class Bench:
@@ -93,8 +85,9 @@ class Bench:
         self.seam = os.path.abspath(args.seam)
         self.folder = self.top = folder
         self.results = []
-        self.lines = []     # of the function that runs
-        self.judged = []    # by it: Judged
+        # Of the function that runs.
+        self.late = []      # promises that were not kept in time, and why
+        self.is_wrong = False
         self.running = []
         self.engine = args.engine or "deferred"
         self.may_end = MAY_END.get(self.engine, ())
@@ -105,51 +98,59 @@ class Bench:
     def path(self, *names):
         return os.path.join(self.folder, *names)
 
-    def test(self, what, good, why="", timely=False):
-        self.judged.append(Judged(good, timely))
-        self.lines.append("%sok %d - %s" % (
-            "" if good else "not ", self.count(), what))
-        if not good:
-            self.lines += ["#   " + line[:1000]
-                           for line in str(why).splitlines()[:40]]
-        return good
+    def say(self, line):
+        """At once: whoever ends us amid a test sees how far it was."""
+        print(line)
+        sys.stdout.flush()
 
-    def count(self):
-        """How many tests there were."""
-        return len(self.results) + len(self.judged)
+    def verdict(self, what, good, why=""):
+        self.results.append(bool(good))
+        self.say("%sok %d - %s" % ("" if good else "not ", len(self.results),
+                                   what))
+        if not good:
+            self.note("\n".join("  " + line
+                                for line in str(why).splitlines()[:40]))
+
+    def test(self, what, good, why=""):
+        self.is_wrong |= not good
+        self.verdict(what, good, why)
+        return good
 
     def timely(self, what, good, why=""):
         """A promise for a machine that does not stand still: what ends is
         read in time, and buffers are emptied."""
-        return self.test(what, good, why, True)
+        if good:
+            self.verdict(what, good)
+        else:
+            self.late.append((what, why))
+        return good
 
     def skip(self, what, why):
         self.test("%s # SKIP %s" % (what, why), True)
 
     def note(self, text):
-        self.lines += ["# " + line[:1000] for line in str(text).splitlines()]
+        for line in str(text).splitlines():
+            self.say("# " + line[:1000])
 
     def may_try_again(self):
-        """Some failed, all of them only what has to be in time."""
-        failed = [judged for judged in self.judged if not judged.good]
-        return bool(failed) and all(judged.timely for judged in failed)
+        """Some promises were not kept, all of them only late."""
+        return bool(self.late) and not self.is_wrong
 
     def try_again(self, count):
-        """Forgets what the function found, but shows it."""
+        """In another folder, as if nothing had been promised."""
         self.end()
-        self.lines = [line if line.startswith("#") else "# " + line
-                      for line in self.lines]
-        self.judged = []
+        for what, why in self.late:
+            self.note("too late: " + what)
+            self.note("\n".join(str(why).splitlines()[:40]))
+        self.late = []
         self.folder = os.path.join(self.top, "again%d" % count)
         os.makedirs(self.folder, exist_ok=True)
 
     def close(self):
-        """What the function found holds."""
-        for line in self.lines:
-            print(line)
-        sys.stdout.flush()
-        self.results += [judged.good for judged in self.judged]
-        self.lines, self.judged, self.folder = [], [], self.top
+        """What the function found too late is so for good."""
+        for what, why in self.late:
+            self.verdict(what, False, why)
+        self.late, self.is_wrong, self.folder = [], False, self.top
 
     # --- programs ---
 
@@ -306,6 +307,8 @@ def burn(seconds, pid, tid=None):
     busy gives it that later."""
     end = cpu_ticks(pid, tid) + seconds * os.sysconf("SC_CLK_TCK")
     while cpu_ticks(pid, tid) < end:
+        if state(pid, tid) in "ZX":
+            raise RuntimeError("%d has ended" % pid)
         time.sleep(0.02)
 
 

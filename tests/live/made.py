@@ -365,7 +365,7 @@ def check(bench, what, recording, least=100, least_whole=LEAST_WHOLE):
     wrong = [s for s in made if not is_right(s) and
              s["end"] in ("outermost", "unproven")]
     bench.timely("%s: there are samples" % what, len(made) >= least,
-               "%d of %d\n%s" % (len(made), len(samples), recording.log))
+                 "%d of %d\n%s" % (len(made), len(samples), recording.log))
     bench.test("%s: no wrong path" % what, not wrong,
                "\n".join(map(livetest.show, wrong)))
     # What a process has made goes with it.

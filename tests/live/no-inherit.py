@@ -128,7 +128,8 @@ def command(bench):
         recorder = bench.recorder(
             *OFTEN, "-i", *options, "--", "sh", "-c",
             "sleep 1; exec " + program, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE)
+            stdout=subprocess.PIPE, name="command%d.data" % len(options))
+        recorder.ready()
         tasks = say_of(recorder.process, 2)
         recorder.process.stdin.write(b"\n")
         recorder.process.stdin.close()

@@ -180,7 +180,8 @@ def amid(bench):
                not summary["lost"]["samples"] and not summary["end"]["lost"],
                "%d of %d, %s" % (len(spelled), CALLS, summary))
     ticks = [s for s in samples if s["event"] == "cpu-clock" and in_unwind(s)]
-    # Some tick before the unwind has said that it runs: one of 30 here.
+    # Some tick before the unwind has said that it runs, amid a look-up: one of
+    # 28 to 36 on one machine, more where that look-up takes longer.
     bench.test("the clock that ticked there is none: its ticks are own",
                len(ticks) < 0.15 * summary["own"] and
                summary["own"] > len(inside) / 2,

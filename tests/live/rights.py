@@ -216,8 +216,8 @@ def third_capabilities(bench):
     )
     for what, argv, deleted, caps in cases:
         # Another file than before: its table must not be known.
-        copy = bench.path("bin", "reads%d" % bench.count())
-        bench.compile(SOURCE + "int v = %d;" % bench.count(),
+        copy = bench.path("bin", "reads%d" % len(bench.results))
+        bench.compile(SOURCE + "int v = %d;" % len(bench.results),
                       os.path.relpath(copy, bench.folder))
         os.chmod(copy, 0o755 if deleted else 0o700)
         target = started(bench, copy, argv(copy, "60"))

@@ -201,7 +201,6 @@ static void test_changed(void **state)
 	check_later(true, SEAM_OFFLINE_GONE);
 }
 
-/* What says that it is the one, but may be anybody's. */
 /* It names the file, whose it is, and what to do. */
 static void says_doubt(const char *path, const char *why)
 {
@@ -212,7 +211,7 @@ static void says_doubt(const char *path, const char *why)
 	assert_int_equal(seam_offline_files_init(&files), 0);
 	f = seam_offline_file(&files, "/gone", self.id, self.id_len);
 	assert_false(seam_offline_have(&files, f));
-	snprintf(want, sizeof(want), "%s has its build-id, but %s", path, why);
+	snprintf(want, sizeof(want), "%s may be it, but %s", path, why);
 	assert_string_equal(seam_offline_why(f), want);
 	seam_offline_files_fini(&files);
 }
