@@ -149,6 +149,14 @@ def nobody(bench):
     bench.test("-i -p of no process says so", recording.status == 1 and
                "there is no process %d" % gone.pid in recording.log,
                recording.log)
+    process = bench.start([programs(bench)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE)
+    early = [tid for tid, what in say_of(process, 2).items()
+             if what == "early"][0]
+    recording = bench.record("-i", "-p", str(early))
+    bench.test("nor is a thread one", recording.status == 1 and
+               "there is no process %d" % early in recording.log,
+               recording.log)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include <cmocka.h>
 
@@ -164,6 +165,60 @@ static void test_not_alike(void **state)
 	seam_resolver_free(kept);
 }
 
+/* The line of one frame, as it is kept; the caller's to free. */
+static char *kept_line(struct seam_printed *printed, struct seam_frame *f)
+{
+	struct seam_pd_attr attr = {.attr.sample_type =
+					    (uint64_t)PERF_SAMPLE_CALLCHAIN};
+	struct seam_pd_rec rec = {.tid = 1};
+	struct seam_stitched s = {.rec = &rec, .frames = f, .n_frames = 1};
+	struct seam_text t = {.sample = &s, .attr = &attr};
+	struct seam_strbuf b = {0};
+
+	seam_printed_frames(printed, &t, 1, &b);
+	assert_int_equal(b.err, 0);
+	return b.s;
+}
+
+/* The kernel has another for 32-bit programs, under the same name: nothing is
+ * named by the one at hand. */
+static void test_vdso(void **state)
+{
+	const struct seam_stitch_map maps[2] = {
+		{.path = "[vdso]",
+		 .start = getauxval(AT_SYSINFO_EHDR),
+		 .end = UINT64_MAX,
+		 .number = 0},
+		{.path = "[vdso]",
+		 .start = 0xf7f00000,
+		 .end = 0xf7f10000,
+		 .number = 1},
+	};
+	struct seam_resolver *kept = new_resolver();
+	struct seam_printed *printed = seam_printed_new(kept, NULL, NULL);
+	size_t n_named = 0;
+
+	(void)state;
+	if (!maps[0].start)
+		skip();
+	assert_non_null(printed);
+	for (uint64_t off = 0; off < 8192; off += 16) {
+		for (size_t i = 0; i < 2; i++) {
+			struct seam_frame f = {.ip = maps[i].start + off,
+					       .map = &maps[i],
+					       .exact = true};
+			char *line = kept_line(printed, &f);
+
+			if (strstr(line, "vdso_"))
+				n_named += i ? 1000 : 1;
+			free(line);
+		}
+	}
+	assert_in_range(n_named, 1, 999);
+	seam_printed_free(printed);
+	seam_resolver_free(kept);
+}
+
 static void test_hex(void **state)
 {
 	(void)state;
@@ -190,9 +245,8 @@ static void test_hex(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same),
-		cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_not_alike),
+		cmocka_unit_test(test_same),	  cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_not_alike), cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_hex),
 	};
 
