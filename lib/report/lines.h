@@ -45,9 +45,10 @@ int seam_lines_init(struct seam_lines *ls, size_t n);
 void seam_lines_fini(struct seam_lines *ls);
 /* Nobody else may look meanwhile. */
 void seam_lines_forget(struct seam_lines *ls);
-/* Nobody else may add meanwhile. Others may look: behind the text that they find
- * they may read a piece that is being written, and is no part of it. *line is what is found, but for its text, of
- * len bytes. Return: the line; NULL: it is full. */
+/* Nobody else may add meanwhile. Others may look: behind the text that they
+ * find they may read a piece that is being written, and is no part of it. *line
+ * is what is found, but for its text, of len bytes. Return: the line; NULL: it
+ * is full. */
 const struct seam_line *seam_lines_add(struct seam_lines *ls,
 				       const struct seam_line *line,
 				       const char *text);

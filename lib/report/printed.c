@@ -129,8 +129,8 @@ static int ask_file(struct seam_printed *p, const struct seam_stitch_map *map)
 	return 0;
 }
 
-/* By what is mapped, and not by a file: the kernel, and the vDSO, of which there
- * is one for 32-bit programs under the same name. */
+/* By what is mapped, and not by a file: the kernel, and the vDSO, of which
+ * there is one for 32-bit programs under the same name. */
 static bool is_apart(const struct seam_stitch_map *map, uint8_t flags)
 {
 	return flags & KERNEL || !strcmp(map->path, "[vdso]");

@@ -126,7 +126,8 @@ static size_t cpu_of(const struct cookie_entry *e)
 }
 
 /* Each CPU's cookies come in their order, but those of all come mixed: apart,
- * they are sorted by as many passes as doublings make their number. Without memory they stay as they are. */
+ * they are sorted by as many passes as doublings make their number. Without
+ * memory they stay as they are. */
 static void set_apart(struct cookie_index *ix)
 {
 	struct seam_spill other = {0};
