@@ -31,7 +31,7 @@ bad_files() {
 		fails 1 'the file is empty' "$seam" report -i "$dir/empty" &&
 		fails 1 'no perf.data file' "$seam" script -i "$0" &&
 		fails 1 'the folder is no recording' "$seam" script -i "$dir" &&
-		fails 1 "no event 'x'; it has cpu-clock" \
+		fails 1 "no event 'x'; it has 'cpu-clock'" \
 			"$seam" script -i "$golden/sig.data" --event x
 }
 
