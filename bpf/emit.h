@@ -152,25 +152,28 @@ static __always_inline void keep_stack(struct scratch *s, uint32_t client,
 		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_NOT_KEPT], 1);
 }
 
+/* For a client that need not be ours. */
+static __always_inline void count_for(uint32_t client, enum seam_count what)
+{
+	void *states = bpf_map_lookup_elem(&client_states, &client);
+	struct seam_cpu_state *cpu;
+	uint32_t zero = 0;
+
+	cpu = states ? bpf_map_lookup_elem(states, &zero) : NULL;
+	if (cpu)
+		__sync_fetch_and_add(&cpu->counts[what], 1);
+}
+
 /* Where there is no memory to take a stack in, all who want it know. */
 __noinline int seam_no_scratch(uint32_t clients)
 {
-	uint32_t zero = 0, i;
+	uint32_t i;
 
 	for (i = seam_zero; i < SEAM_MAX_CLIENTS; i++) {
-		struct seam_cpu_state *cpu;
-		uint32_t client = i;
-		void *states;
-
 		SEAM_LOOP_GUARD;
 		/* For its own, whoever looks for the memory counts. */
-		if (!(clients >> (i & 31) & 1) || i == seam_client)
-			continue;
-		states = bpf_map_lookup_elem(&client_states, &client);
-		cpu = states ? bpf_map_lookup_elem(states, &zero) : NULL;
-		if (cpu)
-			__sync_fetch_and_add(
-				&cpu->counts[SEAM_COUNT_NO_SCRATCH], 1);
+		if (clients >> (i & 31) & 1 && i != seam_client)
+			count_for(i, SEAM_COUNT_NO_SCRATCH);
 	}
 	return 0;
 }

@@ -248,14 +248,6 @@ static __always_inline void fp_take(struct scratch *s, bool by_fp)
 	s->cursor = s->caller;
 }
 
-/* Whether code is what a signal's handler returns to. */
-static __always_inline bool is_sigreturn(const struct task_state *state,
-					 uint64_t code)
-{
-	return is_32bit(state) ? seam_sigreturn_32(code) >= 0
-			       : seam_is_sigreturn(code);
-}
-
 /*
  * Whether s->caller is where a call returns to. Return: SEAM_OK, SEAM_NO_TABLE
  * or SEAM_UNREADABLE. Apart from the step, since the stacks of those who call
@@ -286,7 +278,8 @@ __noinline int seam_fp_judge(struct scratch *s ARG_NONNULL,
 		return SEAM_NO_TABLE;
 	if (!code_word(s, s->caller.ip, &s->word))
 		return SEAM_UNREADABLE;
-	return is_sigreturn(state, s->word) ? SEAM_OK : SEAM_NO_TABLE;
+	return seam_is_handler_end(is_32bit(state), s->word) ? SEAM_OK
+							     : SEAM_NO_TABLE;
 }
 
 /* Makes s->caller by s->rule. Return: as fp_try. */

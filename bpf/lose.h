@@ -63,22 +63,13 @@ __noinline int seam_lose(struct task_state *state ARG_NONNULL,
 			 struct task_struct *task ARG_TRUSTED, uint64_t cookie,
 			 uint64_t flags, uint32_t clients)
 {
-	uint32_t i, zero = 0;
+	uint32_t i;
 
 	for (i = seam_zero; i < SEAM_MAX_CLIENTS; i++) {
-		struct seam_cpu_state *cpu;
-		uint32_t client = i;
-		void *states;
-
 		SEAM_LOOP_GUARD;
-		if (!(clients >> (i & 31) & 1) ||
-		    loss_tell(client, state, task, cookie, flags))
-			continue;
-		states = bpf_map_lookup_elem(&client_states, &client);
-		cpu = states ? bpf_map_lookup_elem(states, &zero) : NULL;
-		if (cpu)
-			__sync_fetch_and_add(
-				&cpu->counts[SEAM_COUNT_LOST_UNTOLD], 1);
+		if (clients >> (i & 31) & 1 &&
+		    !loss_tell(i, state, task, cookie, flags))
+			count_for(i, SEAM_COUNT_LOST_UNTOLD);
 	}
 	return 0;
 }

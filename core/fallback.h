@@ -103,6 +103,12 @@ SEAM_INLINE int seam_in_sigreturn_32(uint64_t before)
 	return before >> 8 == 0x0080cd000000adb8 ? 160 : -1;
 }
 
+/* Whether code is what a signal's handler returns to. */
+SEAM_INLINE bool seam_is_handler_end(bool is_32, uint64_t code)
+{
+	return is_32 ? seam_sigreturn_32(code) >= 0 : seam_is_sigreturn(code);
+}
+
 /* In struct sigcontext_32. */
 #define SEAM_SIGNAL_32_FP 24
 #define SEAM_SIGNAL_32_SP 28

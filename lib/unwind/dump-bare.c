@@ -113,13 +113,6 @@ static void take(struct seam_dump_frame *f, const struct seam_cursor *c,
 		f->by_fp_nr = f->nr + 1;
 }
 
-/* Whether code is what a signal's handler returns to. */
-static bool is_sigreturn(const struct seam_dump *d, uint64_t code)
-{
-	return d->is_32 ? seam_sigreturn_32(code) >= 0
-			: seam_is_sigreturn(code);
-}
-
 static bool is_returned_to(struct seam_dump_reader *r, uint64_t ip)
 {
 	struct seam_x86_bytes b;
@@ -129,7 +122,7 @@ static bool is_returned_to(struct seam_dump_reader *r, uint64_t ip)
 	    seam_x86_is_behind_call(before))
 		return true;
 	return seam_dump_code(r, ip, SEAM_DUMP_THEN, &b) &&
-	       is_sigreturn(r->dump, b.lo);
+	       seam_is_handler_end(r->dump->is_32, b.lo);
 }
 
 /* Return: 0, SEAM_OUTERMOST, or SEAM_NO_TABLE: the rule leads nowhere. */
