@@ -9,6 +9,7 @@ nothing of deferral, what --merge writes.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -126,6 +127,25 @@ def older_perf(bench):
          bench.seam + " record --merge", COMMAND[:1], TARGET[:1])
 
 
+def highest(bench):
+    """-F max leaves time for what is recorded: see FREQ_MAX."""
+    perf = shutil.which("perf")
+    if not perf:
+        bench.skip("-F max", "perf of Debian 12 is not installed")
+        return
+    with open("/proc/sys/kernel/perf_event_max_sample_rate") as f:
+        most = min(20000, int(f.read()))
+    recording = bench.record("-F", "max", "-e", "cpu-clock", "--",
+                             bench.compile(livetest.SPIN, "spin"), "100")
+    said = subprocess.run([perf, "evlist", "-F", "-i", recording.data],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          encoding="utf-8", env=bench.env).stdout
+    bench.test("-F max is the kernel's highest rate, or 20000",
+               re.search(r"^cpu-clock\S*: sample_period=%d$" % (1e9 / most),
+                         said, re.M),
+               said)
+
+
 def status(bench):
     """A command's status is the script's, merged or not."""
     program = bench.compile(livetest.SPIN, "spin")
@@ -136,4 +156,4 @@ def status(bench):
                done.returncode == 3, done.returncode)
 
 
-sys.exit(livetest.main(older_perf, newer_perf, status))
+sys.exit(livetest.main(older_perf, newer_perf, highest, status))
