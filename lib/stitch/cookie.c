@@ -39,7 +39,7 @@ static void keep_spaces(struct cookie_entry *e, struct process *p)
 		return;
 	p->fresh = false;
 	e->space = seam_space_get(p->space);
-	e->before = seam_space_get(p->before);
+	e->before = seam_space_get(p->before[0]);
 }
 
 static int add_stack(struct cookie_index *ix, struct world *w,

@@ -216,7 +216,7 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 	job->space = seam_space_get(p->space);
 	/* Inside execve the new program is there already. */
 	if (mode == PERF_RECORD_MISC_KERNEL)
-		job->before = seam_space_get(p->before);
+		job->before = seam_space_get(p->before[0]);
 	c->next->n++;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 
@@ -201,6 +202,21 @@ static int apply_ksymbol(struct world *w, const struct seam_pd_rec *rec)
 	return insert(w, &w->kernel, m);
 }
 
+static void forget_before(struct process *p)
+{
+	for (size_t i = 0; i < SEAM_SPACE_EXECS; i++)
+		p->before[i] = seam_space_put(p->before[i]);
+}
+
+static void replace_space(struct process *p)
+{
+	seam_space_put(p->before[SEAM_SPACE_EXECS - 1]);
+	memmove(&p->before[1], &p->before[0],
+		sizeof(p->before) - sizeof(p->before[0]));
+	p->before[0] = p->space;
+	p->space = NULL;
+}
+
 /* At an exec the old mappings go, but stacks taken just before it are still
  * to come. */
 static int apply_comm(struct world *w, const struct seam_pd_rec *rec)
@@ -216,9 +232,7 @@ static int apply_comm(struct world *w, const struct seam_pd_rec *rec)
 	p = seam_world_process(w, rec->pid);
 	if (!p)
 		return -ENOMEM;
-	seam_space_put(p->before);
-	p->before = p->space;
-	p->space = NULL;
+	replace_space(p);
 	p->fresh = true;
 	return 0;
 }
@@ -244,9 +258,8 @@ static int apply_fork(struct world *w, const struct seam_pd_rec *rec)
 	if (!p || !from)
 		return -ENOMEM;
 	seam_space_put(p->space);
-	seam_space_put(p->before);
+	forget_before(p);
 	p->space = seam_space_get(from->space);
-	p->before = NULL;
 	p->fresh = false;
 	return 0;
 }
@@ -285,7 +298,7 @@ static void process_free(void *value)
 	struct process *p = value;
 
 	seam_space_put(p->space);
-	seam_space_put(p->before);
+	forget_before(p);
 	free(p);
 }
 

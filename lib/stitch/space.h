@@ -17,9 +17,14 @@ struct space {
 	struct seam_ranges areas; /* struct seam_stitch_map, the world's */
 };
 
+/* A thread that an exec ends can be kept from its last steps, on a processor
+ * that is taken away, while the process goes through several more. */
+#define SEAM_SPACE_EXECS 16
+
 struct process {
 	struct space *space; /* NULL: nothing mapped yet */
-	struct space *before; /* the last exec */
+	/* What the last execs replaced, the newest first; NULL: not known. */
+	struct space *before[SEAM_SPACE_EXECS];
 	bool fresh; /* no user stack since that exec */
 };
 

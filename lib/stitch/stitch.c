@@ -167,24 +167,42 @@ static size_t n_mapped(const struct space *space, struct seam_pd_words ips)
 	return n;
 }
 
+struct choice {
+	const struct space *space;
+	size_t mapped; /* of the stack's addresses */
+};
+
+static void consider(struct choice *c, const struct space *space,
+		     struct seam_pd_words ips)
+{
+	size_t mapped = n_mapped(space, ips);
+
+	if (mapped > c->mapped)
+		*c = (struct choice){space, mapped};
+}
+
 /*
  * In which program the addresses of a stack are. Sample and record may lie
  * on two sides of an exec: then the stack was taken on the way back to user
- * space, in the new program, or, if it says so, before, in the old. Only the
- * first stack after an exec is concerned.
+ * space, in the new program (only the first stack after an exec is concerned),
+ * or, if it says so, before, in the one that was replaced, some execs ago even:
+ * a thread that an exec ends is sampled to its very last step.
  */
 static const struct space *space_of(const struct walk *w,
 				    const struct process *p,
 				    const struct cookie_entry *e,
 				    const struct seam_pd_rec_stack *stack)
 {
-	const struct space *old = e->before ? e->before : p->before;
-	const struct space *now = e->space ? e->space : w->space;
+	struct choice c = {.space = e->space ? e->space : w->space};
 
 	if (!(stack->flags & SEAM_PD_STACK_EXEC))
-		return now;
-	return n_mapped(old, stack->ips) > n_mapped(now, stack->ips) ? old
-								     : now;
+		return c.space;
+	c.mapped = n_mapped(c.space, stack->ips);
+	if (e->before)
+		consider(&c, e->before, stack->ips);
+	for (size_t i = 0; i < SEAM_SPACE_EXECS; i++)
+		consider(&c, p->before[i], stack->ips);
+	return c.space;
 }
 
 static const struct seam_pd_attr *event_of(const struct seam_stitch *s)
@@ -360,7 +378,7 @@ static int no_registers(const struct seam_stitch *s, const struct walk *w,
 {
 	const struct thread *t = seam_idmap_get(&s->world.threads, s->rec.tid);
 
-	return s->rec.pid && (w->space || p->before) &&
+	return s->rec.pid && (w->space || p->before[0]) &&
 			       !is_worker(t ? t->comm : NULL)
 		       ? SEAM_UNSURE
 		       : SEAM_NO_USER;
@@ -457,7 +475,7 @@ static int build(struct seam_stitch *s)
 		return -ENOMEM;
 	w.space = p->space;
 	if ((s->rec.misc & MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL)
-		w.before = p->before;
+		w.before = p->before[0];
 	s->n = 0;
 	memset(s->near, 0, sizeof(s->near));
 	rc = own_chain(s, &w);

@@ -17,6 +17,7 @@ import concurrent.futures
 import fnmatch
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -152,9 +153,10 @@ def settled(args, folder, exe, name, values, label):
     if not failure:
         good, text = check(args, folder.name, exe, name, values)
     if args.keep and not good and not failure:
-        os.replace(os.path.join(folder.name, "stacks.json"),
-                   os.path.join(args.keep, label.replace(" ", "-") +
-                                ".json"))
+        for kept in ("stacks.json", "perf.data"):
+            if os.path.exists(os.path.join(folder.name, kept)):
+                shutil.move(os.path.join(folder.name, kept), os.path.join(
+                    args.keep, label.replace(" ", "-") + "-" + kept))
     folder.cleanup()
     return good, text
 
@@ -248,7 +250,7 @@ def main():
     parser.add_argument("--all", action="store_true",
                         default=bool(os.environ.get("SEAM_TEST_ALL")),
                         help="those too that repeat what others show")
-    parser.add_argument("--keep", help="folder for the stacks of failures")
+    parser.add_argument("--keep", help="folder for the stacks and recordings of failures")
     args = parser.parse_args()
     if args.recorder == "seam" and os.geteuid() != 0:
         print("1..0 # SKIP recording with BPF needs root here")

@@ -4,6 +4,7 @@
  * cookies; a sample without one says why, and all are counted. */
 #include "../perfdata/recording.h"
 #include "base/spill.h"
+#include "stitch/space.h"
 #include "stitch/stitch.h"
 
 struct session {
@@ -387,6 +388,35 @@ static void test_exec(void **state)
 	exec(0, "/bin/new", 0x50000);
 }
 
+/* A thread that an exec ended was kept from its last steps while its process
+ * went through more of them: its last sample is late by as many. */
+static void test_exec_late(void **state)
+{
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_map(t.w, 5, 10, 0x10000, 0x10000, "/bin/old");
+	put_sample(t.w, 5, 100, 0x1001);
+	for (unsigned i = 0; i < SEAM_SPACE_EXECS; i++) {
+		uint64_t ns = 110 + 100 * i, at = 0x50000 + 0x20000 * i;
+
+		put_comm(t.w, 5, ns, "new", true);
+		put_map(t.w, 5, ns + 1, at, 0x10000, "/bin/new");
+		put_sample(t.w, 5, ns + 2, 0x2001 + i);
+		put_stack(t.w, 5, ns + 3, 0x2001 + i, at, SEAM_OUTERMOST, 0);
+	}
+	put_sample(t.w, 5, 2000, 0x1001);
+	put_stack(t.w, 5, 2001, 0x1001, 0x10000, SEAM_OUTERMOST,
+		  SEAM_PD_STACK_EXEC);
+	stitch(&t);
+	expect_paths(&t, "/bin/old", "/bin/old");
+	for (int i = 0; i < SEAM_SPACE_EXECS; i++)
+		expect_paths(&t, "/bin/new", "/bin/new");
+	expect_paths(&t, "/bin/old", "/bin/old");
+	end(&t);
+}
+
 /* A sample that has its user half with it, as old recordings do. */
 static void put_whole(struct seam_pd_writer *w, uint64_t time_ns, uint64_t ip)
 {
@@ -531,6 +561,7 @@ int main(void)
 		cmocka_unit_test(test_missing_user),
 		cmocka_unit_test(test_none_comes),
 		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_exec_late),
 		cmocka_unit_test(test_exec_whole),
 		cmocka_unit_test(test_ksymbol),
 		cmocka_unit_test(test_lost),
