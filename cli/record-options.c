@@ -313,9 +313,8 @@ static int on_engine(struct record_options *o, const char *value)
 {
 	if (!seam_engine_by_name(value, &o->engine))
 		return bad("--engine", value,
-			   "want auto, deferred, native or dump; 'seam doctor' "
-			   "says "
-			   "which work here");
+			   "want auto, deferred, immediate, native or dump; "
+			   "'seam doctor' says which work here");
 	return -1;
 }
 

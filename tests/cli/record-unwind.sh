@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
 # record-unwind.sh SEAM
-# Description: orders of unwinding (--unwind) that cannot be are refused by
-# reason, and those that can be are not.
+# Description: orders of unwinding (--unwind) and engines that cannot be are
+# refused by reason, and those that can be are not.
 . "$(dirname "$0")/cli.sh"
 
 # Refused before anything is recorded: not even a file is made.
@@ -30,5 +30,18 @@ done
 for value in sframe fp guess guess-all sframe,fp fp,sframe sframe,guess \
 	sframe,fp,guess fp,sframe,guess-all; do
 	check "--unwind $value" takes "$value"
+done
+
+# Each engine is one that is taken.
+engines() {
+	fails 2 "want auto, deferred, immediate, native or dump; 'seam doctor'" \
+		"$seam" record --engine "$1" -- true || return
+	for engine in auto deferred immediate native dump; do
+		fails 2 "record: -F '0'" \
+			"$seam" record --engine "$engine" -F 0 -- true || return
+	done
+}
+for value in '' dwarf DUMP; do
+	check "--engine '$value': all that there are are named" engines "$value"
 done
 tap_done
