@@ -394,6 +394,23 @@ def endings(bench):
                    "complete" in recording.log and
                    len(recording.samples()) == recording.summary["samples"]
                    > 50 and not recording.complaint, recording.log)
+    interrupted(bench)
+
+
+def interrupted(bench):
+    """Ctrl-C, of which the command takes no notice."""
+    recorder = bench.recorder(*CLOCK, "--", "sh", "-c",
+                              "trap '' INT; while :; do :; done").ready()
+    child = livetest.command_of(recorder.process.pid)
+    livetest.burn(0.2, child)
+    recording = recorder.interrupt(signal.SIGINT)
+    bench.test("Ctrl-C: a command that goes on is asked to end, and what was "
+               "recorded is whole",
+               recording.status == 128 + signal.SIGTERM and
+               not os.path.exists("/proc/%d" % child) and
+               len(recording.samples()) == recording.summary["samples"]
+               > 50 and not recording.complaint, "status %d: %s" % (
+                   recording.status, recording.log))
 
 
 def fill(fd):
