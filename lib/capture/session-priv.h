@@ -31,7 +31,7 @@ struct seam_session {
 	size_t n_events;
 	struct seam_sideband *sideband;
 	enum seam_engine engine;
-	char why[96]; /* auto took no better one */
+	char why[160]; /* auto took no better one */
 	struct seam_direct direct; /* of engines without BPF; these have no */
 	struct seam_kernel *kernel; /* and no tables */
 	struct seam_images images;

@@ -31,7 +31,7 @@ struct seam_summary {
 	const char *engine; /* its name */
 	char others[160]; /* names of those that it shared with at first */
 	char alone[160]; /* why it shares with no other recording; or empty */
-	char why[96]; /* auto took no better one; or empty */
+	char why[160]; /* auto took no better one; or empty */
 };
 
 #endif

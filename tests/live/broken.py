@@ -277,6 +277,33 @@ def old_kernel(bench):
                "status %d: %s" % (done.returncode, done.stderr))
 
 
+def container(bench):
+    """A pid namespace of its own: other engines record there, and the reason
+    why not the best one is said, with all of its words."""
+    advice = "or with the host's (docker run --pid=host)"
+    data = bench.path("container.data")
+    for what, engine, words in (
+            ("refused in one line", "deferred", advice),
+            ("recorded with copies, and why", "auto",
+             "engine dump (this is a pid namespace (a container?)")):
+        done = subprocess.run(
+            ["unshare", "--pid", "--fork", "--mount-proc", bench.seam,
+             "record", *CLOCK, "--engine", engine, "-o", data, "--",
+             "/usr/bin/python3", "-c", "for i in range(2000000): pass"],
+            env=bench.env, stderr=subprocess.PIPE, encoding="utf-8")
+        if "unshare:" in done.stderr:
+            return bench.skip("a pid namespace", done.stderr.strip())
+        good = engine == "auto" or \
+            done.returncode == 1 and one_line(done.stderr)
+        bench.test("a pid namespace: " + what, good and words in done.stderr
+                   and advice in done.stderr, "status %d: %s" % (
+                       done.returncode, done.stderr))
+    samples = livetest.Recording(bench, data, 0, "", None).samples()
+    bench.test("a pid namespace: stacks are whole there", len(samples) > 50
+               and sum(s["end"] == "outermost" for s in samples) >=
+               0.99 * len(samples), "%d samples" % len(samples))
+
+
 def no_cache(bench):
     """Tables cannot be kept: a cache folder that is a file, is of a full
     disk, or is of no file system that can be written to."""
@@ -501,5 +528,5 @@ def bad_cache(bench):
 if __name__ == "__main__":
     sys.exit(livetest.main(killed, full_disk, size_limit, old_file,
                            odd_outputs, refusals,
-                           no_rights, old_kernel, no_cache, dies_at_once,
-                           liars, refused, bad_cache))
+                           no_rights, old_kernel, container, no_cache,
+                           dies_at_once, liars, refused, bad_cache))
