@@ -3,9 +3,14 @@
 #include "capture/direct.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
 #include "capture/session-priv.h"
 #include "core/cookie.h"
@@ -73,6 +78,40 @@ static int prepare_dump(struct seam_session *s)
 	return s->direct.copy ? 0 : -ENOMEM;
 }
 
+static bool gets_other_rights(const char *path)
+{
+	struct statvfs fs;
+	struct stat st;
+
+	if (stat(path, &st) || statvfs(path, &fs) || fs.f_flag & ST_NOSUID)
+		return false;
+	return (st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+	       (st.st_mode & S_ISGID && st.st_mode & S_IXGRP &&
+		st.st_gid != getegid()) ||
+	       getxattr(path, "security.capability", NULL, 0) > 0;
+}
+
+/* Events of such a command end without a word at its exec, as its memory is
+ * not for who runs it to see. */
+static int check_command(const struct seam_session *s,
+			 struct seam_errinfo *reterr)
+{
+	const char *path = s->client.path;
+	const char *what = NULL;
+
+	if (!s->client.child || !path || !geteuid())
+		return 0;
+	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) && errno == EACCES)
+		what = "one may not read";
+	else if (gets_other_rights(path))
+		what = "gets other rights than yours";
+	return what ? seam_fail(reterr, -EACCES,
+				"the kernel ends the events of a command that "
+				"%s: " SEAM_TAKES_RIGHTS,
+				what)
+		    : 0;
+}
+
 int seam_direct_open(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	struct seam_sideband_opts opts = {
@@ -81,8 +120,10 @@ int seam_direct_open(struct seam_session *s, struct seam_errinfo *reterr)
 		.samples = true,
 		.stacks = s->engine == SEAM_ENGINE_NATIVE,
 	};
-	int err = opts.stacks ? prepare_native(s, reterr) : prepare_dump(s);
+	int err = check_command(s, reterr);
 
+	if (!err)
+		err = opts.stacks ? prepare_native(s, reterr) : prepare_dump(s);
 	/* Anywhere, so that other recordings have other cookies; but not where
 	 * they would soon wrap. */
 	if (!err && getrandom(&s->direct.cookies, sizeof(s->direct.cookies),

@@ -114,6 +114,11 @@ def unprivileged(bench):
 def refused(bench):
     user = rights.User(bench)
     root = bench.start(["sleep", "60"])
+    closed, other = bench.path("bin", "closed"), bench.path("bin", "other")
+    for path, mode in (closed, 0o711), (other, 0o4755):
+        shutil.copy(rights.program(bench), path)
+        os.chmod(path, mode)
+    gets_rights = not os.statvfs(bench.folder).f_flag & os.ST_NOSUID
     for what, options, say in (
             ("another's process", ["-p", str(root.pid)], "another user's"),
             ("every task", ["-a"], "CAP_PERFMON"),
@@ -123,7 +128,11 @@ def refused(bench):
             ("a place in a program", ["-e", "uprobe:%s:main" % rights.program(bench), "--",
                                       "true"], "CAP_BPF"),
             ("a tracepoint", ["-e", "sched:sched_switch", "--", "true"],
-             "tracefs")):
+             "tracefs"),
+            ("a command that one may not read", ["--", closed, "1"],
+             "run as root, or with CAP_BPF"),
+            *[("a command with other rights", ["--", other, "1"],
+               "run as root, or with CAP_BPF")] * gets_rights):
         recording = user.record(*DUMP, *options, name="refused.data")
         lines = recording.log.splitlines()
         bench.test("without rights, %s: one line that says why" % what,
