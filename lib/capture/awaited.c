@@ -26,6 +26,7 @@ struct entry {
 	uint64_t asked_ns; /* how long it had waited when /proc was asked */
 	uint32_t pid, tid, cpu;
 	bool waits;
+	bool tail; /* of an exec or exit */
 };
 
 /* What is handed out on the way through a map. */
@@ -53,12 +54,14 @@ static void give_up(const struct sweep *sw, const struct entry *e)
 	sw->fn(sw->ctx, &stack);
 }
 
-/* The task is in another entry now. */
+/* The task is in another entry now. Or another task has its tid, in an exec:
+ * samples of this one may come yet, if its stack was taken at an exec or exit.
+ */
 static int move_over(struct seam_awaited *a, struct entry *e)
 {
 	struct entry *over;
 
-	if (!e->waits)
+	if (!e->waits && !e->tail)
 		return 0;
 	over = malloc(sizeof(*over));
 	if (!over)
@@ -69,6 +72,7 @@ static int move_over(struct seam_awaited *a, struct entry *e)
 		return -ENOMEM;
 	}
 	e->waits = false;
+	e->tail = false;
 	return 0;
 }
 
@@ -80,6 +84,7 @@ static void note(struct entry *e, const struct seam_sample *sample)
 	if (!e->ip)
 		e->ip = sample->user ? sample->ip : sample->user_ip;
 	e->cpu = sample->cpu;
+	e->tail |= sample->tail_ns != 0;
 }
 
 int seam_awaited_sample(struct seam_awaited *a,
@@ -112,13 +117,29 @@ int seam_awaited_sample(struct seam_awaited *a,
 	return 0;
 }
 
+static void note_stack(struct entry *e, const struct seam_user_stack *stack)
+{
+	if (stack->time_ns > e->last_ns)
+		e->last_ns = stack->time_ns;
+	e->tail |= stack->before_exec || stack->at_exit;
+	e->waits = false;
+}
+
+static void over_stack(struct seam_awaited *a, struct entry *over,
+		       const struct seam_user_stack *stack)
+{
+	note_stack(over, stack);
+	if (!over->tail)
+		free(seam_idmap_remove(&a->over, stack->cookie));
+}
+
 int seam_awaited_stack(struct seam_awaited *a,
 		       const struct seam_user_stack *stack)
 {
-	struct entry *over = seam_idmap_remove(&a->over, stack->cookie), *e;
+	struct entry *over = seam_idmap_get(&a->over, stack->cookie), *e;
 
 	if (over) {
-		free(over);
+		over_stack(a, over, stack);
 		return 0;
 	}
 	e = seam_idmap_get(&a->tasks, stack->tid);
@@ -133,9 +154,7 @@ int seam_awaited_stack(struct seam_awaited *a,
 			return -ENOMEM;
 		*e = (struct entry){.cookie = stack->cookie};
 	}
-	if (stack->time_ns > e->last_ns)
-		e->last_ns = stack->time_ns;
-	e->waits = false;
+	note_stack(e, stack);
 	return 0;
 }
 
@@ -145,9 +164,10 @@ static bool sweep_over(void *ctx, uint64_t cookie, void *value)
 	struct entry *e = value;
 
 	(void)cookie;
-	if (e->last_ns + LOST_NS >= sw->now_ns)
+	if (e->last_ns + (e->waits ? LOST_NS : FORGET_NS) >= sw->now_ns)
 		return false;
-	give_up(sw, e);
+	if (e->waits)
+		give_up(sw, e);
 	free(e);
 	return true;
 }

@@ -15,7 +15,9 @@
 /* Zeroed: none. */
 struct seam_awaited {
 	struct seam_idmap tasks; /* the last entry of each, by tid */
-	struct seam_idmap over; /* of earlier entries, by cookie */
+	/* Of earlier entries, by cookie; those of an exec or exit for a while
+	 * longer. */
+	struct seam_idmap over;
 	uint64_t swept_ns;
 };
 

@@ -30,11 +30,18 @@ struct tally {
 	uint32_t by_event[SEAM_CLIENT_MAX_EVENTS];
 };
 
-/* The samples of an entry that is over, whose stack did not come. */
-struct orphan {
-	struct tally waiting;
-	uint64_t last_ns; /* of the last sample */
+/* What there is of one entry. */
+struct stay {
+	/* Of the samples, by their time: one that interrupts another is taken
+	 * later, but comes first. last_ns: or of the stack. */
+	uint64_t first_ns, last_ns;
+	struct tally waiting; /* samples without a stack yet */
+	struct tally served; /* samples that have one */
 	struct names names;
+	bool has_stack, written;
+	bool tail; /* the stack was taken at exec or exit */
+	struct seam_pd_stack stack;
+	uint64_t *ips; /* and behind them their methods, if said */
 };
 
 /* An exec or exit whose stack was taken, as far as its samples tell. */
@@ -51,18 +58,9 @@ struct tail {
 /* The open or last entry of one task. */
 struct entry {
 	uint64_t cookie;
-	/* Of the samples, by their time: one that interrupts another is taken
-	 * later, but comes first. last_ns: or of the stack. */
-	uint64_t first_ns, last_ns;
-	struct tally waiting; /* samples without a stack yet */
-	struct tally served; /* samples that have one */
-	struct names names;
+	struct stay stay;
 	struct tail *tails; /* the last max_tails of n_tails */
 	uint32_t n_tails, max_tails;
-	bool has_stack, written;
-	bool tail; /* the stack was taken at exec or exit */
-	struct seam_pd_stack stack;
-	uint64_t *ips; /* and behind them their methods, if said */
 };
 
 /* Moves a time on, never back. */
@@ -96,9 +94,17 @@ static void entry_free(void *value)
 {
 	struct entry *e = value;
 
-	free(e->ips);
+	free(e->stay.ips);
 	free(e->tails);
 	free(e);
+}
+
+static void stay_free(void *value)
+{
+	struct stay *s = value;
+
+	free(s->ips);
+	free(s);
 }
 
 static struct entry *entry_of(struct seam_entries *es, uint32_t tid)
@@ -167,61 +173,62 @@ static void count_stack(struct seam_entries *es, int end, size_t n_ips,
 		es->sum->max_served = served->n;
 }
 
-static void orphan_add(struct seam_entries *es, const struct entry *e)
+static void write_held(struct seam_entries *es, struct stay *s)
 {
-	struct orphan *o = malloc(sizeof(*o));
-
-	if (o) {
-		*o = (struct orphan){e->waiting, e->last_ns, e->names};
-		if (!seam_idmap_put(&es->orphans, e->cookie, o))
-			return;
-		free(o);
-	}
-	note(es, -ENOMEM);
+	write_behind(es, &s->stack, s->last_ns, &s->names);
+	s->written = true;
 }
 
-/* Return: true if the stack was one that samples had been waiting for. */
-static bool orphan_claim(struct seam_entries *es,
-			 const struct seam_user_stack *stack)
+/* No more samples come to it: those that have its stack are counted. */
+static void stay_over(struct seam_entries *es, struct stay *s)
 {
-	struct orphan *o = seam_idmap_remove(&es->orphans, stack->cookie);
-	struct seam_pd_stack record = record_of(es, stack, stack->ips);
+	if (!s->has_stack)
+		return;
+	if (s->served.n && !s->written)
+		write_held(es, s);
+	if (s->served.n)
+		count_stack(es, s->stack.end, s->stack.n_ips, &s->served);
+	else
+		es->sum->unused++;
+	s->has_stack = false;
+}
 
-	if (!o)
+/* Keeps a stay by its cookie in a map, and takes it from where it was. */
+static bool stay_keep(struct seam_entries *es, struct seam_idmap *map,
+		      uint64_t cookie, struct stay *from)
+{
+	struct stay *s = malloc(sizeof(*s));
+
+	if (!s || seam_idmap_put(map, cookie, s)) {
+		free(s);
+		note(es, -ENOMEM);
 		return false;
-	reach(&o->last_ns, stack->time_ns);
-	write_behind(es, &record, o->last_ns, &o->names);
-	count_stack(es, record.end, record.n_ips, &o->waiting);
-	free(o);
+	}
+	*s = *from;
+	from->ips = NULL;
 	return true;
 }
 
-static void write_held(struct seam_entries *es, struct entry *e)
-{
-	write_behind(es, &e->stack, e->last_ns, &e->names);
-	e->written = true;
-}
-
-/* The entry is over: its samples' fate is known. */
+/* The task is in another entry, or will be. A thread's exec gives its tid to
+ * another, which may be in its exit still, and vice versa: their samples come
+ * in turns. */
 static void entry_end(struct seam_entries *es, struct entry *e)
 {
+	struct stay *s = &e->stay;
+	bool kept = false;
+
 	if (!e->cookie)
 		return;
-	if (e->has_stack && e->served.n && !e->written)
-		write_held(es, e);
-	if (e->has_stack && e->served.n)
-		count_stack(es, e->stack.end, e->stack.n_ips, &e->served);
-	if (e->has_stack && !e->served.n)
-		es->sum->unused++;
-	if (e->waiting.n)
-		orphan_add(es, e);
+	if (s->has_stack && s->served.n && !s->written)
+		write_held(es, s);
+	if (s->waiting.n)
+		stay_keep(es, &es->orphans, e->cookie, s);
+	else if (s->has_stack && s->tail)
+		kept = stay_keep(es, &es->told, e->cookie, s);
+	if (!kept)
+		stay_over(es, s);
+	*s = (struct stay){.ips = s->ips};
 	e->cookie = 0;
-	e->waiting = (struct tally){0};
-	e->served = (struct tally){0};
-	e->names = (struct names){0};
-	e->has_stack = false;
-	e->written = false;
-	e->tail = false;
 }
 
 static int tail_begin(struct entry *e, uint64_t time_ns, bool moved)
@@ -255,24 +262,43 @@ static void entry_is(struct seam_entries *es, struct entry *e, uint64_t cookie)
 	e->cookie = cookie;
 }
 
+/* A late sample moves on the end of the exec or exit that it is of. */
+static void tail_reach(struct entry *e, uint64_t time_ns)
+{
+	struct tail *of = NULL;
+
+	for (uint32_t i = 0; i < e->n_tails && i < e->max_tails; i++) {
+		struct tail *t = &e->tails[i];
+
+		if (!t->moved && t->from_ns <= time_ns &&
+		    (!of || t->from_ns > of->from_ns))
+			of = t;
+	}
+	if (of)
+		reach(&of->to_ns, time_ns);
+}
+
 /* A sample that has the tid of its stack. */
-static int add_own(struct entry *e, const struct seam_sample *sample)
+static int add_own(struct entry *e, struct stay *s,
+		   const struct seam_sample *sample)
 {
 	/* The stack of a cold program comes late: the sample says it first. */
-	if (sample->tail_ns && !e->tail) {
+	if (sample->tail_ns && !s->tail) {
 		if (tail_begin(e, sample->tail_ns, false))
 			return -ENOMEM;
-		e->tail = true;
+		s->tail = true;
 	}
-	if (e->tail)
+	if (s != &e->stay)
+		tail_reach(e, sample->time_ns);
+	else if (s->tail)
 		tail_end(e, sample->time_ns);
-	reach(&e->names.own_ns, sample->time_ns);
+	reach(&s->names.own_ns, sample->time_ns);
 	return 0;
 }
 
 /* One whose thread has swapped tids with another since, in an exec. That one
  * may have an entry of its own. */
-static int add_other(struct seam_entries *es, struct entry *e,
+static int add_other(struct seam_entries *es, struct stay *s,
 		     const struct seam_sample *sample)
 {
 	uint64_t from_ns = sample->tail_ns ? sample->tail_ns : sample->time_ns;
@@ -281,19 +307,27 @@ static int add_other(struct seam_entries *es, struct entry *e,
 	if (!other)
 		return -ENOMEM;
 	/* It may have been forgotten since it got a tail. */
-	if ((e->names.other != sample->tid || !other->n_tails) &&
+	if ((s->names.other != sample->tid || !other->n_tails) &&
 	    tail_begin(other, from_ns, true))
 		return -ENOMEM;
 	tail_end(other, sample->time_ns);
 	if (!other->cookie)
-		reach(&other->last_ns, sample->time_ns);
-	e->names.other = sample->tid;
+		reach(&other->stay.last_ns, sample->time_ns);
+	s->names.other = sample->tid;
 	return 0;
 }
 
-static bool has_samples(const struct entry *e)
+static bool has_samples(const struct stay *s)
 {
-	return e->waiting.n || e->served.n;
+	return s->waiting.n || s->served.n;
+}
+
+/* Of an entry that is over. */
+static struct stay *stay_of(const struct seam_entries *es, uint64_t cookie)
+{
+	struct stay *s = seam_idmap_get(&es->orphans, cookie);
+
+	return s ? s : seam_idmap_get(&es->told, cookie);
 }
 
 /* A sample of an entry: its stack is there, or will come. */
@@ -301,23 +335,29 @@ int seam_entries_sample(struct seam_entries *es,
 			const struct seam_sample *sample)
 {
 	struct entry *e = entry_of(es, sample->stack_tid);
+	struct stay *s = NULL;
 	int err;
 
 	if (!e)
 		return -ENOMEM;
-	entry_is(es, e, sample->cookie);
-	err = sample->tid == sample->stack_tid ? add_own(e, sample)
-					       : add_other(es, e, sample);
+	if (e->cookie != sample->cookie)
+		s = stay_of(es, sample->cookie);
+	if (!s) {
+		entry_is(es, e, sample->cookie);
+		s = &e->stay;
+	}
+	err = sample->tid == sample->stack_tid ? add_own(e, s, sample)
+					       : add_other(es, s, sample);
 	if (err) {
 		note(es, err);
 		return err;
 	}
-	if (!has_samples(e) || sample->time_ns < e->first_ns)
-		e->first_ns = sample->time_ns;
-	reach(&e->last_ns, sample->time_ns);
-	e->written = false; /* a late one: the stack comes again */
+	if (!has_samples(s) || sample->time_ns < s->first_ns)
+		s->first_ns = sample->time_ns;
+	reach(&s->last_ns, sample->time_ns);
+	s->written = false; /* a late one: the stack comes again */
 	es->max_frames[sample->event] = sample->max_frames;
-	tally_sample(e->has_stack ? &e->served : &e->waiting, sample);
+	tally_sample(s->has_stack ? &s->served : &s->waiting, sample);
 	return 0;
 }
 
@@ -325,49 +365,85 @@ bool seam_entries_has(const struct seam_entries *es,
 		      const struct seam_sample *sample)
 {
 	const struct entry *e = seam_idmap_get(&es->tasks, sample->stack_tid);
+	const struct stay *s = e && e->cookie == sample->cookie
+				       ? &e->stay
+				       : stay_of(es, sample->cookie);
 
-	return e && e->cookie == sample->cookie && has_samples(e) &&
-	       e->first_ns <= sample->time_ns;
+	return s && has_samples(s) && s->first_ns <= sample->time_ns;
 }
 
-/* Holds a stack, and says of when it is. */
-static int hold(struct seam_entries *es, struct entry *e,
+/* Holds a stack for its samples. */
+static int hold(struct seam_entries *es, struct stay *s,
 		const struct seam_user_stack *stack)
 {
 	size_t size = stack->n_ips * sizeof(*stack->ips);
 	/* For no bytes it would free what there was, and say that it failed. */
-	uint64_t *ips = realloc(e->ips, size + stack->n_ips + 1);
+	uint64_t *ips = realloc(s->ips, size + stack->n_ips + 1);
 
 	if (!ips)
 		return -ENOMEM;
 	if (size)
 		memcpy(ips, stack->ips, size);
-	e->ips = ips;
-	e->stack = record_of(es, stack, ips);
+	s->ips = ips;
+	s->stack = record_of(es, stack, ips);
 	if (stack->methods)
-		e->stack.methods = memcpy((uint8_t *)ips + size, stack->methods,
+		s->stack.methods = memcpy((uint8_t *)ips + size, stack->methods,
 					  stack->n_ips);
-	e->has_stack = true;
-	if (!e->tail && (stack->before_exec || stack->at_exit)) {
+	s->has_stack = true;
+	tally_move(&s->served, &s->waiting);
+	return 0;
+}
+
+/* And says of when it is. */
+static int hold_now(struct seam_entries *es, struct entry *e,
+		    const struct seam_user_stack *stack)
+{
+	if (hold(es, &e->stay, stack))
+		return -ENOMEM;
+	if (!e->stay.tail && (stack->before_exec || stack->at_exit)) {
 		if (tail_begin(e, stack->time_ns, false))
 			return -ENOMEM;
-		e->tail = true;
+		e->stay.tail = true;
 	}
 	return 0;
+}
+
+/* Return: true if the stack was one that samples had been waiting for. */
+static bool orphan_claim(struct seam_entries *es,
+			 const struct seam_user_stack *stack)
+{
+	struct stay *s = seam_idmap_remove(&es->orphans, stack->cookie);
+	bool kept = false;
+
+	if (!s)
+		return false;
+	reach(&s->last_ns, stack->time_ns);
+	if (hold(es, s, stack)) {
+		note(es, -ENOMEM);
+		stay_free(s);
+		return true;
+	}
+	write_held(es, s);
+	if (s->tail)
+		kept = stay_keep(es, &es->told, stack->cookie, s);
+	if (!kept)
+		stay_over(es, s);
+	stay_free(s);
+	return true;
 }
 
 /* Readers take a sample whose stack is in no record for lost. */
 static void lose(struct seam_entries *es, const struct seam_user_stack *stack)
 {
-	struct orphan *o = seam_idmap_remove(&es->orphans, stack->cookie);
+	struct stay *s = seam_idmap_remove(&es->orphans, stack->cookie);
 	struct entry *e = seam_idmap_get(&es->tasks, stack->tid);
 
-	if (o) {
-		es->sum->end[SEAM_LOST] += o->waiting.n;
-		free(o);
+	if (s) {
+		es->sum->end[SEAM_LOST] += s->waiting.n;
+		stay_free(s);
 	} else if (e && e->cookie == stack->cookie) {
-		es->sum->end[SEAM_LOST] += e->waiting.n;
-		e->waiting = (struct tally){0};
+		es->sum->end[SEAM_LOST] += e->stay.waiting.n;
+		e->stay.waiting = (struct tally){0};
 	}
 }
 
@@ -380,7 +456,8 @@ void seam_entries_stack(struct seam_entries *es,
 		lose(es, stack);
 		return;
 	}
-	if (orphan_claim(es, stack))
+	/* Of an exec it may come twice. */
+	if (orphan_claim(es, stack) || seam_idmap_get(&es->told, stack->cookie))
 		return;
 	e = seam_idmap_get(&es->tasks, stack->tid);
 	/* Its samples came before it; another entry may have begun since. */
@@ -393,17 +470,16 @@ void seam_entries_stack(struct seam_entries *es,
 		return;
 	entry_is(es, e, stack->cookie);
 	/* The first is the one that samples were told of. */
-	if (e->has_stack && e->stack.end != SEAM_PENDING)
+	if (e->stay.has_stack && e->stay.stack.end != SEAM_PENDING)
 		return;
-	if (hold(es, e, stack)) {
+	if (hold_now(es, e, stack)) {
 		note(es, -ENOMEM);
 		return;
 	}
-	tally_move(&e->served, &e->waiting);
 	/* Not so at exec and exit: what the kernel says of them may have
 	 * come before the stack was written. */
-	if (!e->tail || !e->served.n)
-		reach(&e->last_ns, stack->time_ns);
+	if (!e->stay.tail || !e->stay.served.n)
+		reach(&e->stay.last_ns, stack->time_ns);
 }
 
 /* The first moved tail that ends behind a time: how the exec began that ended
@@ -443,15 +519,33 @@ bool seam_entries_await(const struct seam_entries *es)
 	return es->orphans.used != 0;
 }
 
+static void settle_stay(struct seam_entries *es, struct stay *s)
+{
+	if (s->has_stack && s->served.n && !s->written &&
+	    s->last_ns + SETTLED_NS < es->now_ns)
+		write_held(es, s);
+}
+
 static void settle(void *ctx, uint64_t tid, void *value)
 {
-	struct seam_entries *es = ctx;
 	struct entry *e = value;
 
 	(void)tid;
-	if (e->has_stack && e->served.n && !e->written &&
-	    e->last_ns + SETTLED_NS < es->now_ns)
-		write_held(es, e);
+	settle_stay(ctx, &e->stay);
+}
+
+static bool settle_told(void *ctx, uint64_t cookie, void *value)
+{
+	struct seam_entries *es = ctx;
+	struct stay *s = value;
+
+	(void)cookie;
+	settle_stay(es, s);
+	if (s->last_ns + FORGET_NS >= es->now_ns)
+		return false;
+	stay_over(es, s);
+	stay_free(s);
+	return true;
 }
 
 static bool stale(void *ctx, uint64_t tid, void *value)
@@ -460,12 +554,12 @@ static bool stale(void *ctx, uint64_t tid, void *value)
 	struct entry *e = value;
 
 	(void)tid;
-	if (e->last_ns + FORGET_NS >= es->now_ns)
+	if (e->stay.last_ns + FORGET_NS >= es->now_ns)
 		return false;
 	/* Its stack is awaited until the session says that it is lost. */
-	if (e->waiting.n)
+	if (e->stay.waiting.n)
 		return false;
-	entry_end(es, e);
+	stay_over(es, &e->stay);
 	entry_free(e);
 	return true;
 }
@@ -475,6 +569,7 @@ void seam_entries_settle(struct seam_entries *es, uint64_t now_ns)
 	es->now_ns = now_ns;
 	seam_idmap_each(&es->tasks, settle, es);
 	seam_idmap_sweep(&es->tasks, stale, es);
+	seam_idmap_sweep(&es->told, settle_told, es);
 }
 
 static void end(void *ctx, uint64_t tid, void *value)
@@ -486,13 +581,21 @@ static void end(void *ctx, uint64_t tid, void *value)
 	entry_end(es, e);
 }
 
+static void end_told(void *ctx, uint64_t cookie, void *value)
+{
+	(void)cookie;
+	stay_over(ctx, value);
+}
+
 void seam_entries_end(struct seam_entries *es)
 {
 	seam_idmap_each(&es->tasks, end, es);
+	seam_idmap_each(&es->told, end_told, es);
 }
 
 void seam_entries_fini(struct seam_entries *es)
 {
 	seam_idmap_fini(&es->tasks, entry_free);
-	seam_idmap_fini(&es->orphans, free);
+	seam_idmap_fini(&es->orphans, stay_free);
+	seam_idmap_fini(&es->told, stay_free);
 }

@@ -8,7 +8,9 @@
  * after the entry's last sample (late ones, of exec and exit too), not before
  * it was taken, and before the task's next one. A stack that the library
  * unwinds may come later still: samples of an entry that is over without one
- * wait for it as orphans.
+ * wait for it as orphans. And in an exec or exit the last samples may come when
+ * another task has the tid, and entries of its own: such stacks are kept for a
+ * while by their cookie.
  */
 #ifndef SEAM_LIB_RECORD_ENTRIES_H
 #define SEAM_LIB_RECORD_ENTRIES_H
@@ -28,7 +30,9 @@ struct seam_entries {
 	/* Of each event, as its samples say: frames of a user stack. */
 	uint32_t max_frames[SEAM_CLIENT_MAX_EVENTS];
 	struct seam_idmap tasks; /* the last entry of each, by tid */
-	struct seam_idmap orphans; /* by cookie */
+	/* Entries that are over, by cookie: their stacks are awaited; */
+	struct seam_idmap orphans;
+	struct seam_idmap told; /* were taken at an exec or exit */
 	uint64_t now_ns;
 	int err; /* the first: -ENOMEM or of write */
 };

@@ -112,6 +112,42 @@ static void came_late(void **state)
 	assert_int_equal(t.n, 0);
 }
 
+static void exit_stack(uint32_t tid, uint64_t cookie, uint64_t time_ns,
+		       bool by_library)
+{
+	const struct seam_user_stack s = {.tid = tid,
+					  .cookie = cookie,
+					  .time_ns = time_ns,
+					  .at_exit = true,
+					  .by_library = by_library};
+
+	assert_int_equal(seam_awaited_stack(&t.a, &s), 0);
+}
+
+/* The last samples of an exit come when the thread has another's tid, by an
+ * exec, which has entries of its own under the old one. */
+static void came_before(void **state)
+{
+	(void)state;
+	sample(TID, 1, 100);
+	exit_stack(TID, 1, 110, false);
+	sample(TID, 2, 200);
+	sample(TID, 1, 120);
+	stack(TID, 2, 210, false);
+	sample(TID, 3, 300);
+	sample(TID, 4, 400);
+	exit_stack(TID, 3, 310, true);
+	sample(TID, 3, 320);
+	stack(TID, 4, 410, false);
+	assert_int_equal(t.a.over.used, 2);
+	sweep(10 * SECOND);
+	assert_int_equal(t.a.over.used, 2);
+	sweep(12 * SECOND);
+	assert_int_equal(t.a.over.used, 0);
+	seam_awaited_end(&t.a, keep, &t);
+	assert_int_equal(t.n, 0);
+}
+
 static void over_and_lost(void **state)
 {
 	(void)state;
@@ -211,8 +247,9 @@ static void forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(came), CASE(came_late), CASE(over_and_lost), CASE(asleep),
-		CASE(leaf), CASE(forgotten), CASE(many_asleep),
+		CASE(came),	     CASE(came_late),	CASE(came_before),
+		CASE(over_and_lost), CASE(asleep),	CASE(leaf),
+		CASE(forgotten),     CASE(many_asleep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

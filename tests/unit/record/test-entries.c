@@ -432,6 +432,83 @@ static void renamed_forgotten(void **state)
 	seam_entries_end(&t.es);
 }
 
+/* A first thread's processor is taken away in its exit: its last samples come
+ * when the thread that ended it has its tid, and entries of its own. */
+static void late(void **state)
+{
+	const struct written want[] = {
+		{101, 1, 2, 0, SEAM_OUTERMOST, FIRST},
+		{101, 1, 2, 0, SEAM_OUTERMOST, FIRST},
+		{151, 1, 2, SEAM_PD_STACK_EXEC, SEAM_OUTERMOST, TID},
+		{211, 3, 2, 0, SEAM_OUTERMOST, FIRST},
+	};
+	struct seam_sample s = {.stack_tid = FIRST, .cookie = 1};
+
+	(void)state;
+	stack_under(FIRST, 1, 90, 2, EXIT);
+	sample(FIRST, 1, 100, 90);
+	sample(FIRST, 3, 200, 0);
+	check_out(want, 1);
+	s.time_ns = 99;
+	assert_false(seam_entries_has(&t.es, &s));
+	s.time_ns = 100;
+	assert_true(seam_entries_has(&t.es, &s));
+	sample_under(TID, FIRST, 1, 140, 90);
+	sample_under(TID, FIRST, 1, 150, 90);
+	assert_int_equal(seam_entries_tail(&t.es, TID, 120, false), 150);
+	assert_false(seam_entries_await(&t.es));
+	stack_under(FIRST, 1, 90, 3, EXIT); /* by another client, too */
+	seam_entries_settle(&t.es, 150 + SECOND);
+	check_out(want, 3);
+	stack_under(FIRST, 3, 210, 2, PLAIN);
+	seam_entries_end(&t.es);
+	check_out(want, 4);
+	check_counts(4, 0, 0, 0);
+	assert_int_equal(t.sum.stacks, 2);
+	assert_int_equal(t.sum.max_served, 3);
+}
+
+/* So they do when their stack has not come yet: once more in their turn. */
+static void late_orphans(void **state)
+{
+	(void)state;
+	sample(FIRST, 1, 100, 90);
+	assert_int_equal(seam_entries_tail(&t.es, FIRST, 95, false), 100);
+	sample(FIRST, 3, 200, 0);
+	sample(FIRST, 1, 110, 90);
+	assert_int_equal(seam_entries_tail(&t.es, FIRST, 95, false), 110);
+	sample(FIRST, 3, 210, 0);
+	assert_int_equal(seam_entries_tail(&t.es, FIRST, 205, false), 0);
+	stack_under(FIRST, 3, 220, 2, PLAIN);
+	stack_under(FIRST, 1, 90, 2, LIBRARY);
+	assert_false(seam_entries_await(&t.es));
+	sample_under(TID, FIRST, 1, 130, 90);
+	seam_entries_end(&t.es);
+	check_counts(5, 0, 0, 0);
+	assert_int_equal(t.sum.stacks, 2);
+}
+
+/* One that nobody had asked for yet is no longer unused then; and what is
+ * kept for such samples is forgotten, with its fate counted. */
+static void late_first(void **state)
+{
+	(void)state;
+	stack_under(FIRST, 1, 90, 2, EXIT);
+	stack_under(FIRST, 2, 100, 2, EXIT);
+	stack_under(FIRST, 3, 110, 2, PLAIN);
+	sample_under(TID, FIRST, 1, 150, 90);
+	assert_int_equal(t.es.told.used, 2);
+	seam_entries_settle(&t.es, 150 + 20 * SECOND);
+	assert_int_equal(t.es.told.used, 1);
+	check_counts(0, 0, 0, 2);
+	seam_entries_settle(&t.es, 151 + 20 * SECOND);
+	assert_int_equal(t.es.told.used, 0);
+	check_counts(1, 0, 0, 2);
+	seam_entries_end(&t.es);
+	check_counts(1, 0, 0, 2);
+	assert_int_equal(t.n, 1);
+}
+
 static void failing(void **state)
 {
 	(void)state;
@@ -489,6 +566,9 @@ int main(void)
 		CASE(renamed),
 		CASE(renamed_orphans),
 		CASE(renamed_forgotten),
+		CASE(late),
+		CASE(late_orphans),
+		CASE(late_first),
 		CASE(failing),
 	};
 
