@@ -10,9 +10,24 @@
                  { printf("%llu %d %d\\n", nsecs, tid, args->id); }' |
         examples/join-stacks.py --from bpftrace stacks.data
 
+    lttng add-context -k -t tid     # of user space: -u -t vtid
+    babeltrace2 --clock-cycles TRACE |
+        examples/join-stacks.py --from lttng stacks.data
+
 Both must be asked for the same events, and stamp them by CLOCK_MONOTONIC. An
 event is of the stay in the kernel whose stack it is given if its thread is the
 same, and its time between the first request of the stack and the unwind.
+
+LTTng's tracepoints in programs are passed in user mode, where nobody asks for a
+stack. So seam is to ask on the way there, at a uprobe on the function that such a
+tracepoint PROVIDER:NAME calls:
+
+    seam record --stacks-only -p PID -o stacks.data \\
+        -e uprobe:PROGRAM:lttng_ust__event_probe__PROVIDER___NAME
+
+There an event has the last stack of its thread that was asked for before it, if
+no other event has that, and not long before. LTTng knows threads by the numbers
+that they have in their own PID namespace; seam, by those of the machine.
 """
 
 import argparse
@@ -30,6 +45,9 @@ FORMATS = {
                   r"(?P<time>\d+\.\d+):", 1),
     # 12000000345 123 ...
     "bpftrace": (r"^(?P<time>\d+)\s+(?P<tid>\d+)\b", 10 ** 9),
+    # [00012000000345] (+0001) host event: { cpu_id = 0 }, { vtid = 123 }, ...
+    "lttng": (r"^\[(?P<time>\d+)\].*?[{ ](?P<user>v?)tid = (?P<tid>\d+)",
+              10 ** 9),
 }
 
 
@@ -40,6 +58,7 @@ class Stay:
         self.first_ns = self.last_ns = 0
         self.frames = []
         self.end = None
+        self.is_given = False
 
 
 def read_stays(seam, recording):
@@ -78,6 +97,16 @@ def stay_at(threads, tid, time_ns, before_ns):
     return None
 
 
+def stay_before(threads, tid, time_ns, after_ns):
+    """Of an event in user mode that a uprobe comes before."""
+    firsts, stays = threads.get(tid, ((), ()))
+    i = bisect.bisect_right(firsts, time_ns)
+    if not i or stays[i - 1].is_given or time_ns - firsts[i - 1] > after_ns:
+        return None
+    stays[i - 1].is_given = True
+    return stays[i - 1]
+
+
 def nanoseconds(text, second):
     """Without floating point, which has not as many digits."""
     whole, _, part = text.partition(".")
@@ -102,6 +131,9 @@ def main():
     parser.add_argument("--before", type=int, default=50, metavar="US",
                         help="by how much seam's request may come after the "
                         "event that it is of (%(default)s)")
+    parser.add_argument("--after", type=int, default=10000, metavar="US",
+                        help="by how much an event in user mode may come "
+                        "after the request (%(default)s)")
     parser.add_argument("--seam", default="seam", help="the command")
     args = parser.parse_args()
     pattern, second = FORMATS[args.tool]
@@ -113,8 +145,11 @@ def main():
         if not event:
             count["lines without a thread and a time"] += 1
             continue
-        stay = stay_at(threads, int(event["tid"]),
-                       nanoseconds(event["time"], second), args.before * 1000)
+        at = int(event["tid"]), nanoseconds(event["time"], second)
+        if event.groupdict().get("user"):
+            stay = stay_before(threads, *at, args.after * 1000)
+        else:
+            stay = stay_at(threads, *at, args.before * 1000)
         count["events with a stack" if stay else
               "events of which no stack was asked for"] += 1
         if stay:

@@ -5,7 +5,7 @@ which it holds, and another tracer's events find theirs by those.
 
 Who is right: the program of spelling.py, whose stacks spell a number that its
 system calls have as an argument; bpftrace, and trace-cmd, tell that of each
-call.
+call, and LTTng, in a tracepoint of the program's own.
 """
 
 import collections
@@ -49,12 +49,50 @@ cd /proc/sys/kernel
 status=$?
 echo $was >/sys/kernel/tracing/tracing_on
 exit $status"""
+# Its daemon, its sockets and the memory that it shares with programs are in a
+# mount namespace of their own. Kernel modules of its own it has none here.
+LTTNG = """for at in /run /dev/shm; do
+	mount -t tmpfs nodev $at || exit
+done
+export LTTNG_HOME="$1.home" HOME="$1.home"
+mkdir "$HOME"
+trap : USR1
+setpriv --pdeathsig TERM lttng-sessiond --no-kernel --sig-parent >&2 &
+daemon=$!
+wait $daemon
+lttng() { command lttng --no-sessiond "$@" >&2; }
+lttng create spell --output="$1" && lttng enable-event -u spell:call &&
+	lttng add-context -u -t vtid && lttng start || exit
+exec 3<&0
+"$2" "$1.log" 1 wait <&3 &
+echo $!
+wait $!
+lttng destroy spell
+status=$?
+kill $daemon
+wait $daemon
+exit $status"""
+PROVIDER = r"""
+#undef LTTNG_UST_TRACEPOINT_PROVIDER
+#define LTTNG_UST_TRACEPOINT_PROVIDER spell
+#undef LTTNG_UST_TRACEPOINT_INCLUDE
+#define LTTNG_UST_TRACEPOINT_INCLUDE "spell-lttng.h"
+#if !defined(SPELL_H) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
+#define SPELL_H
+#include <lttng/tracepoint.h>
+LTTNG_UST_TRACEPOINT_EVENT(spell, call, LTTNG_UST_TP_ARGS(unsigned, n),
+	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer_hex(unsigned, number, n)))
+#endif
+#include <lttng/tracepoint-event.h>
+"""
+PROBE = "lttng_ust__event_probe__spell___call"
 PEER_TOOL = os.path.join(livetest.HERE, "..", "..", "tools", "peer-tool.sh")
 # What each prints of a call, and pread's place in the file there.
 EVENTS = {
     "bpftrace": (r"\d+ \d+ (?P<number>\d+)$", 10),
     # comm-123 [000] 12.000000345: sys_enter: NR 17 (3, 7f12, 8, 2a, 0, 0)
     "trace-cmd": (r".* NR 17 \((?:\w+, ){3}(?P<number>[0-9a-f]+),", 16),
+    "lttng": (r".* spell:call: .*number = 0x(?P<number>[0-9A-F]+) ", 16),
 }
 
 
@@ -125,7 +163,7 @@ def joined(bench, tool, text, recording):
     for line in done.stdout.splitlines():
         event = re.match(pattern, line)
         if line.startswith("\t"):
-            events[-1][1].insert(0, line.split()[1])
+            events[-1][1].insert(0, line.split(maxsplit=1)[-1])
         elif event:
             events.append((int(event["number"], base), []))
     return events, done.stderr
@@ -216,5 +254,51 @@ def trace_cmd(bench):
     check_joined(bench, "trace-cmd", report.stdout, recording)
 
 
+def told_to_lttng(bench):
+    """The program of spelling.py that passes a tracepoint in each call."""
+    with open(bench.path("spell-lttng.h"), "w", encoding="utf-8") as f:
+        f.write(PROVIDER)
+    leaf = "void leaf(unsigned n)\n{\n"
+    source = """#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "spell-lttng.h"
+""" + spelling.SOURCE.replace(
+    leaf, leaf + "\tlttng_ust_tracepoint(spell, call, n);\n")
+    return bench.compile(
+        source, "spell-lttng", "-pthread", "-DBITS=%d" % spelling.BITS,
+        "-DLANES=2", "-DCALLS=40", "-DMOST=6000", "-llttng-ust", "-ldl",
+        paths=["-I" + os.path.dirname(bench.path("spell-lttng.h"))])
+
+
+def lttng(bench):
+    what = "LTTng's events find their stacks"
+    missing = [tool for tool in ("lttng", "lttng-sessiond", "babeltrace2",
+                                 "setpriv") if not shutil.which(tool)]
+    if subprocess.run(["pkg-config", "--exists", "lttng-ust"]).returncode:
+        missing.append("liblttng-ust-dev")
+    if missing:
+        bench.skip(what, "there is no " + ", ".join(missing))
+        return
+    exe, trace = told_to_lttng(bench), bench.path("lttng")
+    tracer = bench.start(["unshare", "-m", "sh", "-c", LTTNG, "sh", trace, exe],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, encoding="utf-8")
+    pid = tracer.stdout.readline().strip()
+    if not pid:
+        bench.skip(what, "LTTng does not trace here: " +
+                   tracer.communicate()[1].strip()[-200:])
+        return
+    recorder = bench.recorder("--stacks-only", "-p", pid, "-e",
+                              "uprobe:%s:%s" % (exe, PROBE)).ready()
+    said = tracer.communicate()[1]
+    recording = recorder.wait()
+    printed = subprocess.run(["babeltrace2", "--clock-cycles", trace],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             encoding="utf-8")
+    bench.test("LTTng has recorded", tracer.returncode == 0 and
+               printed.returncode == 0, said + printed.stderr)
+    check_joined(bench, "lttng", printed.stdout, recording)
+
+
 if __name__ == "__main__":
-    sys.exit(livetest.main(alone, refused, bpftrace, trace_cmd))
+    sys.exit(livetest.main(alone, refused, bpftrace, trace_cmd, lttng))
