@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/tails.h"
+
 /* After this an entry whose stack came has no more late samples, but for
  * exec and exit, which can take long. */
 #define SETTLED_NS 100000000ULL
@@ -44,23 +46,11 @@ struct stay {
 	uint64_t *ips; /* and behind them their methods, if said */
 };
 
-/* An exec or exit whose stack was taken, as far as its samples tell. */
-struct tail {
-	uint64_t from_ns, to_ns;
-	bool moved; /* of a thread that had another tid when it began */
-};
-
-/* Of one task between two readings: more than these are forgotten. Threads
- * that exec in turn do so under one tid. */
-#define TAILS 1024
-#define FIRST_TAILS 2
-
 /* The open or last entry of one task. */
 struct entry {
 	uint64_t cookie;
 	struct stay stay;
-	struct tail *tails; /* the last max_tails of n_tails */
-	uint32_t n_tails, max_tails;
+	struct seam_tails tails;
 };
 
 /* Moves a time on, never back. */
@@ -95,7 +85,7 @@ static void entry_free(void *value)
 	struct entry *e = value;
 
 	free(e->stay.ips);
-	free(e->tails);
+	seam_tails_fini(&e->tails);
 	free(e);
 }
 
@@ -231,28 +221,6 @@ static void entry_end(struct seam_entries *es, struct entry *e)
 	e->cookie = 0;
 }
 
-static int tail_begin(struct entry *e, uint64_t time_ns, bool moved)
-{
-	if (e->n_tails == e->max_tails && e->max_tails < TAILS) {
-		uint32_t max = e->max_tails ? 2 * e->max_tails : FIRST_TAILS;
-		struct tail *tails =
-			reallocarray(e->tails, max, sizeof(*tails));
-
-		if (!tails)
-			return -ENOMEM;
-		e->tails = tails;
-		e->max_tails = max;
-	}
-	e->tails[e->n_tails++ % e->max_tails] =
-		(struct tail){time_ns, 0, moved};
-	return 0;
-}
-
-static void tail_end(struct entry *e, uint64_t time_ns)
-{
-	reach(&e->tails[(e->n_tails - 1) % e->max_tails].to_ns, time_ns);
-}
-
 /* Makes cookie the task's entry; another that was open is over. */
 static void entry_is(struct seam_entries *es, struct entry *e, uint64_t cookie)
 {
@@ -262,36 +230,20 @@ static void entry_is(struct seam_entries *es, struct entry *e, uint64_t cookie)
 	e->cookie = cookie;
 }
 
-/* A late sample moves on the end of the exec or exit that it is of. */
-static void tail_reach(struct entry *e, uint64_t time_ns)
-{
-	struct tail *of = NULL;
-
-	for (uint32_t i = 0; i < e->n_tails && i < e->max_tails; i++) {
-		struct tail *t = &e->tails[i];
-
-		if (!t->moved && t->from_ns <= time_ns &&
-		    (!of || t->from_ns > of->from_ns))
-			of = t;
-	}
-	if (of)
-		reach(&of->to_ns, time_ns);
-}
-
 /* A sample that has the tid of its stack. */
 static int add_own(struct entry *e, struct stay *s,
 		   const struct seam_sample *sample)
 {
 	/* The stack of a cold program comes late: the sample says it first. */
 	if (sample->tail_ns && !s->tail) {
-		if (tail_begin(e, sample->tail_ns, false))
+		if (seam_tails_begin(&e->tails, sample->tail_ns, false))
 			return -ENOMEM;
 		s->tail = true;
 	}
 	if (s != &e->stay)
-		tail_reach(e, sample->time_ns);
+		seam_tails_late(&e->tails, sample->time_ns);
 	else if (s->tail)
-		tail_end(e, sample->time_ns);
+		seam_tails_end(&e->tails, sample->time_ns);
 	reach(&s->names.own_ns, sample->time_ns);
 	return 0;
 }
@@ -307,10 +259,10 @@ static int add_other(struct seam_entries *es, struct stay *s,
 	if (!other)
 		return -ENOMEM;
 	/* It may have been forgotten since it got a tail. */
-	if ((s->names.other != sample->tid || !other->n_tails) &&
-	    tail_begin(other, from_ns, true))
+	if ((s->names.other != sample->tid || !other->tails.n) &&
+	    seam_tails_begin(&other->tails, from_ns, true))
 		return -ENOMEM;
-	tail_end(other, sample->time_ns);
+	seam_tails_end(&other->tails, sample->time_ns);
 	if (!other->cookie)
 		reach(&other->stay.last_ns, sample->time_ns);
 	s->names.other = sample->tid;
@@ -401,7 +353,7 @@ static int hold_now(struct seam_entries *es, struct entry *e,
 	if (hold(es, &e->stay, stack))
 		return -ENOMEM;
 	if (!e->stay.tail && (stack->before_exec || stack->at_exit)) {
-		if (tail_begin(e, stack->time_ns, false))
+		if (seam_tails_begin(&e->tails, stack->time_ns, false))
 			return -ENOMEM;
 		e->stay.tail = true;
 	}
@@ -482,36 +434,12 @@ void seam_entries_stack(struct seam_entries *es,
 		reach(&e->stay.last_ns, stack->time_ns);
 }
 
-/* The first moved tail that ends behind a time: how the exec began that ended
- * the tid's first owner may not be known. */
-static uint64_t next_moved(const struct entry *e, uint64_t time_ns)
-{
-	uint64_t to_ns = 0;
-
-	for (uint32_t i = 0; i < e->n_tails && i < e->max_tails; i++) {
-		const struct tail *t = &e->tails[i];
-
-		if (t->moved && t->to_ns >= time_ns &&
-		    (!to_ns || t->to_ns < to_ns))
-			to_ns = t->to_ns;
-	}
-	return to_ns;
-}
-
 uint64_t seam_entries_tail(const struct seam_entries *es, uint32_t tid,
 			   uint64_t time_ns, bool exits)
 {
 	const struct entry *e = seam_idmap_get(&es->tasks, tid);
-	uint64_t to_ns = e && exits ? next_moved(e, time_ns) : 0;
 
-	for (uint32_t i = 0; e && i < e->n_tails && i < e->max_tails; i++) {
-		const struct tail *t = &e->tails[i];
-
-		if (t->from_ns <= time_ns && time_ns <= t->to_ns &&
-		    t->to_ns > to_ns)
-			to_ns = t->to_ns;
-	}
-	return to_ns;
+	return e ? seam_tails_at(&e->tails, time_ns, exits) : 0;
 }
 
 bool seam_entries_await(const struct seam_entries *es)
