@@ -13,19 +13,20 @@ static size_t step(size_t size)
 	return sizeof(uint64_t) + ((size + 7) & ~(size_t)7);
 }
 
-void seam_batch_add(void *batch, const struct seam_wire *rec, size_t size)
+bool seam_batch_add(struct seam_batch *b, const struct seam_wire *rec,
+		    size_t size)
 {
-	struct seam_batch *b = batch;
 	uint64_t size64 = size;
 
 	if (seam_grow(&b->bytes, b->used + step(size), &b->room, 1)) {
 		b->err = -ENOMEM;
 		b->n_dropped++;
-		return;
+		return false;
 	}
 	memcpy(b->bytes + b->used, &size64, sizeof(size64));
 	memcpy(b->bytes + b->used + sizeof(size64), rec, size);
 	b->used += step(size);
+	return true;
 }
 
 const struct seam_wire *seam_batch_next(const struct seam_batch *b, size_t *at,

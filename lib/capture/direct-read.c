@@ -146,7 +146,7 @@ static void keep_copy(struct seam_session *s, const struct taken *t,
 		memcpy(copy->bytes, t->dump.stack, size);
 	s->direct.copies++;
 	s->direct.copy_bytes += size;
-	seam_batch_add(&s->copies, &copy->head, sizeof(*copy) + size);
+	seam_session_keep_copy(s, &copy->head, sizeof(*copy) + size);
 }
 
 static void set_halves(struct taken *t, struct seam_sample *sample)
@@ -282,8 +282,10 @@ int seam_direct_read(struct seam_session *s, bool all)
 		if (is_sideband(side[i].header->type))
 			side[n_side++] = side[i];
 	n_side = seam_session_give_records(s, side, (size_t)n_side);
-	if (n_side < 0)
+	if (n_side < 0) {
+		seam_session_lose_copies(s);
 		return (int)n_side;
+	}
 	if (s->direct.ask.defers) /* the worker has nothing to unwind */
 		return s->direct.native.err;
 	return seam_session_give_worker(s, side, (size_t)n_side, UINT64_MAX);

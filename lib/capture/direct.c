@@ -214,7 +214,7 @@ void seam_direct_counts(const struct seam_session *s, struct seam_counts *ret)
 	ret->unwinds = d->copies + d->native.stacks;
 	ret->copies = d->copies;
 	ret->copy_bytes = d->copy_bytes;
-	ret->lost_copies = s->copies.n_dropped + s->lost_waiting;
+	ret->lost_copies = s->lost_waiting;
 	ret->frames = w.frames + d->native.frames;
 	ret->fp_frames = d->native.frames - d->native.stacks;
 	/* The kernel does not tell. */

@@ -48,58 +48,6 @@ long seam_session_give_records(struct seam_session *s,
 	return kept;
 }
 
-/* So that the next stack asks again; of files, if it was us that it asked. */
-static void lose_request(struct seam_session *s,
-			 const struct seam_wire_miss *miss)
-{
-	struct seam_table_ref ref;
-
-	s->lost_requests++;
-	if (miss->key.kind != SEAM_KEY_MEMORY && !seam_kernel_owns(s->kernel))
-		return;
-	if (!seam_kernel_table_get(s->kernel, &miss->key, &ref) &&
-	    ref.state != SEAM_TABLE_ASKED)
-		return;
-	seam_kernel_table_drop(s->kernel, &miss->key);
-	seam_kernel_tables_changed(s->kernel);
-}
-
-/* As the kernel side tells of one that it loses itself (bpf/lose.h). */
-static void lose_copy(struct seam_session *s, const struct seam_wire_copy *copy)
-{
-	struct {
-		struct seam_wire_stack stack;
-		uint64_t words[1 + SEAM_WIRE_REGS];
-	} loss = {.stack = {.head = copy->head,
-			    .flags = copy->flags | SEAM_STACK_REGS,
-			    .end = SEAM_LOST,
-			    .nr = 1}};
-
-	s->lost_waiting++;
-	if (!s->lent)
-		return;
-	loss.stack.head.type = SEAM_WIRE_STACK;
-	loss.words[0] = copy->regs[SEAM_AMD64_REG_IP];
-	memcpy(loss.words + 1, copy->regs, sizeof(copy->regs));
-	seam_batch_add(&s->losses, &loss.stack.head, sizeof(loss));
-}
-
-/* Copies and requests for tables that the worker has no room for. */
-static void lose_copies(struct seam_session *s)
-{
-	const struct seam_wire *rec;
-	size_t at = 0, size;
-
-	while ((rec = seam_batch_next(&s->copies, &at, &size))) {
-		if (rec->type == SEAM_WIRE_COPY)
-			lose_copy(s, (const void *)rec);
-		if (rec->type == SEAM_WIRE_JIT)
-			s->lost_made++;
-		if (rec->type == SEAM_WIRE_MISS)
-			lose_request(s, (const void *)rec);
-	}
-}
-
 /* As many files may wait for the worker; more are opened when it comes to
  * them, if they are there still. */
 #define MAX_HELD 512
@@ -154,11 +102,9 @@ int seam_session_give_worker(struct seam_session *s,
 	struct seam_worker_side round = {side, n, until_ns};
 	int err = seam_worker_give(s->worker, &s->copies, &s->held, &round);
 
-	if (err != -ENOBUFS)
-		return err;
-	lose_copies(s);
-	seam_held_fini(&s->held);
-	return 0;
+	if (err)
+		seam_session_lose_copies(s);
+	return err == -ENOBUFS ? 0 : err;
 }
 
 /* Gives copies, table requests and sideband to the worker. */
@@ -167,19 +113,20 @@ static int read_copies(struct seam_session *s)
 	struct seam_side_record *side = NULL;
 	uint64_t until_ns = s->running ? seam_now_ns() : UINT64_MAX;
 	int err =
-		seam_kernel_drain_copies(s->kernel, seam_batch_add, &s->copies);
+		seam_kernel_drain_copies(s->kernel, seam_session_keep_copy, s);
 	long n;
 
 	see_unmaps(s);
 	hold_files(s);
 	n = seam_sideband_read(s->sideband, 0, &side, &s->lost_sideband);
-	if (n < 0)
-		return (int)n;
-	n = seam_session_give_records(s, side, (size_t)n);
-	if (n < 0)
-		return (int)n;
-	return err ? err
-		   : seam_session_give_worker(s, side, (size_t)n, until_ns);
+	if (n >= 0)
+		n = seam_session_give_records(s, side, (size_t)n);
+	if (!err && n < 0)
+		err = (int)n;
+	if (!err)
+		return seam_session_give_worker(s, side, (size_t)n, until_ns);
+	seam_session_lose_copies(s);
+	return err;
 }
 
 static void strip_tracepoint(struct seam_session *s, struct seam_sample *sample)
@@ -324,8 +271,8 @@ static int read_slice(struct seam_session *s)
 	int more, err = 0;
 
 	seam_batch_clear(&s->samples);
-	more = seam_kernel_drain_samples(s->kernel, seam_batch_add,
-					 &s->samples);
+	more = seam_kernel_drain_samples(s->kernel, seam_session_keep_sample,
+					 s);
 	if (more >= 0 && s->payloads)
 		err = seam_payloads_read(s->payloads);
 	/* What can be handed out is, whatever failed. */
@@ -342,7 +289,7 @@ static int read_kernel(struct seam_session *s)
 	/* First, so that what came to the ring before they were lost is handed
 	 * out before them. */
 	int err =
-		seam_kernel_drain_losses(s->kernel, seam_batch_add, &s->losses);
+		seam_kernel_drain_losses(s->kernel, seam_session_keep_loss, s);
 
 	if (!err)
 		err = read_copies(s);
@@ -432,14 +379,12 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->unwind_ns = k->count[SEAM_COUNT_UNWIND_NS];
 	ret->fp_frames = k->count[SEAM_COUNT_FP_FRAMES];
 	ret->mapped_frames = k->count[SEAM_COUNT_MAPPED_FRAMES];
-	ret->lost_samples =
-		k->count[SEAM_COUNT_LOST_SAMPLE] + s->samples.n_dropped;
+	ret->lost_samples = k->count[SEAM_COUNT_LOST_SAMPLE] + s->lost_samples;
 	ret->lost_sleeps = k->count[SEAM_COUNT_LOST_SLEEP];
 	ret->lost_tasks = k->unfollowed;
 	ret->followed_again = k->count[SEAM_COUNT_SEEN_AGAIN];
-	ret->lost_stacks = k->count[SEAM_COUNT_LOST_STACK];
-	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] +
-			   s->copies.n_dropped + s->lost_waiting;
+	ret->lost_stacks = k->count[SEAM_COUNT_LOST_STACK] + s->lost_stacks;
+	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] + s->lost_waiting;
 	ret->lost_untold =
 		k->count[SEAM_COUNT_LOST_UNTOLD] + s->losses.n_dropped;
 	ret->lost_sideband = s->lost_sideband;
@@ -531,6 +476,8 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	}
 	seam_worker_stats(s->worker, &worker);
 	c.files_stuck = worker.files_stuck;
+	c.lost_copies += worker.lost;
+	c.lost_untold += s->lent ? worker.untold : 0;
 	c.processes_left = seam_aside_left();
 	c.fp_frames += worker.dump.by_fp;
 	c.guessed_frames = worker.dump.guessed;

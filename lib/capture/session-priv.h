@@ -52,7 +52,9 @@ struct seam_session {
 	struct seam_batch losses; /* stacks that are lost, to be told */
 	struct seam_held held; /* files of the requests in copies */
 	struct seam_worker *worker; /* has images, processes, tables */
-	uint64_t lost_sideband, lost_waiting;
+	uint64_t lost_sideband;
+	/* No memory, or of copies no room with the worker. */
+	uint64_t lost_samples, lost_stacks, lost_waiting;
 	uint64_t lost_requests; /* for tables, likewise */
 	uint64_t lost_made; /* and what programs said of their code */
 	bool looked_for_unmaps; /* whether or not it could be had */
@@ -73,10 +75,20 @@ int seam_session_deliver(struct seam_session *s, bool all);
  * which stay at the front of side. Return: how many those are, or -ENOMEM. */
 long seam_session_give_records(struct seam_session *s,
 			       struct seam_side_record *side, size_t n);
-/* Gives s->copies, s->held and sideband to the worker; until_ns: see struct
- * seam_worker_side. */
+/* Gives s->copies, s->held and sideband to the worker, or loses the copies;
+ * until_ns: see struct seam_worker_side. */
 int seam_session_give_worker(struct seam_session *s,
 			     const struct seam_side_record *side, size_t n,
 			     uint64_t until_ns);
+/* lost.c: keep what a ring has in the batch for it, or count it and say so in
+ * that of losses. ctx is the session. */
+void seam_session_keep_sample(void *ctx, const struct seam_wire *rec,
+			      size_t size);
+void seam_session_keep_copy(void *ctx, const struct seam_wire *rec,
+			    size_t size);
+void seam_session_keep_loss(void *ctx, const struct seam_wire *rec,
+			    size_t size);
+/* Copies and requests for tables that the worker does not get. */
+void seam_session_lose_copies(struct seam_session *s);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "core/err.h"
 #include "core/jit-registry.h"
 
 /* More waiting bytes than this, and copies are lost, counted. */
@@ -71,6 +72,25 @@ static int keep(struct seam_worker *w, const struct seam_unwound *u)
 	return err;
 }
 
+/* There is no memory for it, or none for what was mapped. Return: 0, and it is
+ * told; -ENOMEM. */
+static int lose_copy(struct seam_worker *w, const struct seam_wire_copy *copy)
+{
+	const struct seam_unwound u = {.stack = {.sz = sizeof(u.stack),
+						 .time_ns = copy->head.time_ns,
+						 .cookie = copy->head.cookie,
+						 .pid = copy->head.pid,
+						 .tid = copy->head.tid,
+						 .cpu = copy->head.cpu,
+						 .end = SEAM_LOST,
+						 .by_library = true}};
+	int err = keep(w, &u);
+
+	w->stats.lost++;
+	w->stats.untold += err != 0;
+	return err;
+}
+
 static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 		       size_t size)
 {
@@ -80,11 +100,13 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 	if (size < sizeof(*copy) || size - sizeof(*copy) < copy->size)
 		return 0;
 	err = seam_copier_unwind(&w->copier, copy, &u);
-	if (err)
-		return err;
-	err = keep(w, &u);
-	if (err)
+	if (!err) {
+		err = keep(w, &u);
+		if (!err)
+			return 0;
 		free(u.ips);
+	}
+	(void)lose_copy(w, copy);
 	return err;
 }
 
@@ -199,12 +221,21 @@ static int work(struct seam_worker *w, struct round *r)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size, side = 0;
-	int err = take_later(w, r);
+	int err = take_later(w, r), one_err = 0;
 
-	while (!err && (rec = seam_batch_next(&r->copies, &at, &size))) {
-		err = follow(w, r, &side, rec->time_ns);
+	while ((rec = seam_batch_next(&r->copies, &at, &size))) {
+		int e;
+
 		if (!err)
-			err = on_record(w, r, rec, size);
+			err = follow(w, r, &side, rec->time_ns);
+		if (!err)
+			e = on_record(w, r, rec, size);
+		else if (rec->type == SEAM_WIRE_COPY)
+			e = lose_copy(w, (const void *)rec);
+		else
+			e = err;
+		if (!one_err)
+			one_err = e;
 	}
 	/* Before a fork of the round copies them, and of those born in it. */
 	if (!err)
@@ -213,7 +244,9 @@ static int work(struct seam_worker *w, struct round *r)
 		err = follow(w, r, &side, r->until_ns);
 	if (!err)
 		err = end_untold(w, r);
-	return err ? err : keep_later(w, r, side);
+	if (!err)
+		err = keep_later(w, r, side);
+	return err ? err : one_err;
 }
 
 /* Lets go of what nobody needs any more. */

@@ -36,6 +36,9 @@ struct seam_worker_stats {
 	struct seam_images_stats images;
 	struct seam_jit_stats made;
 	uint64_t files_stuck; /* see fetch.h */
+	/* Copies that there was no memory to unwind; of these, stacks that
+	 * seam_worker_take does not even name as lost. */
+	uint64_t lost, untold;
 };
 
 /* All stays the caller's and must outlive the worker. methods: enum
@@ -59,7 +62,8 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 size_t seam_worker_held(struct seam_worker *w);
 
 /*
- * What has been unwound since the last call. The caller frees each .ips and
+ * What has been unwound since the last call, or was lost: with the end code
+ * SEAM_LOST, and without .ips. The caller frees each .ips and
  * *ret, which is NULL if there is none. Return: how many, or the first error
  * that the worker met, once.
  */

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* What comes from the kernel side and there is no memory for, or no room with
+ * the worker: it is counted, and who was given the cookie of a stack otherwise
+ * than with a sample is told that it is lost. */
+#include <string.h>
+
+#include "capture/session-priv.h"
+#include "core/arch.h"
+#include "core/err.h"
+
+/* So that the next stack asks again; of files, if it was us that it asked. */
+static void lose_request(struct seam_session *s,
+			 const struct seam_wire_miss *miss)
+{
+	struct seam_table_ref ref;
+
+	s->lost_requests++;
+	if (miss->key.kind != SEAM_KEY_MEMORY && !seam_kernel_owns(s->kernel))
+		return;
+	if (!seam_kernel_table_get(s->kernel, &miss->key, &ref) &&
+	    ref.state != SEAM_TABLE_ASKED)
+		return;
+	seam_kernel_table_drop(s->kernel, &miss->key);
+	seam_kernel_tables_changed(s->kernel);
+}
+
+/* As the kernel side tells of one that it loses itself (bpf/lose.h). ip, regs:
+ * NULL: not known. */
+static void tell(struct seam_session *s, const struct seam_wire *head,
+		 uint32_t flags, const uint64_t *ip, const uint64_t *regs)
+{
+	struct {
+		struct seam_wire_stack stack;
+		uint64_t words[1 + SEAM_WIRE_REGS];
+	} loss = {.stack = {.head = *head,
+			    .flags = flags & ~(uint32_t)SEAM_STACK_REGS,
+			    .end = SEAM_LOST,
+			    .nr = ip != NULL}};
+	uint64_t *to = loss.words;
+
+	if (!s->lent)
+		return;
+	loss.stack.head.type = SEAM_WIRE_STACK;
+	if (ip)
+		*to++ = *ip;
+	if (regs) {
+		loss.stack.flags |= SEAM_STACK_REGS;
+		memcpy(to, regs, SEAM_WIRE_REGS * sizeof(*regs));
+	}
+	seam_session_keep_loss(s, &loss.stack.head, sizeof(loss));
+}
+
+static void lose_copy(struct seam_session *s, const struct seam_wire_copy *copy)
+{
+	s->lost_waiting++;
+	tell(s, &copy->head, copy->flags, &copy->regs[SEAM_AMD64_REG_IP],
+	     copy->regs);
+}
+
+static void lose_stack(struct seam_session *s,
+		       const struct seam_wire_stack *rec, size_t size)
+{
+	size_t words = size < sizeof(*rec) ? 0 : (size - sizeof(*rec)) / 8;
+	bool has_ip = words && rec->nr;
+
+	s->lost_stacks++;
+	if (size >= sizeof(*rec))
+		tell(s, &rec->head, rec->flags, has_ip ? rec->ips : NULL, NULL);
+}
+
+static void lose(struct seam_session *s, const struct seam_wire *rec,
+		 size_t size)
+{
+	if (rec->type == SEAM_WIRE_SAMPLE)
+		s->lost_samples++;
+	if (rec->type == SEAM_WIRE_STACK)
+		lose_stack(s, (const void *)rec, size);
+	if (rec->type == SEAM_WIRE_COPY)
+		lose_copy(s, (const void *)rec);
+	if (rec->type == SEAM_WIRE_JIT)
+		s->lost_made++;
+	if (rec->type == SEAM_WIRE_MISS)
+		lose_request(s, (const void *)rec);
+}
+
+void seam_session_keep_sample(void *ctx, const struct seam_wire *rec,
+			      size_t size)
+{
+	struct seam_session *s = ctx;
+
+	if (!seam_batch_add(&s->samples, rec, size))
+		lose(s, rec, size);
+}
+
+void seam_session_keep_copy(void *ctx, const struct seam_wire *rec, size_t size)
+{
+	struct seam_session *s = ctx;
+
+	if (!seam_batch_add(&s->copies, rec, size))
+		lose(s, rec, size);
+}
+
+/* Of what has no place here, the batch has the number. */
+void seam_session_keep_loss(void *ctx, const struct seam_wire *rec, size_t size)
+{
+	struct seam_session *s = ctx;
+
+	(void)seam_batch_add(&s->losses, rec, size);
+}
+
+void seam_session_lose_copies(struct seam_session *s)
+{
+	const struct seam_wire *rec;
+	size_t at = 0, size;
+
+	while ((rec = seam_batch_next(&s->copies, &at, &size)))
+		lose(s, rec, size);
+	seam_batch_clear(&s->copies);
+	seam_held_fini(&s->held);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: where user space has no memory for a stack, who was given its
+ * cookie by seam_request is told that it is lost, or that is counted; wherever
+ * memory runs out, and all that comes behind it goes on. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "capture/session-priv.h"
+#include "core/arch.h"
+#include "core/err.h"
+#include "tests/unit/oom-wrap.h"
+#include "tests/unit/records.h"
+
+#define COPIES 20 /* more than a worker's first array of them has room for */
+#define CODE 0x10000
+
+static struct {
+	struct seam_session s;
+	unsigned char seen[COPIES]; /* by cookie less 1: what came of each */
+	size_t n_lost;
+	uint64_t ips[COPIES];
+} t;
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	t.s.processes.images = &t.s.images;
+	t.s.lent = true;
+	return seam_worker_start(&t.s.processes, NULL, SEAM_UNWIND_TABLES, 16,
+				 &t.s.worker);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	left = -1;
+	seam_worker_stop(t.s.worker);
+	seam_processes_fini(&t.s.processes);
+	seam_images_fini(&t.s.images);
+	seam_batch_fini(&t.s.samples);
+	seam_batch_fini(&t.s.copies);
+	seam_batch_fini(&t.s.losses);
+	return 0;
+}
+
+static void copy_of(struct seam_wire_copy *copy, uint64_t cookie)
+{
+	*copy = (struct seam_wire_copy){.head = {.type = SEAM_WIRE_COPY,
+						 .time_ns = cookie,
+						 .cookie = cookie},
+					.why = SEAM_NO_TABLE};
+	copy->regs[SEAM_AMD64_REG_IP] = CODE + cookie;
+}
+
+static void add_copies(void)
+{
+	struct seam_wire_copy copy;
+
+	for (uint64_t i = 1; i <= COPIES; i++) {
+		copy_of(&copy, i);
+		seam_session_keep_copy(&t.s, &copy.head, sizeof(copy));
+	}
+}
+
+static void saw(uint64_t cookie, uint32_t end)
+{
+	assert_in_range(cookie, 1, COPIES);
+	assert_int_equal(t.seen[cookie - 1]++, 0);
+	t.n_lost += end == SEAM_LOST;
+}
+
+static void see_losses(void)
+{
+	const struct seam_wire *rec;
+	size_t at = 0, size;
+
+	while ((rec = seam_batch_next(&t.s.losses, &at, &size))) {
+		const struct seam_wire_stack *loss = (const void *)rec;
+
+		assert_int_equal(rec->type, SEAM_WIRE_STACK);
+		saw(rec->cookie, loss->end);
+		assert_int_equal(loss->end, SEAM_LOST);
+		assert_in_range(loss->nr, 0, 1);
+		t.ips[rec->cookie - 1] = loss->nr ? loss->ips[0] : 0;
+	}
+}
+
+static size_t see_unwound(void)
+{
+	struct seam_unwound *unwound = NULL;
+	long n = seam_worker_take(t.s.worker, &unwound);
+
+	if (n == -ENOMEM) /* it says so once */
+		n = seam_worker_take(t.s.worker, &unwound);
+	assert_in_range(n, 0, COPIES);
+	for (long i = 0; i < n; i++) {
+		saw(unwound[i].stack.cookie, (uint32_t)unwound[i].stack.end);
+		free(unwound[i].ips);
+	}
+	free(unwound);
+	return (size_t)n;
+}
+
+/* As the summary counts them: seam_session_counts. */
+static uint64_t untold(void)
+{
+	struct seam_worker_stats stats;
+
+	seam_worker_stats(t.s.worker, &stats);
+	return t.s.losses.n_dropped + stats.untold;
+}
+
+static uint64_t lost(void)
+{
+	struct seam_worker_stats stats;
+
+	seam_worker_stats(t.s.worker, &stats);
+	return t.s.lost_waiting + stats.lost;
+}
+
+static void check_copies(void)
+{
+	size_t n = 0;
+
+	see_losses();
+	see_unwound();
+	for (size_t i = 0; i < COPIES; i++)
+		n += t.seen[i];
+	assert_int_equal(n + untold(), COPIES);
+	assert_int_equal(t.n_lost + untold(), lost());
+}
+
+/* Memory runs out at the n-th allocation, from the ring to the worker's end,
+ * and is there again afterwards or not. Return: false: it did not run out. */
+static bool run_out(long n, long for_good)
+{
+	bool did;
+
+	set_up(NULL);
+	left = n;
+	add_copies();
+	if (!left && !for_good)
+		left = -1;
+	seam_session_give_worker(&t.s, NULL, 0, UINT64_MAX);
+	if (!left && !for_good)
+		left = -1;
+	seam_worker_wait(t.s.worker);
+	did = left <= 0;
+	left = -1;
+	check_copies();
+	tear_down(NULL);
+	return did;
+}
+
+static void copies(void **state)
+{
+	long n = 0;
+
+	(void)state;
+	while (run_out(n, true))
+		n++;
+	assert_in_range(n, COPIES, 1000);
+	for (long i = 0; i < n; i++)
+		run_out(i, false);
+}
+
+static void side_breaks(void **state)
+{
+	union record map;
+	struct seam_side_record side = {
+		1, 0, map_record(&map, 7, CODE, "/no such file")};
+
+	(void)state;
+	add_copies();
+	left = 0;
+	assert_int_equal(seam_session_give_worker(&t.s, &side, 1, UINT64_MAX),
+			 -ENOMEM);
+	left = -1;
+	assert_int_equal(untold(), COPIES);
+	assert_int_equal(t.s.copies.used, 0);
+	check_copies();
+}
+
+/* A stack of the ring for which there is no memory: its loss may have room. */
+static void stacks(void **state)
+{
+	struct {
+		struct seam_wire_stack stack;
+		uint64_t ips[30]; /* longer than what tells of its loss */
+	} rec = {.stack = {.head = {.type = SEAM_WIRE_STACK, .cookie = 1},
+			   .end = SEAM_OUTERMOST,
+			   .nr = 3},
+		 .ips = {CODE, 2, 3}};
+	struct seam_wire_sample sample = {.head = {.type = SEAM_WIRE_SAMPLE}};
+
+	(void)state;
+	seam_session_keep_loss(&t.s, &rec.stack.head, sizeof(rec));
+	seam_batch_clear(&t.s.losses);
+	left = 0;
+	seam_session_keep_sample(&t.s, &rec.stack.head, sizeof(rec));
+	left = -1;
+	assert_int_equal(t.s.lost_stacks, 1);
+	see_losses();
+	assert_int_equal(t.n_lost, 1);
+	assert_int_equal(t.ips[0], CODE);
+	assert_int_equal(untold(), 0);
+	seam_batch_fini(&t.s.losses);
+	left = 0;
+	seam_session_keep_sample(&t.s, &rec.stack.head, sizeof(rec));
+	seam_session_keep_sample(&t.s, &sample.head, sizeof(sample));
+	left = -1;
+	assert_int_equal(t.s.lost_stacks, 2);
+	assert_int_equal(t.s.lost_samples, 1);
+	assert_int_equal(untold(), 1);
+}
+
+/* Who has samples knows its cookies: seam_awaited says what became of them. */
+static void with_samples(void **state)
+{
+	(void)state;
+	t.s.lent = false;
+	left = 0;
+	add_copies();
+	left = -1;
+	assert_int_equal(t.s.lost_waiting, COPIES);
+	assert_int_equal(t.s.losses.used, 0);
+	assert_int_equal(untold(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(copies),
+		cmocka_unit_test_setup_teardown(side_breaks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stacks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(with_samples, set_up,
+						tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
