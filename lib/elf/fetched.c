@@ -28,3 +28,16 @@ bool seam_fetched_name(char to[static PATH_MAX], const char *hex,
 	n = snprintf(to, PATH_MAX, "%s%s/%s/%s", dir, below, hex, what);
 	return n > 0 && n < PATH_MAX;
 }
+
+bool seam_perf_kept_name(char to[static PATH_MAX], const char *hex,
+			 const char *what)
+{
+	const char *dir = getenv("HOME");
+	int n;
+
+	if (!dir || dir[0] != '/')
+		return false;
+	n = snprintf(to, PATH_MAX, "%s/.debug/.build-id/%.2s/%s/%s", dir, hex,
+		     hex + 2, what);
+	return n > 0 && n < PATH_MAX;
+}

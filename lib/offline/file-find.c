@@ -19,13 +19,6 @@
 /* With a build-id a file that was deleted and came back is as good. */
 static const char deleted[] = " (deleted)";
 
-static const char *home(void)
-{
-	const char *dir = getenv("HOME");
-
-	return dir && dir[0] == '/' ? dir : NULL;
-}
-
 static bool name_by_id(char to[static PATH_MAX],
 		       const struct seam_offline_file *f, unsigned int i)
 {
@@ -38,11 +31,7 @@ static bool name_by_id(char to[static PATH_MAX],
 		sprintf(hex + 2 * j, "%02x", f->build_id[j]);
 	switch (i) {
 	case 0:
-		if (home())
-			n = snprintf(to, PATH_MAX,
-				     "%s/.debug/.build-id/%.2s/%s/elf", home(),
-				     hex, hex + 2);
-		break;
+		return seam_perf_kept_name(to, hex, "elf");
 	case 1:
 		return seam_fetched_name(to, hex, "executable");
 	case 2:

@@ -87,28 +87,69 @@ static bool is_refusal(int rc)
 	return rc == SEAM_DOUBTED || rc == -ESTALE;
 }
 
+static bool hex_of(char ret[static 2 * SEAM_BUILD_ID_MAX + 1],
+		   const uint8_t *id, size_t id_len)
+{
+	if (id_len < 2 || id_len > SEAM_BUILD_ID_MAX)
+		return false;
+	for (size_t i = 0; i < id_len; i++)
+		sprintf(ret + 2 * i, "%02x", id[i]);
+	return true;
+}
+
+static bool name_debug(char to[static PATH_MAX], const char *root,
+		       const char *hex, unsigned int i)
+{
+	int n;
+
+	if (i == 1)
+		return seam_fetched_name(to, hex, "debuginfo");
+	if (i == 2)
+		return seam_perf_kept_name(to, hex, "debug");
+	n = snprintf(to, PATH_MAX, "%s/.build-id/%.2s/%s.debug", root, hex,
+		     hex + 2);
+	return n > 0 && n < PATH_MAX;
+}
+
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 			       size_t id_len, int parts, struct seam_elf **ret,
 			       char ret_path[static PATH_MAX])
 {
-	char hex[2 * SEAM_BUILD_ID_MAX + 1], fetched[PATH_MAX];
-	int n, rc = -ENOENT, rc_fetched;
+	char hex[2 * SEAM_BUILD_ID_MAX + 1], at[PATH_MAX];
+	int now, rc = -ENOENT;
 
-	if (id_len < 2 || id_len > SEAM_BUILD_ID_MAX)
+	if (!hex_of(hex, id, id_len))
 		return -ENOENT;
-	for (size_t i = 0; i < id_len; i++)
-		sprintf(hex + 2 * i, "%02x", id[i]);
-	n = snprintf(ret_path, PATH_MAX, "%s/.build-id/%.2s/%s.debug", root,
-		     hex, hex + 2);
-	if (n > 0 && n < PATH_MAX)
+	for (unsigned int i = 0; i < 3; i++) {
+		if (!name_debug(at, root, hex, i))
+			continue;
+		now = open_by_build_id(at, id, id_len, parts, ret);
+		if (now && is_refusal(rc))
+			continue;
+		strcpy(ret_path, at);
+		if (!now)
+			return 0;
+		rc = now;
+	}
+	return rc;
+}
+
+int seam_debugfile_kept(const char *path, const uint8_t *id, size_t id_len,
+			int parts, struct seam_elf **ret,
+			char ret_path[static PATH_MAX])
+{
+	const char *what = strcmp(path, "[vdso]") ? "elf" : "vdso";
+	char hex[2 * SEAM_BUILD_ID_MAX + 1];
+	int rc = -ENOENT;
+
+	if (!hex_of(hex, id, id_len))
+		return -ENOENT;
+	if (seam_perf_kept_name(ret_path, hex, what))
 		rc = open_by_build_id(ret_path, id, id_len, parts, ret);
-	if (!rc || !seam_fetched_name(fetched, hex, "debuginfo"))
+	if (!rc || is_refusal(rc) ||
+	    !seam_fetched_name(ret_path, hex, "executable"))
 		return rc;
-	rc_fetched = open_by_build_id(fetched, id, id_len, parts, ret);
-	if (rc_fetched && is_refusal(rc))
-		return rc;
-	strcpy(ret_path, fetched);
-	return rc_fetched;
+	return open_by_build_id(ret_path, id, id_len, parts, ret);
 }
 
 struct link {

@@ -17,14 +17,19 @@ int seam_symbol_open_elf(const char *path, struct seam_elf **ret);
 /* The same, with SEAM_ELF_NAMES. */
 int seam_symbol_open_names(const char *path, struct seam_elf **ret);
 
-/* ROOT/.build-id/xx/yyyy.debug, or what a debuginfod client has fetched, if
- * it carries that build-id. parts: SEAM_ELF_NAMES or SEAM_ELF_SOURCE. ret_path:
- * where it was found. SEAM_DOUBTED: there is one, at ret_path, but see
- * elf/doubt.h; so with links. -ESTALE: the one at ret_path has another
- * build-id. */
+/* ROOT/.build-id/xx/yyyy.debug, or what a debuginfod client has fetched, or
+ * perf has kept, if it carries that build-id. parts: SEAM_ELF_NAMES or
+ * SEAM_ELF_SOURCE. ret_path: where it was found. SEAM_DOUBTED: there is one, at
+ * ret_path, but see elf/doubt.h; so with links. -ESTALE: the one at ret_path
+ * has another build-id. */
 int seam_debugfile_by_build_id(const char *root, const uint8_t *id,
 			       size_t id_len, int parts, struct seam_elf **ret,
 			       char ret_path[static PATH_MAX]);
+/* The file itself, not there at its path any more, as perf or a debuginfod
+ * client has kept it. */
+int seam_debugfile_kept(const char *path, const uint8_t *id, size_t id_len,
+			int parts, struct seam_elf **ret,
+			char ret_path[static PATH_MAX]);
 /* .gnu_debuglink of the file at path: beside it, in .debug there, or in the
  * same folder below root; its checksum has to be right. */
 int seam_debugfile_by_link(const char *root, const char *path,

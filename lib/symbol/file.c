@@ -41,6 +41,11 @@ static int open_vdso(struct seam_elf **ret)
 	return rc;
 }
 
+static int parts_of(const struct load *l)
+{
+	return l->whole ? SEAM_ELF_SOURCE : SEAM_ELF_NAMES;
+}
+
 static int open_path(struct load *l, const char *path, bool may_doubt)
 {
 	struct seam_symbol_file *f = l->f;
@@ -51,9 +56,7 @@ static int open_path(struct load *l, const char *path, bool may_doubt)
 	if (!strcmp(path, "[vdso]"))
 		rc = open_vdso(&l->elf);
 	else
-		rc = seam_symbol_open(
-			path, l->whole ? SEAM_ELF_SOURCE : SEAM_ELF_NAMES,
-			may_doubt, &l->elf);
+		rc = seam_symbol_open(path, parts_of(l), may_doubt, &l->elf);
 	if (rc)
 		return rc;
 	id_len = seam_elf_build_id(l->elf, id);
@@ -70,7 +73,7 @@ static int open_path(struct load *l, const char *path, bool may_doubt)
 
 /* A file that was replaced by one like it, as by a reinstalled package, is
  * there without the kernel's mark; only its build-id can tell. */
-static void open_file(struct load *l)
+static void open_by_path(struct load *l)
 {
 	static const char mark[] = " (deleted)";
 	const struct seam_symbol_file *f = l->f;
@@ -91,6 +94,23 @@ static void open_file(struct load *l)
 		seam_symbol_file_doubt(l->f, l->rc, path);
 	}
 	free(path);
+}
+
+/* What was there may have been replaced, or be another machine's. */
+static void open_file(struct load *l)
+{
+	struct seam_symbol_file *f = l->f;
+	char path[PATH_MAX];
+	int rc;
+
+	open_by_path(l);
+	if (!l->rc || !f->build_id_len)
+		return;
+	rc = seam_debugfile_kept(f->path, f->build_id, f->build_id_len,
+				 parts_of(l), &l->elf, path);
+	seam_symbol_file_refuse(f, rc, path);
+	if (!rc)
+		l->rc = 0;
 }
 
 int seam_symbol_file_open(struct seam_symbol_file *f, struct seam_elf **ret)

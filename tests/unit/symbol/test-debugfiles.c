@@ -144,14 +144,20 @@ static const char *look_up(const char *file, const char *id_of, uint64_t off)
 	return answer;
 }
 
-static void put_by_build_id(const char *debug, const char *id_of)
+static void hex_of(const char *file, char ret[2 * SEAM_BUILD_ID_MAX + 1])
 {
 	uint8_t id[SEAM_BUILD_ID_MAX];
-	size_t len = read_build_id(id_of, id);
-	char hex[2 * SEAM_BUILD_ID_MAX + 1];
+	size_t len = read_build_id(file, id);
 
 	for (size_t i = 0; i < len; i++)
-		sprintf(hex + 2 * i, "%02x", id[i]);
+		sprintf(ret + 2 * i, "%02x", id[i]);
+}
+
+static void put_by_build_id(const char *debug, const char *id_of)
+{
+	char hex[2 * SEAM_BUILD_ID_MAX + 1];
+
+	hex_of(id_of, hex);
 	assert_int_equal(run("mkdir -p .build-id/%.2s && "
 			     "cp %s .build-id/%.2s/%s.debug",
 			     hex, debug, hex, hex + 2),
@@ -292,13 +298,10 @@ static void test_owner(void **state)
 /* CACHE/BUILDID/debuginfo */
 static void test_debuginfod(void **state)
 {
-	uint8_t id[SEAM_BUILD_ID_MAX];
-	size_t len = read_build_id("p", id);
 	char hex[2 * SEAM_BUILD_ID_MAX + 1], cache[PATH_MAX];
 
 	(void)state;
-	for (size_t i = 0; i < len; i++)
-		sprintf(hex + 2 * i, "%02x", id[i]);
+	hex_of("p", hex);
 	snprintf(cache, sizeof(cache), "%s/cache", run_dir);
 	assert_int_equal(setenv("DEBUGINFOD_CACHE_PATH", cache, 1), 0);
 	assert_string_equal(look_up("p.stripped", NULL, hidden_off), NOTHING);
@@ -310,6 +313,62 @@ static void test_debuginfod(void **state)
 	assert_int_equal(run("cp q.debug cache/%s/debuginfo", hex), 0);
 	assert_string_equal(look_up("p.stripped", NULL, hidden_off), NOTHING);
 	unsetenv("DEBUGINFOD_CACHE_PATH");
+}
+
+/* In perf's cache, as the file that p was: from is taken for it. */
+static void put_kept(const char *from, const char *what)
+{
+	char hex[2 * SEAM_BUILD_ID_MAX + 1];
+
+	hex_of("p", hex);
+	assert_int_equal(run("mkdir -p .debug/.build-id/%.2s/%s && "
+			     "cp %s .debug/.build-id/%.2s/%s/%s",
+			     hex, hex + 2, from, hex, hex + 2, what),
+			 0);
+}
+
+static void in_perf_cache(void)
+{
+	put_kept("p", "elf");
+	assert_string_equal(look_up("gone", "p", hidden_off), "hidden");
+	assert_string_equal(look_up("q", "p", hidden_off), "hidden");
+	run("chmod o+w .debug/.build-id/*/*/elf");
+	assert_string_not_equal(look_up("gone", "p", hidden_off), "hidden");
+	put_kept("p.stripped", "elf");
+	run("chmod o-w .debug/.build-id/*/*/elf");
+	assert_string_equal(look_up("gone", "p", hidden_off), NOTHING);
+	put_kept("p.debug", "debug");
+	assert_string_equal(look_up("gone", "p", hidden_off), "hidden");
+	put_kept("q", "elf");
+	put_kept("q.debug", "debug");
+	assert_string_not_equal(look_up("gone", "p", hidden_off), "hidden");
+}
+
+/* The file is not there, or another is, but it was kept. */
+static void test_kept(void **state)
+{
+	const char *was = getenv("HOME");
+	char hex[2 * SEAM_BUILD_ID_MAX + 1], cache[PATH_MAX];
+	char *home = was ? strdup(was) : NULL;
+
+	(void)state;
+	setenv("HOME", run_dir, 1);
+	assert_string_equal(look_up("gone", "p", hidden_off),
+			    "No such file or directory");
+	in_perf_cache();
+	hex_of("p", hex);
+	snprintf(cache, sizeof(cache), "%s/cache2", run_dir);
+	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
+	run("rm -r .debug && mkdir -p cache2/%s && cp p cache2/%s/executable",
+	    hex, hex);
+	assert_string_equal(look_up("gone", "p", hidden_off), "hidden");
+	assert_string_equal(look_up("q", "p", hidden_off), "hidden");
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+	if (home)
+		setenv("HOME", home, 1);
+	else
+		unsetenv("HOME");
+	free(home);
 }
 
 /* The folder below debug_root repeats the file's own path. */
@@ -443,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_other_build),
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_debuginfod),
+		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_debuglink),
 		cmocka_unit_test(test_minidebuginfo),
 		cmocka_unit_test(test_stripped),
