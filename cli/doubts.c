@@ -6,7 +6,7 @@
 
 #include "elf/doubt.h"
 
-static void say(const char *path, const char *doubted)
+void doubts_say_file(const char *path, const char *doubted)
 {
 	char why[SEAM_DOUBT_SIZE];
 	struct stat st;
@@ -32,7 +32,7 @@ void doubts_say(const struct seam_symbolizer *syms)
 
 	for (size_t at = 0;
 	     (doubted = seam_symbolizer_doubted(syms, &at, &path)) != NULL;)
-		say(path, doubted);
+		doubts_say_file(path, doubted);
 }
 
 void doubts_say_stripped(const struct seam_symbolizer *syms)

@@ -6,6 +6,8 @@
 
 #include "symbol/symbol.h"
 
+/* doubted was not taken for path, by its build-id. */
+void doubts_say_file(const char *path, const char *doubted);
 void doubts_say(const struct seam_symbolizer *syms);
 /* In one line, why frames have no names: their files are stripped. */
 void doubts_say_stripped(const struct seam_symbolizer *syms);

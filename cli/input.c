@@ -14,6 +14,7 @@
 #include "cli/bad-option.h"
 #include "cli/doubts.h"
 #include "cli/lacking.h"
+#include "elf/doubt.h"
 #include "perfdata/stream.h"
 #include "stitch/ahead.h"
 
@@ -62,6 +63,22 @@ static bool known_event(const struct input *in)
 	return false;
 }
 
+/* A recorded kernel's symbols, where perf has kept them. Return: 0 or -1. */
+static int find_kallsyms(struct input *in)
+{
+	int rc = in->kallsyms
+			 ? 0
+			 : seam_kernel_kept(in->reader, &in->kept_kallsyms);
+
+	if (rc == SEAM_DOUBTED)
+		doubts_say_file("[kernel.kallsyms]", in->kept_kallsyms);
+	else if (rc)
+		return input_failed(in, rc);
+	else if (in->kept_kallsyms)
+		in->kallsyms = in->kept_kallsyms;
+	return 0;
+}
+
 /* Names of another kernel would be wrong ones. */
 static void fit_kernel(struct input *in)
 {
@@ -106,8 +123,7 @@ static int open_stream(struct input *in)
 int input_open(struct input *in)
 {
 	struct seam_symbol_opts opts = {.sz = sizeof(opts),
-					.no_demangle = in->no_demangle,
-					.kallsyms = in->kallsyms};
+					.no_demangle = in->no_demangle};
 	const struct seam_resolve_opts source = {.inlined = !in->no_inline,
 						 .lines = in->srcline};
 	int rc;
@@ -115,8 +131,9 @@ int input_open(struct input *in)
 	/* Threads' own heaps grow by a page at a time, with a system call. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_TOP_PAD, 1 << 20);
-	if (open_stream(in) || !known_event(in))
+	if (open_stream(in) || !known_event(in) || find_kallsyms(in))
 		return -1;
+	opts.kallsyms = in->kallsyms;
 	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++) {
 		size_t len = strlen(seam_pd_event(in->reader, i)->name);
 
@@ -229,6 +246,7 @@ void input_close(struct input *in)
 	seam_stitch_free(in->stitch);
 	seam_pd_close(in->reader);
 	free(in->names);
+	free(in->kept_kallsyms);
 }
 
 static void warn_of_sources(const struct input *in)

@@ -11,6 +11,7 @@
 struct input {
 	const char *path; /* -i; NULL: perf.data */
 	const char *kallsyms; /* NULL: this kernel's */
+	char *kept_kallsyms; /* that are used in its place; or NULL */
 	const char *comm, *event; /* NULL: all */
 	const char *json_summary; /* NULL: none */
 	bool no_demangle;

@@ -9,10 +9,18 @@
 
 struct seam_kernel_fit {
 	bool other; /* another kernel: its symbols would be wrong */
+	bool other_runs; /* whatever kallsyms is given, a vDSO of here is not
+			  * that of the recording */
 	int64_t shift; /* the same, but placed elsewhere at its boot: what to
 			* take off recorded addresses */
 };
 
+/*
+ * Where another kernel runs here than the recorded one, perf may have kept the
+ * symbols of that, by its build-id. *ret: to be freed; NULL: there is nothing.
+ * Return: 0, -ENOMEM, or SEAM_DOUBTED: *ret is not to be taken (elf/doubt.h).
+ */
+int seam_kernel_kept(const struct seam_pd_reader *r, char **ret);
 /* kallsyms: a file given for this recording; NULL: /proc/kallsyms. */
 void seam_kernel_fit(const struct seam_pd_reader *r, const char *kallsyms,
 		     struct seam_kernel_fit *ret);

@@ -262,10 +262,14 @@ static bool kernel_known(const struct seam_resolver *r,
 }
 
 /* Another vDSO than this process's: above 4 GiB lies that of any 64-bit
- * process, but for those that ask for less. */
-static bool is_of_32_bits(const struct seam_stitch_map *map)
+ * process, but for those that ask for less. One with a build-id is looked for
+ * by that. */
+static bool is_other_vdso(const struct seam_resolver *r,
+			  const struct seam_stitch_map *map)
 {
-	return map->start <= UINT32_MAX;
+	return !strcmp(map->path, "[vdso]") &&
+	       (map->start <= UINT32_MAX ||
+		(r->fit.other_runs && !map->build_id_len));
 }
 
 static int key_of(struct seam_resolver *r, const struct seam_frame *f,
@@ -279,8 +283,7 @@ static int key_of(struct seam_resolver *r, const struct seam_frame *f,
 		key.off -= (uint64_t)r->fit.shift;
 	} else if (f->map) {
 		key.off = f->ip - f->map->start + f->map->pgoff;
-		if (!strcmp(f->map->path, "[vdso]") &&
-		    (r->fit.other || is_of_32_bits(f->map)))
+		if (is_other_vdso(r, f->map))
 			key.file = NO_FILE;
 		else
 			key.file = seam_resolver_file(r, f->map);

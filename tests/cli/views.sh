@@ -101,6 +101,33 @@ standard_input() {
 		[ -s "$dir/a" ] && cmp "$dir/a" "$dir/b"
 }
 
+# As perf record has left them of the recorded kernel, which is not this one.
+kept_kallsyms() {
+	kept=$dir/home/.debug/.build-id/8a/55a05d35a15fe072cfd7e22593672daae112af
+	mkdir -p "$kept" || return
+	printf '%s\n' 'ffffffff81000000 T _stext' 'ffffffff81000000 T _text' \
+		'ffffffff82237a60 T do_syscall_64' \
+		'ffffffff82238000 T none' >"$kept/kallsyms"
+	HOME=$dir/home "$seam" script -i "$golden/sys-nofp.data" \
+		>"$dir/out" 2>"$dir/err" &&
+		grep -q 'ffffffff82237b41 do_syscall_64+0xe1 (\[kernel' \
+			"$dir/out" &&
+		! grep -q 'does not run here' "$dir/err" || return
+	# Whoever may write it could give it any name.
+	chmod o+w "$kept/kallsyms"
+	HOME=$dir/home "$seam" script -i "$golden/sys-nofp.data" \
+		>"$dir/out" 2>"$dir/err" &&
+		! grep -q do_syscall_64 "$dir/out" &&
+		grep -q 'kallsyms: not taken for .*everybody may' "$dir/err" &&
+		grep -q 'does not run here' "$dir/err" || return
+	chmod o-w "$kept/kallsyms"
+	# Given by hand they are taken, and none of its vDSO's names from here.
+	HOME=$dir "$seam" script -i "$golden/two-events.data" \
+		--kallsyms "$kept/kallsyms" >"$dir/out" 2>"$dir/err" &&
+		grep -q '\[unknown\] (\[vdso\])' "$dir/out" &&
+		! grep -q 'vdso_.*(\[vdso\])' "$dir/out"
+}
+
 full_disk() {
 	[ -w /dev/full ] || return 0
 	"$seam" script -i "$golden/sig.data" >/dev/full 2>"$dir/err"
@@ -316,6 +343,7 @@ check 'a stream that cannot be kept is told' no_tmpdir
 check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir
 check 'joins are told' joins_told
 check 'records that are passed over are counted' passed_over
+check "perf's copy of another kernel's symbols" kept_kallsyms
 check 'text is plain where it must be' plain_text
 check '--max-stack cuts' depth
 tap_done
