@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: seam script gives what perf 7.3.4 printed of the kernel's own
-deferred recordings: each sample's head, addresses and files. Where perf
+deferred recordings: each sample's head, addresses and files, and the names of
+the kernel's functions, where these are told where they begin. Where perf
 printed a cookie seam must join the late stack, or say why there is none. The
 same recordings as a machine of the other byte order would have written them
 (swap.py), and as a folder of perf record --threads (split.py), give the same
@@ -29,8 +30,13 @@ COOKIES = {
 FORGOTTEN = {"two-events-a": 1}
 
 
+def name_of(dso, text):
+    """Programs are not here, so that nobody knows their functions."""
+    return text if dso.startswith("[kernel") else None
+
+
 def parse(text):
-    """[(head, [(ip, file)...])...] in the order of time and thread."""
+    """[(head, [(ip, file, name)...])...] in the order of time and thread."""
     samples = []
     for line in text.splitlines():
         if not line.strip():
@@ -38,9 +44,22 @@ def parse(text):
         if not line.startswith("\t"):
             samples.append((line, []))
         elif not line.endswith("(inlined)"):
-            ip, dso = re.match(r"\t *([0-9a-f]+) .* \((.*)\)$", line).groups()
-            samples[-1][1].append((ip, dso))
+            ip, name, dso = re.match(r"\t *([0-9a-f]+) (.*) \((.*)\)$",
+                                     line).groups()
+            samples[-1][1].append((ip, dso, name_of(dso, name)))
     return samples
+
+
+def kallsyms(samples, path):
+    """What perf's names say of where the kernel's functions begin."""
+    found = set()
+    for _, frames in samples:
+        for ip, _, name in frames:
+            if name and "+0x" in name:
+                name, off = name.rsplit("+0x", 1)
+                found.add("%x T %s\n" % (int(ip, 16) - int(off, 16), name))
+    with open(path, "w", encoding="ascii") as f:
+        f.writelines(sorted(found))
 
 
 def order(sample):
@@ -82,10 +101,14 @@ def compare(name, perf, seam, problems):
 
 def check(seam_exe, folder, name, problems):
     data = os.path.join(folder, name + ".data")
-    run = subprocess.run([seam_exe, "script", "--no-inline", "-i", data], check=True,
-                         capture_output=True, text=True)
     with gzip.open(os.path.join(folder, name + ".script.gz"), "rt") as f:
         perf = sorted(parse(f.read()), key=order)
+    with tempfile.TemporaryDirectory() as tmp:
+        names = os.path.join(tmp, "kallsyms")
+        kallsyms(perf, names)
+        run = subprocess.run([seam_exe, "script", "--no-inline", "--kallsyms",
+                              names, "-i", data], check=True,
+                             capture_output=True, text=True)
     seam = sorted(parse(run.stdout), key=order)
     cookies, forgotten = compare(name, perf, seam, problems)
     fates = []
