@@ -4,15 +4,20 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#include "cli/messages.h"
+
 int bad_option(const char *command, char **argv)
 {
+	struct message m = {0};
+
 	/* The word it stumbled over; of a bunch of letters, the letter. */
 	if (optopt && optopt < 128)
-		fprintf(stderr, "seam %s: '-%c' is no option or needs a value",
-			command, optopt);
+		message_add(&m, "seam %s: '-%c' is no option or needs a value",
+			    command, optopt);
 	else
-		fprintf(stderr, "seam %s: '%s' is no option or needs a value",
-			command, argv[optind - 1]);
-	fprintf(stderr, "; see 'seam %s --help'\n", command);
+		message_add(&m, "seam %s: '%s' is no option or needs a value",
+			    command, argv[optind - 1]);
+	message_add(&m, "; see 'seam %s --help'\n", command);
+	message_say(&m);
 	return 2;
 }

@@ -9,6 +9,7 @@
 #include "cli/bad-option.h"
 #include "cli/commands.h"
 #include "cli/doctor-clients.h"
+#include "cli/messages.h"
 #include "kernel/probe.h"
 
 static const char help[] =
@@ -150,8 +151,7 @@ int cmd_doctor(int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "seam doctor: '%s' is not expected here\n",
-			argv[optind]);
+		say("seam doctor: '%s' is not expected here\n", argv[optind]);
 		return 2;
 	}
 	unseen = seam_share_list(&clients);
@@ -167,11 +167,12 @@ int cmd_doctor(int argc, char **argv)
 			print_text(&probe, &clients);
 	}
 	if (rc) {
-		fputs("seam doctor: out of memory\n", stderr);
+		say("seam doctor: out of memory\n");
 		return 1;
 	}
 	if (fflush(stdout) || ferror(stdout)) {
-		perror("seam doctor: cannot write the answer");
+		say("seam doctor: cannot write the answer: %s\n",
+		    strerror(errno));
 		return 1;
 	}
 	if (only_clients)

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/exported.h"
 #include "cli/json-summary.h"
+#include "cli/messages.h"
 #include "cli/replaced.h"
 
 static const char help[] =
@@ -72,19 +73,20 @@ struct export
 	bool told; /* why it cannot be written */
 };
 
-static void list_formats(void)
+static void list_formats(struct message *m)
 {
 	for (size_t i = 0; i < N_FORMATS; i++)
-		fprintf(stderr, "%s%s",
-			!i		    ? ""
-			: i + 1 < N_FORMATS ? ", "
-					    : " and ",
-			formats[i].name);
+		message_add(m, "%s%s",
+			    !i			? ""
+			    : i + 1 < N_FORMATS ? ", "
+						: " and ",
+			    formats[i].name);
 }
 
 static int take_option(void *ctx, int option)
 {
 	struct export *e = ctx;
+	struct message m = {0};
 
 	if (option == 'o') {
 		e->out = optarg;
@@ -95,18 +97,22 @@ static int take_option(void *ctx, int option)
 			e->format = &formats[i];
 			return 0;
 		}
-	fprintf(stderr, "seam export: '%s' is not a format; ", optarg);
-	list_formats();
-	fputs(" are\n", stderr);
+	message_add(&m, "seam export: '%s' is not a format; ", optarg);
+	list_formats(&m);
+	message_add(&m, " are\n");
+	message_say(&m);
 	return -1;
 }
 
 static int check_usage(struct export *e)
 {
+	struct message m = {0};
+
 	if (!e->format) {
-		fputs("seam export: --to is needed: ", stderr);
-		list_formats();
-		fputs(" are formats\n", stderr);
+		message_add(&m, "seam export: --to is needed: ");
+		list_formats(&m);
+		message_add(&m, " are formats\n");
+		message_say(&m);
 		return -1;
 	}
 	if (!e->out)
@@ -114,10 +120,9 @@ static int check_usage(struct export *e)
 	if (strcmp(e->out, "-") != 0 || !e->format->binary ||
 	    !isatty(STDOUT_FILENO))
 		return 0;
-	fprintf(stderr,
-		"seam export: %s is not text, and standard output is a "
-		"terminal; name a file with -o\n",
-		e->format->name);
+	say("seam export: %s is not text, and standard output is a "
+	    "terminal; name a file with -o\n",
+	    e->format->name);
 	return -1;
 }
 
@@ -126,46 +131,48 @@ static void say_counts(const struct export *e,
 		       const struct seam_export_counts *c)
 {
 	const struct seam_stitch_stats *st = seam_stitch_stats(e->in.stitch);
+	struct message m = {0};
 	const char *between = " (";
 	uint64_t not_whole = c->samples - c->whole - c->no_user - c->end[0];
 
-	fprintf(stderr, "seam: %s: %llu samples, %llu whole",
-		strcmp(e->out, "-") != 0 ? e->out : e->in.path,
-		(unsigned long long)c->samples, (unsigned long long)c->whole);
+	message_add(&m, "seam: %s: %llu samples, %llu whole",
+		    strcmp(e->out, "-") != 0 ? e->out : e->in.path,
+		    (unsigned long long)c->samples,
+		    (unsigned long long)c->whole);
 	if (c->no_user)
-		fprintf(stderr, ", %llu no-user",
-			(unsigned long long)c->no_user);
+		message_add(&m, ", %llu no-user",
+			    (unsigned long long)c->no_user);
 	if (c->end[0])
-		fprintf(stderr, ", %llu not said",
-			(unsigned long long)c->end[0]);
-	fprintf(stderr, ", %llu not whole", (unsigned long long)not_whole);
+		message_add(&m, ", %llu not said",
+			    (unsigned long long)c->end[0]);
+	message_add(&m, ", %llu not whole", (unsigned long long)not_whole);
 	for (int i = 1; i < SEAM_END_MAX; i++) {
 		if (!c->end[i])
 			continue;
-		fprintf(stderr, "%s%s %llu", between, seam_err_name(i),
-			(unsigned long long)c->end[i]);
+		message_add(&m, "%s%s %llu", between, seam_err_name(i),
+			    (unsigned long long)c->end[i]);
 		between = ", ";
 	}
-	fputs(not_whole ? ")" : "", stderr);
+	message_add(&m, "%s", not_whole ? ")" : "");
 	if (st->lost_samples || st->lost_records)
-		fprintf(stderr, ", %llu samples and %llu records lost",
-			(unsigned long long)st->lost_samples,
-			(unsigned long long)st->lost_records);
+		message_add(&m, ", %llu samples and %llu records lost",
+			    (unsigned long long)st->lost_samples,
+			    (unsigned long long)st->lost_records);
 	if (c->cut_names)
-		fprintf(stderr, ", %llu names cut",
-			(unsigned long long)c->cut_names);
-	fputc('\n', stderr);
+		message_add(&m, ", %llu names cut",
+			    (unsigned long long)c->cut_names);
+	message_add(&m, "\n");
+	message_say(&m);
 }
 
 static int complain(const char *path, int rc)
 {
 	if (rc == -EINVAL)
-		fprintf(stderr,
-			"seam: %s: it is no regular file; '-o -' writes to "
-			"standard output\n",
-			path);
+		say("seam: %s: it is no regular file; '-o -' writes to "
+		    "standard output\n",
+		    path);
 	else
-		fprintf(stderr, "seam: %s: %s\n", path, strerror(-rc));
+		say("seam: %s: %s\n", path, strerror(-rc));
 	return -1;
 }
 
@@ -189,8 +196,7 @@ static int to_file(struct export *e)
 	int rc;
 
 	if (input_is(&e->in, e->out)) {
-		fprintf(stderr, "seam: %s: that is the recording itself\n",
-			e->out);
+		say("seam: %s: that is the recording itself\n", e->out);
 		return -1;
 	}
 	rc = replaced(&r);

@@ -10,6 +10,7 @@
 #include "cli/input.h"
 #include "cli/json-summary.h"
 #include "cli/merge.h"
+#include "cli/messages.h"
 #include "inject/unmerge.h"
 #include "perfdata/copy.h"
 #include "seam/tracer.h"
@@ -75,7 +76,7 @@ static int fail(const char *path, int rc)
 		why = "not written: an event's attribute says something "
 		      "beyond its 128th byte, and perf 6.1 opens no longer "
 		      "ones";
-	fprintf(stderr, "seam: %s: %s\n", path, why);
+	say("seam: %s: %s\n", path, why);
 	return 1;
 }
 
@@ -95,47 +96,43 @@ static void tell(const struct inject *inject)
 		 "stacks with guessed frames, which have no mark any more"},
 	};
 
-	fprintf(stderr,
-		"seam: %s: %llu samples, %llu got their user stack, %llu "
-		"did not\n",
-		inject->output, (unsigned long long)joins->samples,
-		(unsigned long long)n->merged, (unsigned long long)n->missing);
+	say("seam: %s: %llu samples, %llu got their user stack, %llu "
+	    "did not\n",
+	    inject->output, (unsigned long long)joins->samples,
+	    (unsigned long long)n->merged, (unsigned long long)n->missing);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
 		if (joins->end[ends[i]])
-			fprintf(stderr, "seam: %s: %llu %s: %s\n",
-				inject->output,
-				(unsigned long long)joins->end[ends[i]],
-				seam_err_name(ends[i]), seam_err_text(ends[i]));
+			say("seam: %s: %llu %s: %s\n", inject->output,
+			    (unsigned long long)joins->end[ends[i]],
+			    seam_err_name(ends[i]), seam_err_text(ends[i]));
 	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
 		if (v[i].n)
-			fprintf(stderr, "seam: %s: %llu %s\n", inject->output,
-				(unsigned long long)v[i].n, v[i].what);
+			say("seam: %s: %llu %s\n", inject->output,
+			    (unsigned long long)v[i].n, v[i].what);
 }
 
 static void tell_unmerged(const struct inject *inject)
 {
 	const struct seam_unmerged *n = &inject->undone;
 
-	fprintf(stderr,
-		"seam: %s: %llu samples, %llu have a record for their user "
-		"stack\n",
-		inject->output, (unsigned long long)n->samples,
-		(unsigned long long)n->stacks);
+	say("seam: %s: %llu samples, %llu have a record for their user "
+	    "stack\n",
+	    inject->output, (unsigned long long)n->samples,
+	    (unsigned long long)n->stacks);
 	if (n->kept)
-		fprintf(stderr,
-			"seam: %s: %llu samples keep their user stack: a "
-			"record cannot hold it\n",
-			inject->output, (unsigned long long)n->kept);
+		say("seam: %s: %llu samples keep their user stack: a "
+		    "record cannot hold it\n",
+		    inject->output, (unsigned long long)n->kept);
 }
 
 static void tell_copied(const struct inject *inject)
 {
-	fprintf(stderr, "seam: %s: %s: copied as it is%s\n", inject->in.path,
-		inject->unmerge ? "no user stacks are in samples alone"
-				: "no sample waits for a user stack",
-		inject->attrs_cut ? ", but for zeros at the end of attributes, "
-				    "for perf 6.1"
-				  : "");
+	say("seam: %s: %s: copied as it is%s\n", inject->in.path,
+	    inject->unmerge ? "no user stacks are in samples alone"
+			    : "no sample waits for a user stack",
+	    inject->attrs_cut ? ", but for zeros at the end of attributes, "
+				"for perf 6.1"
+			      : "");
 }
 
 /* The same for programs. rc: of write_to. */
@@ -193,10 +190,9 @@ static int check_pipe(const struct inject *inject)
 {
 	if (!inject->piped || seam_pd_info(inject->in.reader)->pipe)
 		return 0;
-	fprintf(stderr,
-		"seam: %s: it is in the form for files, which perf reads from "
-		"no pipe; name a file with -o\n",
-		inject->in.path);
+	say("seam: %s: it is in the form for files, which perf reads from "
+	    "no pipe; name a file with -o\n",
+	    inject->in.path);
 	return 1;
 }
 
@@ -208,10 +204,9 @@ static int run(struct inject *inject)
 	if (input_open_reader(in) || check_pipe(inject))
 		return 1;
 	if (!inject->piped && input_is(&inject->in, inject->output)) {
-		fprintf(stderr,
-			"seam: %s: it is the recording that is read; give "
-			"another name with -o\n",
-			inject->output);
+		say("seam: %s: it is the recording that is read; give "
+		    "another name with -o\n",
+		    inject->output);
 		return 1;
 	}
 	rc = inject->piped ? merge_pipe(STDOUT_FILENO, write_to, inject)
@@ -245,9 +240,9 @@ int cmd_inject(int argc, char **argv)
 		return status < 0 ? 0 : status;
 	inject.piped = inject.output && !strcmp(inject.output, "-");
 	if (!inject.output || (inject.piped && isatty(STDOUT_FILENO))) {
-		fprintf(stderr, "seam inject: %s; name a file with -o\n",
-			inject.output ? "standard output is a terminal"
-				      : "where to write is not said");
+		say("seam inject: %s; name a file with -o\n",
+		    inject.output ? "standard output is a terminal"
+				  : "where to write is not said");
 		return 2;
 	}
 	if (inject.piped)

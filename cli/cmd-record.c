@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/messages.h"
 #include "cli/processes.h"
 #include "cli/record-merge.h"
 #include "cli/record-options.h"
@@ -41,7 +42,7 @@ struct recording {
 
 static int complain(const char *what, const char *why)
 {
-	fprintf(stderr, "seam: %s: %s\n", what, why);
+	say("seam: %s: %s\n", what, why);
 	return 1;
 }
 
@@ -149,8 +150,8 @@ static void complain_command(const char *name, int err)
 		advice = "; give its path, or add its folder to PATH";
 	else if (err == -EACCES)
 		advice = "; it must be a program that you may run (chmod +x)";
-	fprintf(stderr, "seam: %s: %s%s\n", name,
-		err == -ENOENT ? "no such command" : strerror(-err), advice);
+	say("seam: %s: %s%s\n", name,
+	    err == -ENOENT ? "no such command" : strerror(-err), advice);
 }
 
 static int start_child(struct recording *rec)
@@ -290,9 +291,9 @@ static int open_recorder(struct recording *rec)
 
 		if (!strcmp(where, "output"))
 			where = output_name(o);
-		fprintf(stderr, "seam: %s%s%s%s\n", where, where[0] ? ": " : "",
-			why.reason[0] ? why.reason : strerror(-err),
-			where == o->output ? "; name another with -o" : "");
+		say("seam: %s%s%s%s\n", where, where[0] ? ": " : "",
+		    why.reason[0] ? why.reason : strerror(-err),
+		    where == o->output ? "; name another with -o" : "");
 	}
 	return err;
 }
@@ -379,14 +380,17 @@ static const char *what_failed(int err)
 static int finish(struct recording *rec, int err)
 {
 	const struct record_options *o = rec->opts;
+	struct message m = {0};
 	struct seam_summary sum;
 	int stop_err = seam_recorder_stop(rec->recorder, &sum);
 	int status = end_child(rec);
 
 	if (!err)
 		err = stop_err;
-	if (!o->quiet)
-		summary_print(stderr, &sum, output_name(o));
+	if (!o->quiet) {
+		summary_print(&m, &sum, output_name(o));
+		message_say(&m);
+	}
 	if (o->json_summary) {
 		int json_err = summary_write_json(o->json_summary, &sum);
 
@@ -394,11 +398,10 @@ static int finish(struct recording *rec, int err)
 			status = complain(o->json_summary, strerror(-json_err));
 	}
 	if (err) {
-		fprintf(stderr,
-			"seam: %s: %s; what was recorded before is %s%s\n",
-			output_name(o), what_failed(err),
-			record_to_stdout(o) ? "out" : "kept",
-			advice_on_writing(err));
+		say("seam: %s: %s; what was recorded before is %s%s\n",
+		    output_name(o), what_failed(err),
+		    record_to_stdout(o) ? "out" : "kept",
+		    advice_on_writing(err));
 		return 1;
 	}
 	rec->is_written = true;

@@ -11,6 +11,7 @@
 #include "cli/doubts.h"
 #include "cli/input.h"
 #include "cli/json-summary.h"
+#include "cli/messages.h"
 #include "report/render.h"
 
 static const char help[] =
@@ -59,10 +60,9 @@ static int parse_percent(const char *text, double *ret)
 	double p = strtod(text, &end);
 
 	if (end == text || *end || !(p >= 0 && p <= 100)) {
-		fprintf(stderr,
-			"seam report: --percent-limit takes a number from 0 "
-			"to 100, not '%s'\n",
-			text);
+		say("seam report: --percent-limit takes a number from 0 "
+		    "to 100, not '%s'\n",
+		    text);
 		return -1;
 	}
 	*ret = p;
@@ -92,7 +92,7 @@ static void choose_style(struct seam_style *style)
 
 static int out_of_memory(void)
 {
-	fputs("seam: no memory\n", stderr);
+	say("seam: no memory\n");
 	return -1;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/exported.h"
 #include "cli/json-summary.h"
+#include "cli/messages.h"
 #include "perfdata/stream.h"
 #include "report/order.h"
 
@@ -77,10 +78,9 @@ static int parse_format(const char *s, enum format *ret)
 			*ret = (enum format)i;
 			return 0;
 		}
-	fprintf(stderr,
-		"seam script: '%s' is not a format; perf, folded and json "
-		"are\n",
-		s);
+	say("seam script: '%s' is not a format; perf, folded and json "
+	    "are\n",
+	    s);
 	return -1;
 }
 
@@ -88,10 +88,9 @@ static int parse_format(const char *s, enum format *ret)
 static int parse_fields(const char *s, bool *ret_srcline)
 {
 	if (strcmp(s, "+srcline") != 0) {
-		fprintf(stderr,
-			"seam script: '%s' are no fields; +srcline is the one "
-			"that can be added\n",
-			s);
+		say("seam script: '%s' are no fields; +srcline is the one "
+		    "that can be added\n",
+		    s);
 		return -1;
 	}
 	*ret_srcline = true;
@@ -107,10 +106,9 @@ static int parse_window(const char *s, struct input *in)
 	if (!in->has_window)
 		return 0;
 	if (end == s || *end || !(seconds >= 0) || seconds > 1e9) {
-		fprintf(stderr,
-			"seam script: --window takes seconds, as in 0.5, or "
-			"all, not '%s'\n",
-			s);
+		say("seam script: --window takes seconds, as in 0.5, or "
+		    "all, not '%s'\n",
+		    s);
 		return -1;
 	}
 	in->window_ns = (uint64_t)(seconds * 1e9);

@@ -12,6 +12,7 @@
 #include "capture/serve.h"
 #include "cli/bad-option.h"
 #include "cli/commands.h"
+#include "cli/messages.h"
 #include "cli/number.h"
 #include "cli/serve-rights.h"
 #include "cli/serve-socket.h"
@@ -78,7 +79,7 @@ static void on_signal(int signo)
 
 static int bad(const char *option, const char *value, const char *want)
 {
-	fprintf(stderr, "seam: serve: --%s '%s': %s\n", option, value, want);
+	say("seam: serve: --%s '%s': %s\n", option, value, want);
 	return 2;
 }
 
@@ -136,8 +137,7 @@ static int parse(struct serve *s, int argc, char **argv)
 		status = opt == '?' ? bad_option("serve", argv)
 				    : on_option(s, opt);
 	if (status < 0 && optind < argc) {
-		fprintf(stderr, "seam: serve: '%s' is not expected here\n",
-			argv[optind]);
+		say("seam: serve: '%s' is not expected here\n", argv[optind]);
 		status = 2;
 	}
 	if (s->idle_s < 0)
@@ -210,8 +210,8 @@ static void hold_signals(void)
 
 static int fail(int err, const char *what, const char *reason)
 {
-	fprintf(stderr, "seam: serve: %s%s%s\n", what, *what ? ": " : "",
-		reason && *reason ? reason : strerror(-err));
+	say("seam: serve: %s%s%s\n", what, *what ? ": " : "",
+	    reason && *reason ? reason : strerror(-err));
 	return 1;
 }
 
@@ -238,7 +238,7 @@ int cmd_serve(int argc, char **argv)
 	if (!err) {
 		serve_notify("READY=1");
 		if (!s.quiet)
-			fputs("seam: serve: at work\n", stderr);
+			say("seam: serve: at work\n");
 		err = work(&s, serve);
 	}
 	serve_notify("STOPPING=1");

@@ -11,6 +11,7 @@
 
 #include "cli/bad-option.h"
 #include "cli/commands.h"
+#include "cli/messages.h"
 #include "cli/sframe.h"
 
 /* A section by itself is smaller: offsets in it have 32 bits. */
@@ -41,9 +42,8 @@ static void usage(FILE *to)
 int cmd_sframe(int argc, char **argv)
 {
 	if (argc < 2) {
-		fputs("seam sframe: which verb? dump, check, stat and make "
-		      "are\n",
-		      stderr);
+		say("seam sframe: which verb? dump, check, stat and make "
+		    "are\n");
 		return 2;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
@@ -53,10 +53,9 @@ int cmd_sframe(int argc, char **argv)
 	for (const struct verb *v = verbs; v->name; v++)
 		if (!strcmp(argv[1], v->name))
 			return v->run(argc - 1, argv + 1);
-	fprintf(stderr,
-		"seam sframe: '%s' is no verb; dump, check, stat and make "
-		"are\n",
-		argv[1]);
+	say("seam sframe: '%s' is no verb; dump, check, stat and make "
+	    "are\n",
+	    argv[1]);
 	return 2;
 }
 
@@ -86,12 +85,12 @@ int sframe_parse(const struct sframe_options *o, int argc, char **argv,
 			return bad_verb_option(o, argv);
 	}
 	if (optind == argc) {
-		fprintf(stderr, "seam sframe %s: which file?\n", o->verb);
+		say("seam sframe %s: which file?\n", o->verb);
 		return 2;
 	}
 	if (o->one_file && optind + 1 < argc) {
-		fprintf(stderr, "seam sframe %s: one file, not '%s' as well\n",
-			o->verb, argv[optind + 1]);
+		say("seam sframe %s: one file, not '%s' as well\n", o->verb,
+		    argv[optind + 1]);
 		return 2;
 	}
 	return 0;
@@ -100,13 +99,12 @@ int sframe_parse(const struct sframe_options *o, int argc, char **argv,
 int sframe_complain(const char *path, int rc, const struct seam_errinfo *err)
 {
 	if (!err || !err->reason[0])
-		fprintf(stderr, "seam: %s: %s\n", path, strerror(-rc));
+		say("seam: %s: %s\n", path, strerror(-rc));
 	else if (err->where[0])
-		fprintf(stderr, "seam: %s: %s, offset 0x%llx: %s\n", path,
-			err->where, (unsigned long long)err->offset,
-			err->reason);
+		say("seam: %s: %s, offset 0x%llx: %s\n", path, err->where,
+		    (unsigned long long)err->offset, err->reason);
 	else
-		fprintf(stderr, "seam: %s: %s\n", path, err->reason);
+		say("seam: %s: %s\n", path, err->reason);
 	return -1;
 }
 
@@ -190,9 +188,8 @@ int sframe_input_section(struct sframe_input *in, bool quiet,
 	if (rc != -ENOENT)
 		return sframe_complain(in->path, rc, &err);
 	if (!quiet)
-		fprintf(stderr,
-			"seam: %s: it has no SFrame section; 'seam sframe "
-			"make' adds one\n",
-			in->path);
+		say("seam: %s: it has no SFrame section; 'seam sframe "
+		    "make' adds one\n",
+		    in->path);
 	return 1;
 }

@@ -13,6 +13,7 @@
 #include "base/grow.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/messages.h"
 #include "cli/top-record.h"
 #include "cli/top-screen.h"
 #include "perfdata/stream.h"
@@ -281,7 +282,7 @@ static int complain(int err)
 {
 	/* A reader that has seen enough, like head, is no failure to tell. */
 	if (err != EPIPE)
-		fprintf(stderr, "seam top: %s\n", strerror(err));
+		say("seam top: %s\n", strerror(err));
 	return 1;
 }
 
@@ -342,10 +343,9 @@ static int number(const char *s, const char *option, double least, double most,
 	double d = strtod(s, &end);
 
 	if (end == s || *end || !(d >= least && d <= most)) {
-		fprintf(stderr,
-			"seam top: %s takes a number from %g to %g, not "
-			"'%s'\n",
-			option, least, most, s);
+		say("seam top: %s takes a number from %g to %g, not "
+		    "'%s'\n",
+		    option, least, most, s);
 		return 2;
 	}
 	*ret = d;
@@ -356,10 +356,9 @@ static bool refused(const char *s)
 {
 	if (!strncmp(s, "-o", 2) || !strncmp(s, "--output", 8) ||
 	    !strcmp(s, "--merge")) {
-		fprintf(stderr,
-			"seam top: %s: it writes no recording; seam record "
-			"does\n",
-			s);
+		say("seam top: %s: it writes no recording; seam record "
+		    "does\n",
+		    s);
 		return true;
 	}
 	return false;

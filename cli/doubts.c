@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "cli/messages.h"
 #include "elf/doubt.h"
 
 void doubts_say_file(const char *path, const char *doubted)
@@ -12,17 +13,14 @@ void doubts_say_file(const char *path, const char *doubted)
 	struct stat st;
 
 	if (stat(doubted, &st))
-		fprintf(stderr, "seam: %s: not taken for %s: it is gone\n",
-			doubted, path);
+		say("seam: %s: not taken for %s: it is gone\n", doubted, path);
 	else if (!seam_is_doubted(&st))
-		fprintf(stderr,
-			"seam: %s: not taken for %s: it has another build-id "
-			"than its name says\n",
-			doubted, path);
+		say("seam: %s: not taken for %s: it has another build-id "
+		    "than its name says\n",
+		    doubted, path);
 	else {
 		seam_doubt_say(&st, why);
-		fprintf(stderr, "seam: %s: not taken for %s: %s\n", doubted,
-			path, why);
+		say("seam: %s: not taken for %s: %s\n", doubted, path, why);
 	}
 }
 
@@ -53,9 +51,8 @@ void doubts_say_stripped(const struct seam_symbolizer *syms)
 	if (more)
 		snprintf(others, sizeof(others), " and %u more file%s", more,
 			 more > 1 ? "s" : "");
-	fprintf(stderr,
-		"seam: %s%s: stripped, and no debug file is installed: "
-		"functions that are no dynamic symbols are [unknown]%s\n",
-		path, others,
-		any_go ? "; Go's own names (.gopclntab) are not read" : "");
+	say("seam: %s%s: stripped, and no debug file is installed: "
+	    "functions that are no dynamic symbols are [unknown]%s\n",
+	    path, others,
+	    any_go ? "; Go's own names (.gopclntab) are not read" : "");
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/messages.h"
+
 static int write_to(void *ctx, const void *bytes, size_t len)
 {
 	struct exported_to *to = ctx;
@@ -27,13 +29,12 @@ static int complain(const struct input *in, const struct exported_to *to,
 		    int rc)
 {
 	if (!to->err)
-		fprintf(stderr, "seam: %s: %s\n", in->path, strerror(-rc));
+		say("seam: %s: %s\n", in->path, strerror(-rc));
 	else if (to->path)
-		fprintf(stderr, "seam: %s: %s\n", to->path, strerror(-rc));
+		say("seam: %s: %s\n", to->path, strerror(-rc));
 	/* A reader that has seen enough, like head, is no failure to tell. */
 	else if (rc != -EPIPE)
-		fprintf(stderr, "seam: writing the output: %s\n",
-			strerror(-rc));
+		say("seam: writing the output: %s\n", strerror(-rc));
 	return -1;
 }
 
@@ -76,10 +77,9 @@ int exported_write(struct input *in, enum seam_export_format format,
 	if (!rc)
 		rc = seam_export_finish(x.e, in->path, write_to, to);
 	if (!rc && x.mixed && format == SEAM_EXPORT_FOLDED)
-		fprintf(stderr,
-			"seam: %s: samples of several events are counted "
-			"together; --event picks one\n",
-			in->path);
+		say("seam: %s: samples of several events are counted "
+		    "together; --event picks one\n",
+		    in->path);
 	if (!rc && ret)
 		*ret = *seam_export_counts(x.e);
 	seam_export_free(x.e);

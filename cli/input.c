@@ -14,6 +14,7 @@
 #include "cli/bad-option.h"
 #include "cli/doubts.h"
 #include "cli/lacking.h"
+#include "cli/messages.h"
 #include "elf/doubt.h"
 #include "perfdata/stream.h"
 #include "stitch/ahead.h"
@@ -33,33 +34,35 @@ static int open_failed(const struct input *in, int rc,
 	else if (rc == -EBADMSG)
 		hint = "; seam and perf record write such files";
 	if (err->where[0])
-		fprintf(stderr, "seam: %s: offset %llu: %s%s\n", in->path,
-			(unsigned long long)err->offset, err->reason, hint);
+		say("seam: %s: offset %llu: %s%s\n", in->path,
+		    (unsigned long long)err->offset, err->reason, hint);
 	else
-		fprintf(stderr, "seam: %s: %s%s\n", in->path, err->reason,
-			hint);
+		say("seam: %s: %s%s\n", in->path, err->reason, hint);
 	return -1;
 }
 
 int input_failed(const struct input *in, int rc)
 {
-	fprintf(stderr, "seam: %s: %s\n", in->path, strerror(-rc));
+	say("seam: %s: %s\n", in->path, strerror(-rc));
 	return -1;
 }
 
 static bool known_event(const struct input *in)
 {
+	struct message m = {0};
+
 	if (!in->event)
 		return true;
 	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++)
 		if (!strcmp(seam_pd_event(in->reader, i)->name, in->event))
 			return true;
-	fprintf(stderr, "seam: %s: it has no event '%s'; it has", in->path,
-		in->event);
+	message_add(&m, "seam: %s: it has no event '%s'; it has", in->path,
+		    in->event);
 	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++)
-		fprintf(stderr, "%s '%s'", i ? "," : "",
-			seam_pd_event(in->reader, i)->name);
-	fputc('\n', stderr);
+		message_add(&m, "%s '%s'", i ? "," : "",
+			    seam_pd_event(in->reader, i)->name);
+	message_add(&m, "\n");
+	message_say(&m);
 	return false;
 }
 
@@ -87,11 +90,10 @@ static void fit_kernel(struct input *in)
 	seam_kernel_fit(in->reader, in->kallsyms, &fit);
 	seam_resolver_kernel(in->resolver, &fit);
 	if (fit.other)
-		fprintf(stderr,
-			"seam: %s: recorded on Linux %s, which does not run "
-			"here: kernel addresses have no names; give its "
-			"/proc/kallsyms with --kallsyms\n",
-			in->path, seam_pd_info(in->reader)->osrelease);
+		say("seam: %s: recorded on Linux %s, which does not run "
+		    "here: kernel addresses have no names; give its "
+		    "/proc/kallsyms with --kallsyms\n",
+		    in->path, seam_pd_info(in->reader)->osrelease);
 }
 
 int input_open_reader(struct input *in)
@@ -257,10 +259,9 @@ static void warn_of_sources(const struct input *in)
 
 	for (size_t at = 0;
 	     (why = seam_symbolizer_source_problem(syms, &at, &path)) != NULL;)
-		fprintf(stderr,
-			"seam: %s: %s; lines and inlined functions may be "
-			"missing\n",
-			path, why);
+		say("seam: %s: %s; lines and inlined functions may be "
+		    "missing\n",
+		    path, why);
 	doubts_say(syms);
 }
 
@@ -291,8 +292,8 @@ void input_warn_joins(const struct input *in,
 
 	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
 		if (v[i].n)
-			fprintf(stderr, "seam: %s: %llu %s\n", in->path,
-				(unsigned long long)v[i].n, v[i].what);
+			say("seam: %s: %llu %s\n", in->path,
+			    (unsigned long long)v[i].n, v[i].what);
 }
 
 /* The most that the kernel copies for perf. */
@@ -303,11 +304,13 @@ void input_warn_joins(const struct input *in,
 static void warn_of_skid(const struct input *in,
 			 const struct seam_skid_counts *skid)
 {
+	struct message m = {0};
 	const char *comma = "";
 
 	if (!skid->n[SEAM_SKID_IRREVERSIBLE])
 		return;
-	fprintf(stderr,
+	message_add(
+		&m,
 		"seam: %s: %llu precise samples' instructions cannot be taken "
 		"back: ",
 		in->path, (unsigned long long)skid->n[SEAM_SKID_IRREVERSIBLE]);
@@ -316,41 +319,44 @@ static void warn_of_skid(const struct input *in,
 
 		if (!n)
 			continue;
-		fprintf(stderr, "%s%llu %s", comma, (unsigned long long)n,
-			seam_skid_kind_name(i));
+		message_add(&m, "%s%llu %s", comma, (unsigned long long)n,
+			    seam_skid_kind_name(i));
 		comma = ", ";
 	}
-	fprintf(stderr, "\n");
+	message_add(&m, "\n");
+	message_say(&m);
 }
 
 void input_warn_copies(const struct input *in,
 		       const struct seam_stitch_stats *st)
 {
 	unsigned long long size = st->copy_size;
+	struct message m = {0};
 
 	if (st->copies_foreign)
-		fprintf(stderr,
-			"seam: %s: %llu stack copies are of another machine "
-			"than x86-64 and were not unwound\n",
-			in->path, (unsigned long long)st->copies_foreign);
+		say("seam: %s: %llu stack copies are of another machine "
+		    "than x86-64 and were not unwound\n",
+		    in->path, (unsigned long long)st->copies_foreign);
 	warn_of_skid(in, &st->skid);
 	if (!st->copies_cut)
 		return;
-	fprintf(stderr, "seam: %s: %llu of %llu stack copies were too small: ",
-		in->path, (unsigned long long)st->copies_cut,
-		(unsigned long long)st->copies);
+	message_add(&m, "seam: %s: %llu of %llu stack copies were too small: ",
+		    in->path, (unsigned long long)st->copies_cut,
+		    (unsigned long long)st->copies);
 	if (size > COPY_MAX)
-		fprintf(stderr,
+		message_add(
+			&m,
 			"these stacks take %llu bytes%s, and perf copies %u "
 			"at most; 'seam record' needs no copies\n",
 			size, st->copy_size_is_least ? " or more" : "",
 			COPY_MAX);
 	else if (st->copy_size_is_least)
-		fprintf(stderr, "record with --call-graph dwarf,%llu or more\n",
-			size);
+		message_add(&m, "record with --call-graph dwarf,%llu or more\n",
+			    size);
 	else
-		fprintf(stderr, "--call-graph dwarf,%llu would have sufficed\n",
-			size);
+		message_add(&m, "--call-graph dwarf,%llu would have sufficed\n",
+			    size);
+	message_say(&m);
 }
 
 static void warn_of_files(const struct input *in)
@@ -380,19 +386,16 @@ void input_warn_reader(const struct input *in)
 	char part[64];
 
 	if (d->damaged)
-		fprintf(stderr,
-			"seam: %s%s: offset %llu: %s; what lies before was "
-			"used\n",
-			in->path, file_of(d->err.where, part, sizeof(part)),
-			(unsigned long long)d->err.offset, d->err.reason);
+		say("seam: %s%s: offset %llu: %s; what lies before was "
+		    "used\n",
+		    in->path, file_of(d->err.where, part, sizeof(part)),
+		    (unsigned long long)d->err.offset, d->err.reason);
 	if (d->n_malformed)
-		fprintf(stderr,
-			"seam: %s%s: offset %llu: a record is malformed; such "
-			"records, %llu, were left out\n",
-			in->path,
-			file_of(d->malformed_where, part, sizeof(part)),
-			(unsigned long long)d->malformed_offset,
-			(unsigned long long)d->n_malformed);
+		say("seam: %s%s: offset %llu: a record is malformed; such "
+		    "records, %llu, were left out\n",
+		    in->path, file_of(d->malformed_where, part, sizeof(part)),
+		    (unsigned long long)d->malformed_offset,
+		    (unsigned long long)d->n_malformed);
 }
 
 void input_warn(const struct input *in)
@@ -413,10 +416,9 @@ static int take_depth(const char *command, const char *text, size_t *ret)
 	errno = 0;
 	n = strtoull(text, &end, 10);
 	if (errno || *end || end == text || !n || *text == '-') {
-		fprintf(stderr,
-			"seam %s: --max-stack takes a number of frames from "
-			"1 up, not '%s'\n",
-			command, text);
+		say("seam %s: --max-stack takes a number of frames from "
+		    "1 up, not '%s'\n",
+		    command, text);
 		return -1;
 	}
 	*ret = n;
@@ -430,9 +432,8 @@ static int take_join(const char *command, const char *text, enum seam_join *ret)
 	} else if (!strcmp(text, "order")) {
 		*ret = SEAM_JOIN_ORDER;
 	} else {
-		fprintf(stderr,
-			"seam %s: --join takes cookie or order, not '%s'\n",
-			command, text);
+		say("seam %s: --join takes cookie or order, not '%s'\n",
+		    command, text);
 		return -1;
 	}
 	return 0;
@@ -490,10 +491,9 @@ int input_parse(struct input *in, const struct input_command *cmd, int argc,
 			return 2;
 	}
 	if (optind < argc) {
-		fprintf(stderr,
-			"seam %s: '%s' is not an option; the recording is "
-			"named with -i\n",
-			cmd->name, argv[optind]);
+		say("seam %s: '%s' is not an option; the recording is "
+		    "named with -i\n",
+		    cmd->name, argv[optind]);
 		return 2;
 	}
 	return 0;
@@ -504,7 +504,7 @@ int input_emit(struct seam_strbuf *b)
 	size_t n = b->len;
 
 	if (b->err) {
-		fprintf(stderr, "seam: %s\n", strerror(-b->err));
+		say("seam: %s\n", strerror(-b->err));
 		return -1;
 	}
 	if (n && fwrite(b->s, 1, n, stdout) != n)
@@ -519,8 +519,7 @@ int input_finish(void)
 		return 0;
 	/* A reader that has seen enough, like head, is no failure to tell. */
 	if (errno != EPIPE)
-		fprintf(stderr, "seam: writing the output: %s\n",
-			strerror(errno));
+		say("seam: writing the output: %s\n", strerror(errno));
 	return 1;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/messages.h"
 #include "report/render.h"
 
 static void add_passed(struct seam_strbuf *b, const struct input *in)
@@ -99,8 +100,7 @@ int json_summary_write(const struct input *in,
 	if (!path)
 		return 0;
 	if (input_is(in, path)) {
-		fprintf(stderr, "seam: %s: that is the recording itself\n",
-			path);
+		say("seam: %s: that is the recording itself\n", path);
 		return -1;
 	}
 	seam_strbuf_puts(&b, "{");
@@ -111,6 +111,6 @@ int json_summary_write(const struct input *in,
 	rc = write_file(path, &b);
 	seam_strbuf_fini(&b);
 	if (rc)
-		fprintf(stderr, "seam: %s: %s\n", path, strerror(-rc));
+		say("seam: %s: %s\n", path, strerror(-rc));
 	return rc ? -1 : 0;
 }

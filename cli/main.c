@@ -57,7 +57,6 @@ int main(int argc, char **argv)
 				stdout = messages_plain(stdout);
 			return c->run(argc - 1, argv + 1);
 		}
-	fprintf(stderr, "seam: '%s' is not a command; see 'seam --help'\n",
-		argv[1]);
+	say("seam: '%s' is not a command; see 'seam --help'\n", argv[1]);
 	return 2;
 }

@@ -2,8 +2,10 @@
 #include "cli/messages.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,23 +39,15 @@ static size_t whole(const char *s, size_t len)
 	return cut ? cut : len;
 }
 
-/* Whether a newline ends a line that seam says, and is no name's. */
-static bool ends_line(int fd, bool is_last)
+/* s ends with '\0'. Newlines from that place on end lines that seam says; those
+ * before are names'. Return: how many bytes were made. */
+static size_t make_plain(const char *s, size_t len, size_t lines_from,
+			 char *out)
 {
-	return fd != STDERR_FILENO || is_last;
-}
-
-/* is_last: of what was said at once. */
-static bool write_piece(int fd, const char *from, size_t len, bool is_last)
-{
-	char s[PIECE + 1], out[PIECE * SEAM_PLAIN_BYTE];
 	size_t n_out = 0, n;
 
-	memcpy(s, from, len);
-	s[len] = '\0';
 	for (size_t i = 0; i < len; i += n ? n : 1) {
-		if (s[i] == '\t' ||
-		    (s[i] == '\n' && ends_line(fd, is_last && i + 1 == len)))
+		if (s[i] == '\t' || (s[i] == '\n' && i >= lines_from))
 			n = 1;
 		else
 			n = seam_plain_len(s + i);
@@ -62,7 +56,18 @@ static bool write_piece(int fd, const char *from, size_t len, bool is_last)
 			seam_plain_byte(s[i], out + n_out);
 		n_out += n ? n : SEAM_PLAIN_BYTE;
 	}
-	return write_all(fd, out, n_out);
+	return n_out;
+}
+
+/* is_last: of what was said at once. */
+static bool write_piece(int fd, const char *from, size_t len, bool is_last)
+{
+	char s[PIECE + 1], out[PIECE * SEAM_PLAIN_BYTE];
+	size_t lines_from = fd == STDERR_FILENO ? len - is_last : 0;
+
+	memcpy(s, from, len);
+	s[len] = '\0';
+	return write_all(fd, out, make_plain(s, len, lines_from, out));
 }
 
 static ssize_t write_plain(void *cookie, const char *s, size_t len)
@@ -89,8 +94,56 @@ FILE *messages_plain(FILE *stream)
 		fopencookie((void *)(intptr_t)fd, "w",
 			    (cookie_io_functions_t){.write = write_plain});
 
-	/* A message is written when it is said, and so whole. */
+	/* What libraries say is written when they say it. */
 	if (plain && stream == stderr)
 		setvbuf(plain, NULL, _IONBF, 0);
 	return plain ? plain : stream;
+}
+
+static void add(struct message *m, const char *format, va_list ap)
+{
+	char *text = NULL, *more;
+	int n = vasprintf(&text, format, ap);
+	size_t len = n < 0 ? 0 : (size_t)n;
+
+	more = n < 0 ? NULL
+		     : realloc(m->text, m->len + len * SEAM_PLAIN_BYTE + 1);
+	if (more) {
+		m->text = more;
+		m->len +=
+			make_plain(text, len, len ? len - 1 : 0, more + m->len);
+	}
+	m->is_cut |= !more;
+	free(n < 0 ? NULL : text);
+}
+
+void message_add(struct message *m, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	add(m, format, ap);
+	va_end(ap);
+}
+
+void message_say(struct message *m)
+{
+	static const char cut[] = "seam: no memory for this message\n";
+
+	write_all(STDERR_FILENO, m->text, m->len);
+	if (m->is_cut)
+		write_all(STDERR_FILENO, cut, sizeof(cut) - 1);
+	free(m->text);
+	*m = (struct message){0};
+}
+
+void say(const char *format, ...)
+{
+	struct message m = {0};
+	va_list ap;
+
+	va_start(ap, format);
+	add(&m, format, ap);
+	va_end(ap);
+	message_say(&m);
 }

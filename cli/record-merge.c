@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/merge.h"
+#include "cli/messages.h"
 
 struct merge {
 	struct seam_pd_reader *r;
@@ -32,16 +33,14 @@ int record_merge(const char *path)
 		seam_pd_close(m.r);
 	}
 	if (rc) {
-		fprintf(stderr,
-			"seam: %s: not merged: %s; 'seam inject' may do it "
-			"elsewhere\n",
-			path, why);
+		say("seam: %s: not merged: %s; 'seam inject' may do it "
+		    "elsewhere\n",
+		    path, why);
 		return 1;
 	}
 	if (m.done.cut)
-		fprintf(stderr,
-			"seam: %s: %llu stacks cut: a record has no room for "
-			"all frames\n",
-			path, (unsigned long long)m.done.cut);
+		say("seam: %s: %llu stacks cut: a record has no room for "
+		    "all frames\n",
+		    path, (unsigned long long)m.done.cut);
 	return 0;
 }

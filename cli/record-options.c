@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/bad-option.h"
+#include "cli/messages.h"
 #include "cli/number.h"
 #include "cli/record-perf.h"
 #include "event/event-name.h"
@@ -111,7 +112,7 @@ static const char usage_text[] =
 
 static int bad(const char *option, const char *value, const char *want)
 {
-	fprintf(stderr, "seam: record: %s '%s': %s\n", option, value, want);
+	say("seam: record: %s '%s': %s\n", option, value, want);
 	return 2;
 }
 
@@ -237,8 +238,7 @@ static int on_target(struct record_options *o, int c, const char *value)
 
 	if (o->by_user ||
 	    (o->tasks != tasks && (o->n_ids || o->tasks == SEAM_TASKS_ALL))) {
-		fputs("seam: record: -a, -p, -t and -u exclude each other\n",
-		      stderr);
+		say("seam: record: -a, -p, -t and -u exclude each other\n");
 		return 2;
 	}
 	o->tasks = tasks;
@@ -450,28 +450,24 @@ bool record_to_stdout(const struct record_options *o)
 static int complete_output(struct record_options *o)
 {
 	if (o->merge && o->stacks_only) {
-		fputs("seam: record: --merge and --stacks-only exclude each "
-		      "other\n",
-		      stderr);
+		say("seam: record: --merge and --stacks-only exclude each "
+		    "other\n");
 		return 2;
 	}
 	if (o->merge && record_to_stdout(o)) {
-		fputs("seam: record: --merge goes back over what was written; "
-		      "name a file with -o, or lead it through 'seam inject "
-		      "-i - -o -'\n",
-		      stderr);
+		say("seam: record: --merge goes back over what was written; "
+		    "name a file with -o, or lead it through 'seam inject "
+		    "-i - -o -'\n");
 		return 2;
 	}
 	if (o->live && !record_to_stdout(o)) {
-		fputs("seam: record: --live is for who reads along: it takes "
-		      "-o -\n",
-		      stderr);
+		say("seam: record: --live is for who reads along: it takes "
+		    "-o -\n");
 		return 2;
 	}
 	if (record_to_stdout(o) && isatty(STDOUT_FILENO)) {
-		fputs("seam: record: -o - writes a recording, and standard "
-		      "output is a terminal; lead it elsewhere\n",
-		      stderr);
+		say("seam: record: -o - writes a recording, and standard "
+		    "output is a terminal; lead it elsewhere\n");
 		return 2;
 	}
 	if (o->zstd_level < 0)
@@ -487,22 +483,20 @@ static int complete(struct record_options *o, int argc, char **argv)
 	if (optind < argc)
 		o->command = argv + optind;
 	if (o->live && o->command) {
-		fputs("seam: record: --live is for what runs already, and "
-		      "takes no command\n",
-		      stderr);
+		say("seam: record: --live is for what runs already, and "
+		    "takes no command\n");
 		return 2;
 	}
 	if (o->live && !o->n_ids && !o->n_cpus)
 		o->tasks = SEAM_TASKS_ALL;
 	if (!o->command && !o->n_ids && o->tasks != SEAM_TASKS_ALL &&
 	    !o->n_cpus) {
-		fputs("seam: record: nothing to record: give a command, -p, "
-		      "-t or -a\n",
-		      stderr);
+		say("seam: record: nothing to record: give a command, -p, "
+		    "-t or -a\n");
 		return 2;
 	}
 	if (o->freq && o->period) {
-		fputs("seam: record: -F and -c exclude each other\n", stderr);
+		say("seam: record: -F and -c exclude each other\n");
 		return 2;
 	}
 	status = complete_output(o);

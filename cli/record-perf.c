@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/messages.h"
 #include "cli/number.h"
 #include "cli/processes.h"
 #include "event/event-name.h"
@@ -138,7 +139,7 @@ size_t record_perf_options(struct option *v, size_t room)
 
 static int bad(const char *option, const char *value, const char *want)
 {
-	fprintf(stderr, "seam: record: %s '%s': %s\n", option, value, want);
+	say("seam: record: %s '%s': %s\n", option, value, want);
 	return 2;
 }
 
@@ -232,9 +233,8 @@ static int on_clock(const char *value)
 static int on_mode(struct record_options *o, char mode)
 {
 	if (o->mode && o->mode != mode) {
-		fputs("seam: record: --all-user and --all-kernel exclude each "
-		      "other\n",
-		      stderr);
+		say("seam: record: --all-user and --all-kernel exclude each "
+		    "other\n");
 		return 2;
 	}
 	o->mode = mode;
@@ -274,8 +274,8 @@ int record_perf_take(struct record_options *o, int c, const char *value)
 			return take(o, p, value);
 		if (p->how == SO)
 			return -1;
-		fprintf(stderr, "seam: record: perf's --%s is not here: %s\n",
-			p->name, p->instead);
+		say("seam: record: perf's --%s is not here: %s\n", p->name,
+		    p->instead);
 		return 2;
 	}
 	return -2;
@@ -393,8 +393,7 @@ static int set_mode(struct record_options *o)
 int record_perf_complete(struct record_options *o)
 {
 	if (o->n_cpus && o->n_ids) {
-		fputs("seam: record: -C and -p, -t or -u exclude each other\n",
-		      stderr);
+		say("seam: record: -C and -p, -t or -u exclude each other\n");
 		return 2;
 	}
 	/* As perf has it: every task there, as long as the command runs. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/input.h"
+#include "cli/messages.h"
 #include "cli/sframe.h"
 #include "report/sframe-text.h"
 
@@ -60,8 +61,7 @@ static int dump(const char *path, const struct seam_sframe_file *f, bool json)
 	rc = malformed < 0 || input_emit(&b) ? -1 : 0;
 	seam_strbuf_fini(&b);
 	if (!rc && malformed)
-		fprintf(stderr,
-			"seam: %s: parts of the section are malformed\n", path);
+		say("seam: %s: parts of the section are malformed\n", path);
 	return malformed ? -1 : rc;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/input.h"
+#include "cli/messages.h"
 #include "cli/replaced.h"
 #include "cli/sframe.h"
 #include "report/strbuf.h"
@@ -54,9 +55,8 @@ struct make {
 static int take_format(struct make *m, const char *text)
 {
 	if (strcmp(text, "2") != 0 && strcmp(text, "3") != 0) {
-		fprintf(stderr,
-			"seam sframe make: --format takes 2 or 3, not '%s'\n",
-			text);
+		say("seam sframe make: --format takes 2 or 3, not '%s'\n",
+		    text);
 		return -1;
 	}
 	m->version = (uint8_t)(*text - '0');
@@ -82,14 +82,12 @@ static int take(void *ctx, int option)
 static int check_usage(const struct make *m)
 {
 	if (m->in_place && (m->out || m->detached)) {
-		fputs("seam sframe make: --in-place goes with neither -o nor "
-		      "--detached\n",
-		      stderr);
+		say("seam sframe make: --in-place goes with neither -o nor "
+		    "--detached\n");
 		return -1;
 	}
 	if (!m->in_place && !m->out) {
-		fputs("seam sframe make: where to? -o OUT, or --in-place\n",
-		      stderr);
+		say("seam sframe make: where to? -o OUT, or --in-place\n");
 		return -1;
 	}
 	return 0;
@@ -166,8 +164,8 @@ static void say_lost(void *ctx, const char *name, int rc)
 {
 	const struct make *m = ctx;
 
-	fprintf(stderr, "seam sframe make: %s: %s was not kept: %s\n", m->out,
-		name, strerror(-rc));
+	say("seam sframe make: %s: %s was not kept: %s\n", m->out, name,
+	    strerror(-rc));
 }
 
 /* Return: 0 or -1, said on stderr. */
@@ -235,10 +233,9 @@ int sframe_make(int argc, char **argv)
 	if (!m.out) {
 		rc = sframe_complain(argv[optind], -errno, NULL);
 	} else if (!m.in_place && is_same(in.fd, m.out)) {
-		fprintf(stderr,
-			"seam: %s: the same file as %s; --in-place writes "
-			"over it\n",
-			m.out, in.path);
+		say("seam: %s: the same file as %s; --in-place writes "
+		    "over it\n",
+		    m.out, in.path);
 		rc = -1;
 	} else {
 		rc = make(&m, &in);

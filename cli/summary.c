@@ -63,42 +63,42 @@ static uint64_t served(const struct seam_summary *sum)
 	return sum->wanted - sum->end[SEAM_LOST] - sum->end[SEAM_PENDING];
 }
 
-static void print_ends(FILE *to, const struct seam_summary *sum)
+static void print_ends(struct message *to, const struct seam_summary *sum)
 {
-	fprintf(to, "seam: user stacks: %" PRIu64 " wanted", sum->wanted);
+	message_add(to, "seam: user stacks: %" PRIu64 " wanted", sum->wanted);
 	/* A share of nothing would be no praise. */
 	if (sum->wanted)
-		fprintf(to, ", %" PRIu64 " complete (%.2f%%)",
-			sum->end[SEAM_OUTERMOST],
-			100.0 * (double)sum->end[SEAM_OUTERMOST] /
-				(double)sum->wanted);
+		message_add(to, ", %" PRIu64 " complete (%.2f%%)",
+			    sum->end[SEAM_OUTERMOST],
+			    100.0 * (double)sum->end[SEAM_OUTERMOST] /
+				    (double)sum->wanted);
 	for (int i = SEAM_OUTERMOST + 1; i < SEAM_END_MAX; i++)
 		if (sum->end[i] && i != SEAM_NO_USER)
-			fprintf(to, ", %" PRIu64 " %s", sum->end[i],
-				seam_err_name(i));
+			message_add(to, ", %" PRIu64 " %s", sum->end[i],
+				    seam_err_name(i));
 	if (sum->end[SEAM_NO_USER])
-		fprintf(to, "; %" PRIu64 " samples want none",
-			sum->end[SEAM_NO_USER]);
-	fputc('\n', to);
+		message_add(to, "; %" PRIu64 " samples want none",
+			    sum->end[SEAM_NO_USER]);
+	message_add(to, "\n");
 }
 
-static void print_lost(FILE *to, const struct seam_summary *sum)
+static void print_lost(struct message *to, const struct seam_summary *sum)
 {
 	const char *sep = " ";
 
-	fputs("seam: lost:", to);
+	message_add(to, "seam: lost:");
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		if (!place_count(sum, i))
 			continue;
-		fprintf(to, "%s%" PRIu64 " %s", sep, place_count(sum, i),
-			places[i].text);
+		message_add(to, "%s%" PRIu64 " %s", sep, place_count(sum, i),
+			    places[i].text);
 		sep = ", ";
 	}
-	fputs(sep[0] == ' ' ? " nothing\n" : "\n", to);
+	message_add(to, "%s", sep[0] == ' ' ? " nothing\n" : "\n");
 }
 
 /* Files that lie: what of them no stack was unwound by. */
-static void print_refused(FILE *to, const struct seam_summary *sum)
+static void print_refused(struct message *to, const struct seam_summary *sum)
 {
 	uint64_t named = sum->n_refused < SEAM_REFUSED_NAMED
 				 ? sum->n_refused
@@ -107,23 +107,23 @@ static void print_refused(FILE *to, const struct seam_summary *sum)
 	for (uint64_t i = 0; i < named; i++) {
 		const struct seam_refused *r = &sum->refused[i];
 
-		fprintf(to, "seam: refused: %s: ", r->path);
+		message_add(to, "seam: refused: %s: ", r->path);
 		if (r->n_bad > 1)
-			fprintf(to, "%" PRIu64 " parts of its CFI, first ",
-				r->n_bad);
-		fputs(r->why.where, to);
+			message_add(to, "%" PRIu64 " parts of its CFI, first ",
+				    r->n_bad);
+		message_add(to, "%s", r->why.where);
 		if (r->why.offset)
-			fprintf(to, ", offset 0x%" PRIx64, r->why.offset);
-		fprintf(to, "%s%s\n", r->why.where[0] ? ": " : "",
-			r->why.reason);
+			message_add(to, ", offset 0x%" PRIx64, r->why.offset);
+		message_add(to, "%s%s\n", r->why.where[0] ? ": " : "",
+			    r->why.reason);
 	}
 	if (named < sum->n_refused)
-		fprintf(to, "seam: refused: and %" PRIu64 " more files\n",
-			sum->n_refused - named);
+		message_add(to, "seam: refused: and %" PRIu64 " more files\n",
+			    sum->n_refused - named);
 }
 
 /* Sections for code that was made at run time, and those not believed. */
-static void print_made(FILE *to, const struct seam_counts *c)
+static void print_made(struct message *to, const struct seam_counts *c)
 {
 	const struct {
 		const char *why;
@@ -143,140 +143,146 @@ static void print_made(FILE *to, const struct seam_counts *c)
 		any |= refused[i].n;
 	if (!any)
 		return;
-	fprintf(to, "seam: %" PRIu64 " sections of code made at run time",
-		c->made);
+	message_add(to, "seam: %" PRIu64 " sections of code made at run time",
+		    c->made);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		if (!refused[i].n)
 			continue;
-		fprintf(to, "%s%" PRIu64 " %s", sep, refused[i].n,
-			refused[i].why);
+		message_add(to, "%s%" PRIu64 " %s", sep, refused[i].n,
+			    refused[i].why);
 		sep = ", ";
 	}
 	if (c->made_unmapped)
-		fprintf(to, "; %" PRIu64 " ended with their code unmapped",
-			c->made_unmapped);
+		message_add(to, "; %" PRIu64 " ended with their code unmapped",
+			    c->made_unmapped);
 	if (c->made_unseen)
-		fprintf(to,
-			"; %" PRIu64 " perhaps of other code by then, "
-			"unmapped unseen",
-			c->made_unseen);
+		message_add(to,
+			    "; %" PRIu64 " perhaps of other code by then, "
+			    "unmapped unseen",
+			    c->made_unseen);
 	if (c->made_untold)
-		fprintf(to,
-			"; %" PRIu64 " ended since tidings of their end may "
-			"be lost",
-			c->made_untold);
-	fputc('\n', to);
+		message_add(to,
+			    "; %" PRIu64
+			    " ended since tidings of their end may "
+			    "be lost",
+			    c->made_untold);
+	message_add(to, "\n");
 }
 
-static void print_engine(FILE *to, const struct seam_summary *sum)
+static void print_engine(struct message *to, const struct seam_summary *sum)
 {
 	const struct seam_counts *c = &sum->counts;
 	/* An engine that has all from copies has its frames from there. */
 	uint64_t stacks =
 		c->unwinds == c->copies ? c->copies : c->unwinds - c->copies;
 
-	fprintf(to, "seam: engine %s", sum->engine);
+	message_add(to, "seam: engine %s", sum->engine);
 	if (sum->why[0])
-		fprintf(to, " (%s; see 'seam doctor')", sum->why);
+		message_add(to, " (%s; see 'seam doctor')", sum->why);
 	/* Where all are of others' unwinds, there is nothing to divide. */
 	if (c->unwind_ns != SEAM_UNKNOWN && c->frames)
-		fprintf(to, ", %.0f ns a frame",
-			ratio(c->unwind_ns, c->frames));
-	fprintf(to,
-		", %.1f frames a stack; "
-		"%" PRIu64 " tables, %.1f MiB",
-		ratio(c->frames, stacks), c->tables,
-		(double)c->table_bytes / (1 << 20));
+		message_add(to, ", %.0f ns a frame",
+			    ratio(c->unwind_ns, c->frames));
+	message_add(to,
+		    ", %.1f frames a stack; "
+		    "%" PRIu64 " tables, %.1f MiB",
+		    ratio(c->frames, stacks), c->tables,
+		    (double)c->table_bytes / (1 << 20));
 	if (c->tables_evicted)
-		fprintf(to, ", %" PRIu64 " taken out for the budget",
-			c->tables_evicted);
-	fputc('\n', to);
+		message_add(to, ", %" PRIu64 " taken out for the budget",
+			    c->tables_evicted);
+	message_add(to, "\n");
 }
 
 /* Other clients, as far as there were any. */
-static void print_others(FILE *to, const struct seam_summary *sum)
+static void print_others(struct message *to, const struct seam_summary *sum)
 {
 	const struct seam_counts *c = &sum->counts;
 
 	if (sum->alone[0])
-		fprintf(to, "seam: shared with no other recording: %s\n",
-			sum->alone);
+		message_add(to, "seam: shared with no other recording: %s\n",
+			    sum->alone);
 	else if (c->clients || c->by_others)
-		fprintf(to,
-			"seam: shared with other clients, %" PRIu64
-			" when it began%s%s%s: %" PRIu64
-			" user stacks and copies are of their unwinds\n",
-			c->clients, sum->others[0] ? " (" : "", sum->others,
-			sum->others[0] ? ")" : "", c->by_others);
+		message_add(to,
+			    "seam: shared with other clients, %" PRIu64
+			    " when it began%s%s%s: %" PRIu64
+			    " user stacks and copies are of their unwinds\n",
+			    c->clients, sum->others[0] ? " (" : "", sum->others,
+			    sum->others[0] ? ")" : "", c->by_others);
 }
 
-static void print_events(FILE *to, const struct seam_summary *sum)
+static void print_events(struct message *to, const struct seam_summary *sum)
 {
-	fprintf(to, "seam: %" PRIu64 " samples of ", sum->samples);
+	message_add(to, "seam: %" PRIu64 " samples of ", sum->samples);
 	for (uint32_t i = 0; i < sum->n_events; i++) {
 		if (i)
-			fputs(i + 1 < sum->n_events ? ", " : " and ", to);
-		fputs(sum->events[i], to);
+			message_add(to, "%s",
+				    i + 1 < sum->n_events ? ", " : " and ");
+		message_add(to, "%s", sum->events[i]);
 	}
 	if (sum->why_clock)
-		fprintf(to, " (%s)", sum->why_clock);
+		message_add(to, " (%s)", sum->why_clock);
 }
 
-void summary_print(FILE *to, const struct seam_summary *sum, const char *output)
+void summary_print(struct message *to, const struct seam_summary *sum,
+		   const char *output)
 {
 	const struct seam_counts *c = &sum->counts;
 
 	print_events(to, sum);
 	if (sum->left_out)
-		fprintf(to,
-			", %" PRIu64 " more left out, which have no stack of "
-			"their own",
-			sum->left_out);
+		message_add(to,
+			    ", %" PRIu64
+			    " more left out, which have no stack of "
+			    "their own",
+			    sum->left_out);
 	if (sum->idle)
-		fprintf(to, " (%" PRIu64 " in the idle task)", sum->idle);
-	fprintf(to, "; the event fired %" PRIu64 " times", c->events);
+		message_add(to, " (%" PRIu64 " in the idle task)", sum->idle);
+	message_add(to, "; the event fired %" PRIu64 " times", c->events);
 	if (c->expected == SEAM_UNKNOWN)
-		fputs(", expected unknown", to);
+		message_add(to, ", expected unknown");
 	else
-		fprintf(to, ", expected %" PRIu64, c->expected);
+		message_add(to, ", expected %" PRIu64, c->expected);
 	if (c->withheld)
-		fprintf(to, ", of which the kernel withheld %" PRIu64,
-			c->withheld);
+		message_add(to, ", of which the kernel withheld %" PRIu64,
+			    c->withheld);
 	if (c->excluded)
-		fprintf(to, "; %" PRIu64 " in the mode that it excludes",
-			c->excluded);
-	fputc('\n', to);
+		message_add(to, "; %" PRIu64 " in the mode that it excludes",
+			    c->excluded);
+	message_add(to, "\n");
 	print_ends(to, sum);
-	fprintf(to,
-		"seam: %" PRIu64 " unwinds, %" PRIu64
-		" served samples: %.2f each, %" PRIu64 " at most; %" PRIu64
-		" by the library from %.1f MiB of copies\n",
-		c->unwinds, sum->stacks, ratio(served(sum), sum->stacks),
-		sum->max_served, c->copies, (double)c->copy_bytes / (1 << 20));
+	message_add(to,
+		    "seam: %" PRIu64 " unwinds, %" PRIu64
+		    " served samples: %.2f each, %" PRIu64 " at most; %" PRIu64
+		    " by the library from %.1f MiB of copies\n",
+		    c->unwinds, sum->stacks, ratio(served(sum), sum->stacks),
+		    sum->max_served, c->copies,
+		    (double)c->copy_bytes / (1 << 20));
 	if (c->again)
-		fprintf(to,
-			"seam: %" PRIu64 " of the unwinds again, before user "
-			"space was reached\n",
-			c->again);
+		message_add(to,
+			    "seam: %" PRIu64
+			    " of the unwinds again, before user "
+			    "space was reached\n",
+			    c->again);
 	print_others(to, sum);
 	print_made(to, c);
 	if (sum->no_payload)
-		fprintf(to,
-			"seam: %" PRIu32 " of the events without payload: "
-			"that takes more rights ('man seam-record' says "
-			"which)\n",
-			sum->no_payload);
+		message_add(to,
+			    "seam: %" PRIu32 " of the events without payload: "
+			    "that takes more rights ('man seam-record' says "
+			    "which)\n",
+			    sum->no_payload);
 	if (c->payload_addresses)
-		fprintf(to,
-			"seam: %" PRIu64
-			" addresses of the kernel taken out of "
-			"payloads, for :u\n",
-			c->payload_addresses);
+		message_add(to,
+			    "seam: %" PRIu64
+			    " addresses of the kernel taken out of "
+			    "payloads, for :u\n",
+			    c->payload_addresses);
 	print_lost(to, sum);
 	print_refused(to, sum);
 	print_engine(to, sum);
-	fprintf(to, "seam: wrote %.2f MiB to %s\n",
-		(double)sum->bytes / (1 << 20), output);
+	message_add(to, "seam: wrote %.2f MiB to %s\n",
+		    (double)sum->bytes / (1 << 20), output);
 }
 
 static json_t *json_ends(const struct seam_summary *sum)

@@ -3,11 +3,10 @@
 #ifndef SEAM_CLI_SUMMARY_H
 #define SEAM_CLI_SUMMARY_H
 
-#include <stdio.h>
-
+#include "cli/messages.h"
 #include "record/summary.h"
 
-void summary_print(FILE *to, const struct seam_summary *sum,
+void summary_print(struct message *to, const struct seam_summary *sum,
 		   const char *output);
 /* Return: 0 or -errno. */
 int summary_write_json(const char *path, const struct seam_summary *sum);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/child.h"
+#include "cli/messages.h"
 
 #define SELF "/proc/self/exe"
 
@@ -101,6 +102,7 @@ void top_record_end(struct top_record *r)
 static void print_said(struct top_record *r)
 {
 	FILE *said = fdopen(r->said, "r");
+	struct message m = {0};
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t n;
@@ -111,7 +113,8 @@ static void print_said(struct top_record *r)
 	}
 	rewind(said);
 	while ((n = getline(&line, &room, said)) > 0)
-		fwrite(line, 1, (size_t)n, stderr);
+		message_add(&m, "%s", line);
+	message_say(&m);
 	free(line);
 	fclose(said);
 }

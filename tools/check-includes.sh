@@ -4,7 +4,7 @@
 # Description: who may include whom: core <- lib <- cli, core <- bpf, and
 # lib/kernel alone sees the generated BPF skeleton, and the rooms of recording
 # stand on each other in one order. DESIGN.md says why. And a
-# header is included by one name everywhere.
+# header is included by one name everywhere, and cli's messages are whole.
 cd "$(dirname "$0")/.." || exit 1
 . tools/tap.sh
 
@@ -59,6 +59,12 @@ forbid 'cli does not include bpf' '^bpf/|\.skel\.h$' cli
 forbid 'cli reaches core through lib only' '^core/' cli
 forbid 'a header of lib has one name, that begins with its folder' '^lib/' \
 	lib cli tests fuzz bench examples
+# The usage alone has lines and no names.
+bad=$(tree_files cli ':!cli/main.c' ':!cli/messages.c' | tr '\n' '\0' |
+	xargs -0 grep -nE '(\(|, |^[[:space:]]+)stderr[,)]')
+if [ -z "$bad" ]; then ok 'cli says what it says by say()'; else
+	not_ok 'cli says what it says by say()' "$bad"
+fi
 rule 'public headers include public headers and the system only' \
 	'^seam/|^(errno|signal|stdbool|stddef|stdint|stdio|string|sys/types|linux/[a-z_]+)\.h$' \
 	include/seam ':!include/seam/*.bpf.h'
