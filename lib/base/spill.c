@@ -140,8 +140,10 @@ void seam_spill_fini(struct seam_spill *s)
 	*s = (struct seam_spill){0};
 }
 
-/* Merging takes a pass for each doubling, qsort one for each of the items. */
-#define FEW_RUNS 64
+/* Merging takes a pass for each doubling of their number, qsort one for each of
+ * the items', through pointers: of a million items in 256 runs 0.18 s for 0.30.
+ */
+#define FEW_RUNS 1024
 
 struct sorting {
 	size_t n, size;
