@@ -87,6 +87,9 @@ uint64_t seam_elf_entry(const struct seam_elf *elf); /* svma, 0: none */
  * PT_NOTE first and falls back to section notes. */
 size_t seam_elf_build_id(const struct seam_elf *elf,
 			 uint8_t ret_id[SEAM_BUILD_ID_MAX]);
+/* The same of this machine's notes alone, as in /sys/kernel/notes. */
+size_t seam_notes_build_id(const uint8_t *notes, size_t size,
+			   uint8_t ret_id[SEAM_BUILD_ID_MAX]);
 
 /*
  * A relocatable file has no segments. Its allocated sections are laid out one

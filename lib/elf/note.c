@@ -62,3 +62,11 @@ size_t seam_elf_build_id(const struct seam_elf *elf,
 	}
 	return len;
 }
+
+size_t seam_notes_build_id(const uint8_t *notes, size_t size,
+			   uint8_t ret_id[SEAM_BUILD_ID_MAX])
+{
+	const struct seam_elf own = {.ehdr.e_ident[EI_DATA] = ELFDATA2LSB};
+
+	return find_build_id(&own, notes, size, 4, ret_id);
+}

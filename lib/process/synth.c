@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/maps-path.h"
+#include "elf/elf.h"
 #include "process/process.h"
 
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
@@ -108,22 +109,52 @@ static uint64_t kernel_start(char *name, size_t room, uint64_t *ret_end)
 	return start;
 }
 
+static uint8_t kernel_build_id(uint8_t ret[20])
+{
+	uint8_t notes[4096], id[SEAM_BUILD_ID_MAX];
+	FILE *f = fopen("/sys/kernel/notes", "re");
+	size_t len = f ? fread(notes, 1, sizeof(notes), f) : 0;
+
+	if (f)
+		fclose(f);
+	len = seam_notes_build_id(notes, len, id);
+	if (len > 20)
+		return 0;
+	memcpy(ret, id, len);
+	return (uint8_t)len;
+}
+
+static void put_build_id(struct record *r, const uint8_t id[20], uint8_t len)
+{
+	put_u32(r, len);
+	put(r, id, 20);
+}
+
+/* With its build-id readers look for the kernel's symbols when another runs. */
 int seam_synth_kernel(const struct seam_synth *sy)
 {
 	char name[280] = "", file[300];
 	uint64_t end, start = kernel_start(name, sizeof(name), &end);
+	uint8_t id[20] = {0}, id_len = start ? kernel_build_id(id) : 0;
 	struct record r;
 
 	if (!start)
 		return 0; /* hidden addresses: kernel frames stay numbers */
 	snprintf(file, sizeof(file), "[kernel.kallsyms]%.270s", name);
-	begin(&r, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
+	begin(&r, id_len ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP,
+	      PERF_RECORD_MISC_KERNEL |
+		      (id_len ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0));
 	put_u32(&r, UINT32_MAX);
 	put_u32(&r, 0);
 	put_u64(&r, start);
 	/* All of the kernel: modules and BPF lie above and below. */
 	put_u64(&r, (end > start ? end : UINT64_MAX) - start);
 	put_u64(&r, start);
+	if (id_len) {
+		put_build_id(&r, id, id_len);
+		put_u32(&r, PROT_READ | PROT_EXEC);
+		put_u32(&r, MAP_PRIVATE);
+	}
 	put_string(&r, file);
 	return finish(&r, sy, UINT32_MAX, 0);
 }
@@ -273,8 +304,7 @@ static int synth_mmap2(const struct seam_synth *sy, uint32_t pid,
 	put_u64(&r, m->end - m->start);
 	put_u64(&r, m->off);
 	if (m->build_id_len) {
-		put_u32(&r, m->build_id_len);
-		put(&r, m->build_id, sizeof(m->build_id));
+		put_build_id(&r, m->build_id, m->build_id_len);
 	} else {
 		put_u32(&r, m->maj);
 		put_u32(&r, m->min);
