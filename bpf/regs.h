@@ -67,6 +67,9 @@ __noinline int seam_regs_part(struct task_state *state ARG_NONNULL,
 
 #define NR_NONE (~0UL)
 #define NR_RT_SIGRETURN 15
+#define NR_32_SIGRETURN 119
+#define NR_32_RT_SIGRETURN 173
+#define ENOSYS_32 (-38)
 #define NR_CLONE 56
 #define NR_CLONE3 435
 #define CLONE_ARGS_STACK 40 /* its place in struct clone_args */
@@ -157,6 +160,24 @@ static __always_inline bool regs_replaced(const struct task_state *state,
 	       !(state->regs_flags & REGS_TRACED) && !task->ptrace;
 }
 
+/* Whether the call is one that puts back what a signal interrupted. */
+static __always_inline bool is_sigreturn(const struct pt_regs___kernel *regs)
+{
+	if (regs->cs == USER32_CS)
+		return regs->orig_ax == NR_32_SIGRETURN ||
+		       regs->orig_ax == NR_32_RT_SIGRETURN;
+	return regs->orig_ax == NR_RT_SIGRETURN;
+}
+
+/* Whether it has begun to. 64-bit code came with the ip in rcx; of 32-bit code
+ * it is seen by ax, which says until then that no result is there. */
+static __always_inline bool sigreturn_begun(const struct pt_regs___kernel *regs)
+{
+	if (regs->cs == USER32_CS)
+		return (int32_t)regs->ax != ENOSYS_32;
+	return regs->cx != regs->ip;
+}
+
 /* What the registers alone do not say. */
 static __always_inline void regs_judge(struct task_state *state,
 				       const struct pt_regs___kernel *regs,
@@ -175,11 +196,9 @@ static __always_inline void regs_judge(struct task_state *state,
 		state->regs_flags |= REGS_SYSCALL;
 	if (!in_user && regs->orig_ax == NR_NONE)
 		judge_no_call(state, regs, task);
-	else if (!in_user && regs->orig_ax == NR_RT_SIGRETURN &&
-		 regs->cx != regs->ip)
-		state->regs_flags |= REGS_FLUX;
-	else if (!in_user && regs->orig_ax == NR_RT_SIGRETURN)
-		state->regs_flags |= REGS_SIGRETURN;
+	else if (!in_user && is_sigreturn(regs))
+		state->regs_flags |=
+			sigreturn_begun(regs) ? REGS_FLUX : REGS_SIGRETURN;
 	if (syscall && !regs->ax && has_new_stack(regs, task))
 		state->regs_flags |= REGS_CLONED;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: 32-bit programs on a 64-bit kernel have whole stacks through
 the code that the kernel gives them: the vDSO's __kernel_vsyscall, where they
-enter the kernel, and what signal handlers of both kinds return to. No frame in
+enter the kernel, and what signal handlers of both kinds return to, and by. No frame in
 it is taken for one of the 64-bit vDSO, by its rules or its names.
 
 A kernel may run no such programs (ia32_emulation=0), or give them no code
@@ -18,11 +18,13 @@ import livetest
 
 # Calls the kernel by AT_SYSINFO, as a C library does, and sends itself signals
 # whose handlers have no restorer of their own; until a count wraps. With an
-# argument it ends at once. Without AT_SYSINFO it ends with 77.
+# argument it ends at once; with two it makes fewer calls between the signals.
+# Without AT_SYSINFO it ends with 77.
 SOURCE = r"""
 	.bss
 vsys:	.long 0
 rounds:	.long 0
+calls:	.long 0
 	.text
 .globl _start
 _start:	movl %esp, %ebp
@@ -42,8 +44,13 @@ _start:	movl %esp, %ebp
 3:	movl 4(%edi), %eax
 	movl %eax, vsys
 	xorl %ebx, %ebx
+	movl $4000, calls
 	cmpl $1, %ecx
-	jne 4f
+	je 5f
+	movl $10, calls
+	cmpl $2, %ecx
+	je 4f
+5:
 	xorl %ebp, %ebp
 	call main
 	xorl %ebx, %ebx
@@ -69,7 +76,7 @@ main:	pushl %ebp
 	ret
 middle:	pushl %ebp
 	movl %esp, %ebp
-	movl $4000, %esi
+	movl calls, %esi
 1:	movl $20, %eax
 	call *vsys
 	decl %esi
@@ -115,6 +122,8 @@ WHOLE = {" ".join(path.split()) for path in """
 OFTEN = ("_start main middle [vdso]",
          "_start main middle send [vdso] [vdso] on_plain",
          "_start main middle send [vdso] [vdso] on_info")
+# Of what handlers return by, at its system call.
+RETURN = "_start main middle send [vdso] [vdso]"
 
 # The program's exit status.
 NO_CODE = 77
@@ -140,8 +149,9 @@ class Names:
         return self.all[at][1] if at >= 0 else frame["ip"]
 
 
-def kernels_code(bench):
-    what = "32-bit: through the kernel's code"
+def recorded(bench, what, options, *arguments):
+    """The samples of what the program does in a second, each with the path
+    that it shows, and whether the program runs on; None: it cannot."""
     try:
         program = programs(bench)
         found = subprocess.run([program, "probe"]).returncode
@@ -150,30 +160,61 @@ def kernels_code(bench):
         return bench.skip(what, "such programs cannot be made or run here")
     if found == NO_CODE:
         return bench.skip(what, "this kernel gives such programs no code")
-    target = bench.start([program])
-    recorder = bench.recorder("-e", "cpu-clock", "-F", "1999", "-p",
-                              str(target.pid)).ready()
+    target = bench.start([program, *arguments])
+    recorder = bench.recorder(*options, "-p", str(target.pid)).ready()
     livetest.burn(1, target.pid)
     recording = recorder.interrupt()
     ended = target.poll()
     target.kill()
-    samples = [s for s in recording.kept(recording.samples())
+    samples = [(s, " ".join(map(names.of, livetest.user_frames(s))))
+               for s in recording.kept(recording.samples())
                if s["end"] not in bench.may_end]
-    paths = collections.Counter(
-        " ".join(map(names.of, livetest.user_frames(s))) for s in samples)
+    return samples, ended is None
+
+
+def judge(bench, what, samples, runs, wrong, most):
+    return bench.test(what, runs and len(wrong) <= 0.01 * len(samples) and
+                      most, "%d of %d\n%s" % (
+                          len(wrong), len(samples), "\n".join(
+                              map(livetest.show, wrong[:10]))))
+
+
+def kernels_code(bench):
+    what = "32-bit: through the kernel's code"
+    found = recorded(bench, what, ["-e", "cpu-clock", "-F", "1999"])
+    if not found:
+        return
+    samples, runs = found
+    paths = collections.Counter(path for _, path in samples)
     bench.note(paths)
     # Signals come while a stack is taken, too.
-    wrong = [s for s in samples if s["end"] != "regs-differ" and not (
-        s["end"] == "unproven" and " ".join(map(
-            names.of, livetest.user_frames(s))) in WHOLE)]
-    return bench.test(what, ended is None and len(samples) > 500 and
-                      len(wrong) <= 0.01 * len(samples) and
-                      all(paths[path] > 50 for path in OFTEN),
-                      "%d of %d\n%s" % (len(wrong), len(samples), "\n".join(
-                          map(livetest.show, wrong[:10]))))
+    wrong = [s for s, path in samples if s["end"] != "regs-differ" and not (
+        s["end"] == "unproven" and path in WHOLE)]
+    judge(bench, what, samples, runs, wrong, len(samples) > 500 and all(
+        paths[path] > 50 for path in OFTEN))
+
+
+def sigreturn(bench):
+    """Both calls that handlers return by raise sp and leave the stack as it
+    was."""
+    what = "32-bit: at the return from signal handlers"
+    found = recorded(bench, what, ["-e", "raw_syscalls:sys_enter", "-c", "1"],
+                     "few", "calls")
+    if not found:
+        return
+    samples, runs = found
+    bench.note(collections.Counter((s["end"], path) for s, path in samples))
+    returns = collections.Counter(
+        livetest.user_frames(s)[-1]["ip"] for s, path in samples
+        if path == RETURN)
+    bench.note(returns)
+    wrong = [s for s, path in samples if s["end"] != "unproven" or
+             path not in WHOLE]
+    judge(bench, what, samples, runs, wrong, len(returns) == 2 and
+          min(returns.values()) > 10)
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(kernels_code, programs=programs, only={
+    sys.exit(livetest.main(kernels_code, sigreturn, programs=programs, only={
         "the kernel's own unwinder knows frame pointers alone":
-            ("deferred immediate dump", (kernels_code,))}))
+            ("deferred immediate dump", (kernels_code, sigreturn))}))
