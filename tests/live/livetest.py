@@ -255,6 +255,17 @@ class Recorder:
             time.sleep(0.01)
         return self
 
+    def settle(self):
+        """Waits until it has done all that there is to do: it sleeps, and
+        uses no CPU time."""
+        pid, before = self.process.pid, -1
+        while self.process.poll() is None:
+            used = cpu_ticks(pid)
+            if used == before and polls(pid):
+                break
+            before = used
+            time.sleep(0.1)
+
     def stop(self):
         """Until go(): its buffers fill."""
         pid = self.process.pid

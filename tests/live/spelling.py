@@ -85,7 +85,13 @@ int main(int argc, char **argv)
 	seconds = atoi(argv[2]);
 	zero = open("/dev/zero", O_RDONLY);
 	last_pid = open("/proc/sys/kernel/ns_last_pid", O_WRONLY);
-	if (argc > 3) getchar();
+	if (argc > 3) {
+		getchar();
+		leaf(0);
+		puts("");
+		fflush(stdout);
+		getchar();
+	}
 	if (fd < 0 || zero < 0 || ftruncate(fd, size)) return 1;
 	log_ = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (log_ == MAP_FAILED) return 1;
@@ -166,9 +172,15 @@ def hold(bench, name, samples, log):
 
 
 def record(bench, exe, log, *options):
-    """All that its threads do; what it has mapped is there before."""
-    program = bench.start([exe, log, "1", "wait"], stdin=subprocess.PIPE)
+    """All that its threads do; what it has mapped is there before, and so are
+    the tables: where a recorder takes longer to make them than the program
+    runs, no stack would be whole."""
+    program = bench.start([exe, log, "1", "wait"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, bufsize=0)
     recorder = bench.recorder(*options, "-p", str(program.pid)).ready()
+    program.stdin.write(b"\n")
+    program.stdout.readline()
+    recorder.settle()
     program.stdin.close()
     program.wait()
     return recorder.wait()
