@@ -371,6 +371,11 @@ struct seam_asleep_args {
 	uint32_t found;
 };
 
+/* Answer of the program that says where the kernel's code is; 0: hidden. */
+struct seam_text_args {
+	uint64_t start, end;
+};
+
 /* Argument and answer of the program that is told of code that was there
  * already, in the process that has this number now. */
 struct seam_span_args {

@@ -83,6 +83,18 @@ static bool wants_kernel(const struct seam_session *s)
 	return false;
 }
 
+/* Where the kernel is. Its own address is one of the kernel's. */
+static int synth_kernel(struct seam_session *s, const struct seam_synth *sy)
+{
+	uint64_t start, end;
+
+	if (!wants_kernel(s))
+		return 0;
+	if (!s->kernel || !seam_kernel_text(s->kernel, &start, &end))
+		seam_synth_find_kernel(&start, &end);
+	return seam_synth_kernel(sy, start, end);
+}
+
 /* What ran before the recording began. */
 static int synthesize(struct seam_session *s)
 {
@@ -93,8 +105,7 @@ static int synthesize(struct seam_session *s)
 		.ctx = s,
 	};
 	struct synth_ctx ctx = {.sy = &sy};
-	/* Its own address is one of the kernel's. */
-	int err = wants_kernel(s) ? seam_synth_kernel(&sy) : 0;
+	int err = synth_kernel(s, &sy);
 
 	if (err)
 		return err;

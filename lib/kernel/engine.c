@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "kernel/engine.h"
 
-#include <bpf/btf.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel/kernel.h"
+#include "kernel/kernel-btf.h"
 
 static const char *const names[] = {
 	[SEAM_ENGINE_AUTO] = "auto",
@@ -63,11 +62,9 @@ static bool can_use_bpf(void)
 
 static bool has_task_work(void)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool has = btf && seam_kernel_task_work(btf);
+	struct seam_kernel_facts facts;
 
-	btf__free(btf);
-	return has;
+	return !seam_kernel_ask_btf(&facts) && facts.task_work;
 }
 
 enum seam_engine seam_engine_choose(char *why, size_t size)

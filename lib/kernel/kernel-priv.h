@@ -17,7 +17,6 @@
 #define RAW_PROGRAMS 5 /* some of them, too */
 /* Room for 3,640 losses; or, with registers, for 1,260. */
 #define SEAM_LOSSES_SIZE (256 << 10)
-#define TASK_WORK_IMPL "bpf_task_work_schedule_resume_impl"
 
 /* What an object is made for. */
 enum object { OBJECT, OBJECT_IMPL, OBJECT_AT_ONCE };
@@ -98,20 +97,5 @@ void seam_kernel_close_losses(struct seam_kernel *k);
 
 /* A ring's callback. Return: 0; -ENOBUFS: no more now. */
 int seam_kernel_on_record(void *kernel, void *data, size_t size);
-
-/* From a CPU's timers to its pointer to the interrupted registers, in bytes;
- * 0: this BTF does not say. */
-int64_t seam_kernel_irq_regs(const struct btf *btf);
-/* Likewise from its queue of tasks to its count of preemption. */
-int64_t seam_kernel_preempt_count(const struct btf *btf);
-
-/* Whether BPF programs can be run there. */
-bool seam_kernel_has_tracepoint(const struct btf *btf, const char *name);
-
-/* Whether a tracepoint's programs may be preempted. */
-bool seam_kernel_preempts_programs(const struct btf *btf);
-
-/* Whether sched_process_exit comes while a task still has its memory. */
-bool seam_kernel_exits_with_memory(const struct btf *btf);
 
 #endif

@@ -2,7 +2,6 @@
 #include "kernel/kernel.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -17,6 +16,7 @@
 
 #include "event/fail.h"
 #include "kernel/arena.h"
+#include "kernel/kernel-btf.h"
 #include "kernel/kernel-priv.h"
 #include "seam-at-once.skel.h"
 #include "seam-impl.skel.h"
@@ -24,36 +24,26 @@
 /* What depends on the running kernel. */
 struct running {
 	enum object object; /* OBJECT_AT_ONCE if wanted: any kernel will do */
-	bool sys_enter, prctl; /* tracepoints */
-	bool exits_with_memory, preempts_programs;
-	int64_t irq_regs, preempt_count;
+	struct seam_kernel_facts facts;
 };
 
-static int read_btf(struct running *ret, struct seam_errinfo *reterr)
+static int look(struct running *ret, struct seam_errinfo *reterr)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
 	const char *name;
 
-	if (!btf)
+	if (seam_kernel_ask_btf(&ret->facts))
 		return seam_fail(
 			reterr, -ENOTSUP,
 			"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
-	name = seam_kernel_task_work(btf);
-	ret->irq_regs = seam_kernel_irq_regs(btf);
-	ret->preempt_count = seam_kernel_preempt_count(btf);
-	ret->sys_enter = seam_kernel_has_tracepoint(btf, "sys_enter");
-	ret->prctl = seam_kernel_has_tracepoint(btf, "task_prctl_unknown");
-	ret->exits_with_memory = seam_kernel_exits_with_memory(btf);
-	ret->preempts_programs = seam_kernel_preempts_programs(btf);
-	btf__free(btf);
 	if (ret->object == OBJECT_AT_ONCE)
 		return 0;
+	name = ret->facts.task_work;
 	if (!name)
 		return seam_fail(
 			reterr, -ENOTSUP,
 			"this kernel has no BPF task work: boot Linux 6.18 or "
 			"later");
-	ret->object = strcmp(name, TASK_WORK_IMPL) ? OBJECT : OBJECT_IMPL;
+	ret->object = strcmp(name, SEAM_TASK_WORK_IMPL) ? OBJECT : OBJECT_IMPL;
 	return 0;
 }
 
@@ -280,7 +270,8 @@ static int fit_followers(struct seam_kernel *k, bool preempts)
 			: bpf_map__set_max_entries(k->skel->maps.followed, 1);
 }
 
-static int fit_to(struct seam_kernel *k, const struct running *running)
+static int fit_to(struct seam_kernel *k,
+		  const struct seam_kernel_facts *running)
 {
 	const bool early = running->exits_with_memory;
 
@@ -325,7 +316,7 @@ static int make(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 {
 	int err;
 
-	err = fit_to(k, running);
+	err = fit_to(k, &running->facts);
 	if (!err)
 		err = configure(k, opts);
 	if (err)
@@ -368,7 +359,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 				 "whose numbers of tasks the kernel side does "
 				 "not know: run seam outside, or with the "
 				 "host's (docker run --pid=host)");
-	err = read_btf(&running, reterr);
+	err = look(&running, reterr);
 	if (err)
 		return err;
 	err = open_object(k, running.object);
@@ -481,6 +472,21 @@ int seam_kernel_watch(struct seam_kernel *k, uint32_t id)
 		bpf_program__fd(k->skel->progs.seam_watch), &opts);
 
 	return err ? err : args.err;
+}
+
+bool seam_kernel_text(struct seam_kernel *k, uint64_t *ret_start,
+		      uint64_t *ret_end)
+{
+	struct seam_text_args args = {0};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &args,
+		    .ctx_size_in = sizeof(args));
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.seam_text),
+				   &opts))
+		return false;
+	*ret_start = args.start;
+	*ret_end = args.end;
+	return true;
 }
 
 int seam_kernel_unwatch(struct seam_kernel *k, uint32_t id)

@@ -38,10 +38,6 @@ struct seam_kernel_opts {
 	uint32_t sleep_event;
 };
 
-/* The kernel's name of the kfunc that schedules task work; NULL: none. */
-struct btf;
-const char *seam_kernel_task_work(const struct btf *btf);
-
 /* Loads and attaches what follows tasks; no event yet. */
 int seam_kernel_open(const struct seam_kernel_opts *opts,
 		     struct seam_kernel **ret, struct seam_errinfo *reterr);
@@ -65,6 +61,10 @@ int seam_kernel_attach_sleeps(struct seam_kernel *k);
 
 /* Ends what the calls above began: no sample comes after this. */
 void seam_kernel_detach(struct seam_kernel *k);
+
+/* Where the kernel's code begins and ends; 0: hidden. False: not known. */
+bool seam_kernel_text(struct seam_kernel *k, uint64_t *ret_start,
+		      uint64_t *ret_end);
 
 /* Watches the task that has this number now. -ESRCH: there is none. */
 int seam_kernel_watch(struct seam_kernel *k, uint32_t id);

@@ -2,7 +2,6 @@
 #include "kernel/probe.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +18,7 @@
 #include "event/native.h"
 #include "event/sideband.h"
 #include "event/unsure.h"
+#include "kernel/kernel-btf.h"
 #include "kernel/kernel.h"
 #include "kernel/share.h"
 #include "table/table.h"
@@ -98,13 +98,11 @@ static void gather_lockdown(struct seam_probe_facts *f)
 
 static void gather_btf(struct seam_probe_facts *f)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct seam_kernel_facts facts;
 
-	f->btf_rc = btf ? 0 : -errno;
-	if (!btf)
-		return;
-	f->task_work = seam_kernel_task_work(btf);
-	btf__free(btf);
+	f->btf_rc = seam_kernel_ask_btf(&facts);
+	if (!f->btf_rc)
+		f->task_work = facts.task_work;
 }
 
 static void gather_bpf(struct seam_probe_facts *f)

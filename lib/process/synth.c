@@ -80,15 +80,14 @@ static int finish(struct record *r, const struct seam_synth *sy, uint32_t pid,
 	return sy->fn(sy->ctx, &r->header);
 }
 
-/* _text as /proc/kallsyms has it; 0: hidden. */
-static uint64_t kernel_start(char *name, size_t room, uint64_t *ret_end)
+void seam_synth_find_kernel(uint64_t *ret_start, uint64_t *ret_end)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
 	char line[512], symbol[256], type;
-	uint64_t addr, start = 0;
+	uint64_t addr;
 
-	*ret_end = 0;
-	while (f && fgets(line, sizeof(line), f)) {
+	*ret_start = *ret_end = 0;
+	while (f && !*ret_end && fgets(line, sizeof(line), f)) {
 		if (strchr(line, '['))
 			break; /* modules */
 		/* A hundred thousand others are not worth their parsing. */
@@ -96,17 +95,13 @@ static uint64_t kernel_start(char *name, size_t room, uint64_t *ret_end)
 		    sscanf(line, "%" SCNx64 " %c %255s", &addr, &type,
 			   symbol) != 3)
 			continue;
-		if (!start &&
-		    (!strcmp(symbol, "_text") || !strcmp(symbol, "_stext"))) {
-			start = addr;
-			snprintf(name, room, "%s", symbol);
-		}
+		if (!strcmp(symbol, "_text"))
+			*ret_start = addr;
 		if (!strcmp(symbol, "_etext"))
 			*ret_end = addr;
 	}
 	if (f)
 		fclose(f);
-	return start;
 }
 
 static uint8_t kernel_build_id(uint8_t ret[20])
@@ -131,16 +126,13 @@ static void put_build_id(struct record *r, const uint8_t id[20], uint8_t len)
 }
 
 /* With its build-id readers look for the kernel's symbols when another runs. */
-int seam_synth_kernel(const struct seam_synth *sy)
+int seam_synth_kernel(const struct seam_synth *sy, uint64_t start, uint64_t end)
 {
-	char name[280] = "", file[300];
-	uint64_t end, start = kernel_start(name, sizeof(name), &end);
 	uint8_t id[20] = {0}, id_len = start ? kernel_build_id(id) : 0;
 	struct record r;
 
 	if (!start)
 		return 0; /* hidden addresses: kernel frames stay numbers */
-	snprintf(file, sizeof(file), "[kernel.kallsyms]%.270s", name);
 	begin(&r, id_len ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP,
 	      PERF_RECORD_MISC_KERNEL |
 		      (id_len ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0));
@@ -155,7 +147,8 @@ int seam_synth_kernel(const struct seam_synth *sy)
 		put_u32(&r, PROT_READ | PROT_EXEC);
 		put_u32(&r, MAP_PRIVATE);
 	}
-	put_string(&r, file);
+	/* By the symbol that perf tries first. */
+	put_string(&r, "[kernel.kallsyms]_text");
 	return finish(&r, sy, UINT32_MAX, 0);
 }
 

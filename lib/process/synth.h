@@ -18,8 +18,12 @@ struct seam_synth {
 	void *ctx;
 };
 
+/* Where the kernel's code is, as /proc/kallsyms has it, of which all is read. A
+ * start of 0: hidden. */
+void seam_synth_find_kernel(uint64_t *ret_start, uint64_t *ret_end);
 /* Return: 0, fn's error, or -errno (-ESRCH: the process is gone). */
-int seam_synth_kernel(const struct seam_synth *sy);
+int seam_synth_kernel(const struct seam_synth *sy, uint64_t start,
+		      uint64_t end);
 /* with_threads: COMM and FORK for each thread too. */
 int seam_synth_process(const struct seam_synth *sy, uint32_t pid);
 int seam_synth_all(const struct seam_synth *sy);
