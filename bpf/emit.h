@@ -230,17 +230,15 @@ __noinline int seam_send(struct scratch *s ARG_NONNULL, uint64_t size,
 	return 0;
 }
 
-/* The stack's own frames, whatever they are worth. */
-static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
-					uint32_t flags, int end, uint64_t began)
+/* Sends s->ips. Global, as more below, for the verifier, which comes to it with
+ * as many states as an unwind may end in. */
+__noinline int seam_send_frames(struct scratch *s ARG_NONNULL,
+				const struct task_state *state ARG_NONNULL,
+				int end)
 {
-	struct scratch *s = env->scratch;
 	uint32_t nr = s->nr;
 	uint64_t size;
 
-	head_fill(&s->stack.head, SEAM_WIRE_STACK, env->task, cookie);
-	s->stack.took_ns = s->stack.head.time_ns - began;
-	s->stack.flags = flags;
 	s->stack.nr = nr;
 	s->stack.by_fp = append_by_fp(s, nr);
 	if (end == SEAM_OUTERMOST && s->stack.by_fp)
@@ -252,11 +250,24 @@ static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
 	count_add(SEAM_COUNT_LAST_HITS, s->last_hits);
 	count_add(SEAM_COUNT_UNWIND_NS, s->stack.took_ns);
 	nr += s->stack.by_fp;
-	nr += append_regs(s, env->state, nr);
+	nr += append_regs(s, state, nr);
 	if (nr > SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS + SEAM_WIRE_REGS)
 		nr = SEAM_MAX_FRAMES + SEAM_BY_FP_WORDS + SEAM_WIRE_REGS;
 	size = sizeof(s->stack) + (uint64_t)nr * 8;
 	seam_send(s, size, false, end);
+	return 0;
+}
+
+/* The stack's own frames, whatever they are worth. */
+static __always_inline void emit_frames(struct seam_env *env, uint64_t cookie,
+					uint32_t flags, int end, uint64_t began)
+{
+	struct scratch *s = env->scratch;
+
+	head_fill(&s->stack.head, SEAM_WIRE_STACK, env->task, cookie);
+	s->stack.took_ns = s->stack.head.time_ns - began;
+	s->stack.flags = flags;
+	seam_send_frames(s, env->state, end);
 }
 
 #define COPY_CHUNK 4096

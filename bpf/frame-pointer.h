@@ -186,6 +186,25 @@ static __always_inline bool fp_is_code(struct seam_env *env, uint64_t pc,
 	return true;
 }
 
+/* Of the instruction at hand what seam_x86_decode does, in its parts. */
+__noinline int seam_way_head(struct scratch *s ARG_NONNULL)
+{
+	seam_x86_head(&s->code, s->way.is_32, &s->insn);
+	return 0;
+}
+
+__noinline int seam_way_body(struct scratch *s ARG_NONNULL)
+{
+	seam_x86_body(&s->code, s->way.is_32, &s->insn);
+	return 0;
+}
+
+__noinline int seam_way_tail(struct scratch *s ARG_NONNULL)
+{
+	seam_x86_tail(&s->code, s->way.is_32, &s->insn);
+	return 0;
+}
+
 /* The next instruction of the way. Return: SEAM_OK or SEAM_UNREADABLE. Global,
  * as the next one is, so that the verifier walks each once; what they say to
  * each other is in a map, of which it believes nothing. */
@@ -200,8 +219,9 @@ __noinline int seam_way_decode(struct scratch *s ARG_NONNULL)
 	is_cut = !code_word(s, ip + 8, &s->code.hi);
 	if (is_cut)
 		s->code.hi = 0;
-	SEAM_FORGET;
-	seam_x86_decode(&s->code, s->way.is_32, &s->insn);
+	seam_way_head(s);
+	seam_way_body(s);
+	seam_way_tail(s);
 	if (is_cut && s->insn.len > 8)
 		return SEAM_UNREADABLE;
 	return SEAM_OK;
@@ -248,6 +268,12 @@ static __always_inline void fp_take(struct scratch *s, bool by_fp)
 	s->cursor = s->caller;
 }
 
+/* Apart for the verifier, which comes to it with many states. */
+__noinline int seam_fp_is_behind_call(uint64_t before)
+{
+	return seam_x86_is_behind_call(before);
+}
+
 /*
  * Whether s->caller is where a call returns to. Return: SEAM_OK, SEAM_NO_TABLE
  * or SEAM_UNREADABLE. Apart from the step, since the stacks of those who call
@@ -271,7 +297,7 @@ __noinline int seam_fp_judge(struct scratch *s ARG_NONNULL,
 		return SEAM_OK;
 	if (!code_before(s, s->caller.ip, &s->word))
 		return SEAM_UNREADABLE;
-	if (seam_x86_is_behind_call(s->word))
+	if (seam_fp_is_behind_call(s->word))
 		return SEAM_OK;
 	/* It may be the end of its mapping. */
 	if (code_room(s, s->caller.ip) < 8)

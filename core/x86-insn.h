@@ -266,61 +266,92 @@ SEAM_INLINE bool seam_x86_is_known(const struct seam_x86 *x, bool is_32)
 			 x->op != 0x60 && x->op != 0x61 && x->op != 0x82);
 }
 
+/* The three parts of decoding, by what they leave in x. Apart, so that the
+ * verifier can walk each once, and not for each way through those before. */
+SEAM_INLINE void seam_x86_head(const struct seam_x86_bytes *b, bool is_32,
+			       struct seam_x86 *x)
+{
+	*x = (struct seam_x86){0};
+	seam_x86_prefixes(b, x);
+	SEAM_FORGET;
+	if (!seam_x86_vector(b, is_32, x))
+		seam_x86_escape(b, is_32, x);
+}
+
+SEAM_INLINE void seam_x86_body(const struct seam_x86_bytes *b, bool is_32,
+			       struct seam_x86 *x)
+{
+	seam_x86_opcode(b, x);
+	SEAM_FORGET;
+	seam_x86_memory(b, x);
+	SEAM_FORGET;
+	x->imm = (int32_t)seam_x86_imm_size(x, is_32);
+}
+
+SEAM_INLINE void seam_x86_tail(const struct seam_x86_bytes *b, bool is_32,
+			       struct seam_x86 *x)
+{
+	uint32_t imm = (uint32_t)x->imm & 15;
+
+	x->imm = seam_x86_signed(b, x->len & 15, imm > 4 ? 4 : imm);
+	x->len = (uint8_t)(x->len + imm);
+	SEAM_FORGET;
+	if (!seam_x86_is_known(x, is_32) || x->len > SEAM_X86_MAX_LEN)
+		x->len = 0;
+}
+
 /* bytes: 16 from the instruction's first on; ret->len is 0 if it is none. */
 SEAM_INLINE void seam_x86_decode(const struct seam_x86_bytes *b, bool is_32,
 				 struct seam_x86 *ret)
 {
-	uint32_t imm;
+	seam_x86_head(b, is_32, ret);
+	SEAM_FORGET;
+	seam_x86_body(b, is_32, ret);
+	SEAM_FORGET;
+	seam_x86_tail(b, is_32, ret);
+}
 
-	*ret = (struct seam_x86){0};
-	seam_x86_prefixes(b, ret);
-	SEAM_FORGET;
-	if (!seam_x86_vector(b, is_32, ret))
-		seam_x86_escape(b, is_32, ret);
-	SEAM_FORGET;
-	seam_x86_opcode(b, ret);
-	SEAM_FORGET;
-	seam_x86_memory(b, ret);
-	SEAM_FORGET;
-	ret->imm = (int32_t)seam_x86_imm_size(ret, is_32);
-	SEAM_FORGET;
-	imm = (uint32_t)ret->imm & 15;
-	ret->imm = seam_x86_signed(b, ret->len & 15, imm > 4 ? 4 : imm);
-	ret->len = (uint8_t)(ret->len + imm);
-	SEAM_FORGET;
-	if (!seam_x86_is_known(ret, is_32) || ret->len > SEAM_X86_MAX_LEN)
-		ret->len = 0;
+/* How long FF with this ModRM is, by mod and rm, without what a SIB byte adds:
+ * half a byte for each. */
+SEAM_INLINE uint64_t seam_x86_indirect_len(uint64_t modrm)
+{
+	/* mod 0: 2 bytes, but of rm 4 (SIB) 3 and of 5 (rip) 6; 1: 3 and 4; 2:
+	 * 6 and 7; 3: 2. */
+	uint64_t upper = seam_mask(modrm >> 7);
+	uint64_t first = 0x3334333322632222, second = 0x2222222266676666;
+	uint64_t lens = first ^ ((first ^ second) & upper);
+
+	return lens >> (modrm >> 6 & 1) * 32 >> (modrm & 7) * 4 & 15;
+}
+
+/* All ones if it is 0, else 0; of a number below 2^63. */
+SEAM_INLINE uint64_t seam_x86_is_0(uint64_t v)
+{
+	return seam_mask((v - 1) >> 63);
 }
 
 /*
  * Whether an address is behind a call: before is the 8 bytes that end there.
+ * Without branches: the verifier walked each way through them for each length.
  */
 SEAM_INLINE bool seam_x86_is_behind_call(uint64_t before)
 {
-	struct seam_x86_bytes b = {before, 0};
+	/* E8 and four bytes. */
+	uint64_t found = seam_x86_is_0((before >> 24 & 0xff) ^ 0xe8);
 	uint32_t k;
 
-	if (seam_x86_byte(&b, 3) == 0xe8)
-		return true;
 	/* FF /2, of 2, 3, 4, 6 or 7 bytes. */
 	for (k = 2; k <= 7; k++) {
-		uint8_t modrm = seam_x86_byte(&b, 9 - k), mod = modrm >> 6;
-		uint32_t len = 2;
+		uint64_t insn = before >> (8 - k) * 8, modrm = insn >> 8 & 0xff;
+		/* Of SIB without displacement, where its base is rbp's. */
+		uint64_t with_sib = seam_x86_is_0(((modrm & 0xc7) ^ 4) |
+						  ((insn >> 16 & 7) ^ 5));
+		uint64_t len = seam_x86_indirect_len(modrm) + (with_sib & 4);
 
-		if (seam_x86_byte(&b, 8 - k) != 0xff || (modrm & 0x38) != 0x10)
-			continue;
-		if (mod != 3 && (modrm & 7) == 4) {
-			len++;
-			if (!mod && (seam_x86_byte(&b, 10 - k) & 7) == 5)
-				len += 4;
-		} else if (!mod && (modrm & 7) == 5) {
-			len += 4;
-		}
-		len += mod == 1 ? 1 : mod == 2 ? 4 : 0;
-		if (len == k)
-			return true;
+		found |= seam_x86_is_0(((insn & 0xff) ^ 0xff) |
+				       ((modrm & 0x38) ^ 0x10) | (len ^ k));
 	}
-	return false;
+	return found;
 }
 
 #endif
