@@ -315,20 +315,23 @@ def builds(bench):
     bench.test("and the last has left nothing pinned", not groups(), groups())
 
 
-def spin(bench, *options, name="perf.data"):
+def spin(bench, *options, name="perf.data", seconds="1"):
     exe = bench.compile(SOURCE, "known")
-    return bench.recorder(*EVENT, *options, "--", "timeout", "1", exe,
+    return bench.recorder(*EVENT, *options, "--", "timeout", seconds, exe,
                           name=name)
 
 
 def apart(bench):
-    first = spin(bench, name="tables.data").ready()
-    second = spin(bench, "--stack-copy", "8192", name="copy.data").ready()
+    """Both until they have been looked at, however slowly they begin."""
+    first = spin(bench, name="tables.data", seconds="inf").ready()
+    second = spin(bench, "--stack-copy", "8192", name="copy.data",
+                  seconds="inf").ready()
     found = groups()
     bench.test("another --stack-copy is another group", len(found) == 2,
                found)
+    time.sleep(1)
     for recorder in (first, second):
-        recording = recorder.wait()
+        recording = recorder.interrupt()
         bench.test("and shares nothing",
                    recording.summary["samples"] and
                    not recording.summary["by_others"], recording.log)
