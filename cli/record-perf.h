@@ -12,7 +12,7 @@
 #include "cli/record-options.h"
 
 #define RECORD_PERF_LETTERS "C:D:u:k:vNBTPRfisdWbj:G:nr:S::I::"
-#define RECORD_PERF_ROOM 64
+#define RECORD_PERF_ROOM 96
 #define RECORD_PERF_FIRST 512 /* the options without a letter have these */
 
 /* Fills what is free of v, behind seam's own, with the long names, and ends it.

@@ -32,7 +32,8 @@ check 'the long names of perf record' takes --event cpu-clock --freq 99 \
 check 'the short ones' takes -e cpu-clock -c 1000 -o x -a -m 64 -g -q
 check '-F max' takes -F max
 check 'what is always so' takes -N -B -T -P -R -f --no-buildid --timestamp \
-	--period --sample-cpu --buildid-all --buildid-mmap --strict-freq
+	--period --sample-cpu --buildid-all --buildid-mmap --strict-freq \
+	--timestamp-boundary --no-bpf-event
 check '-C, -D, -k, -v' takes -C 0,2-3 -D 100 -k mono -k CLOCK_MONOTONIC -v \
 	--cpu=1 --delay 0 --clockid monotonic --verbose
 check '-i' takes -i -p 1 --no-inherit
@@ -81,10 +82,35 @@ for option in -s -d --phys-data -W -b '-j any' '-G x' -n \
 	'-r 1' -S -I --user-regs '--filter x' --exclude-perf --switch-output \
 	--overwrite '--control fd:1' --threads --aio '--affinity cpu' \
 	'--max-size 1M' --per-thread --no-buffering --kcore --switch-events \
-	'--off-cpu-thresh 1' --dry-run --tail-synthesize --user-callchains \
+	'--off-cpu-thresh 1' --data-mmap --transaction --namespaces \
+	'--synth no' '--vmlinux x' --timestamp-filename --latency --dry-run --tail-synthesize --user-callchains \
 	--kernel-callchains; do
 	check "$option is refused" refuses "perf's --[a-z-]* is not here: ." \
 		$option
+done
+# Names and values as its help has them: taken or refused, and always known.
+knows() {
+	"$@" record -h </dev/null >"$dir/help" 2>&1
+	sed -n 's/^ \{4,\}\(-., \)\{0,1\}--\([a-z-]*\)\(.*\)/\2 \3/p' \
+		"$dir/help" >"$dir/options"
+	[ "$(wc -l <"$dir/options")" -gt 60 ] || return
+	while read -r name rest; do
+		case $rest in
+		'<'*) name=$name=1 ;;
+		esac
+		"$seam" record "--$name" -z 20 -- true >"$dir/out" 2>&1 \
+			</dev/null
+		! grep "no option" "$dir/out" || return
+	done <"$dir/options"
+}
+peer=$("$here/../../tools/peers.sh" --where 2>/dev/null)
+for perf in perf $peer; do
+	if command -v "$perf" >/dev/null && "$perf" --version >"$dir/out" 2>&1
+	then
+		check "each option of $(cat "$dir/out") is known" knows "$perf"
+	else
+		skip "each option of perf is known" 'it does not run here'
+	fi
 done
 check '--merge' takes --merge
 check 'stacks alone cannot be merged' refuses 'exclude each other' \
