@@ -263,18 +263,22 @@ static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 	return 0;
 }
 
-/* Of a sample taken in user mode at least the address itself is known. */
+/* Of a sample without a chain at least the address itself is known. What lies
+ * there in a guest of a virtual machine is not. */
 static int leaf_only(struct seam_stitch *s, struct walk *w)
 {
 	unsigned mode = s->rec.misc & MISC_CPUMODE;
 	bool user = mode == PERF_RECORD_MISC_USER;
+	bool kernel = mode == PERF_RECORD_MISC_KERNEL;
 
-	if (s->n || (!user && mode != PERF_RECORD_MISC_KERNEL))
+	if (s->n || mode == PERF_RECORD_MISC_CPUMODE_UNKNOWN)
 		return 0;
 	if (reserve(s, 1))
 		return -ENOMEM;
-	add_frame(s, s->rec.sample.ip, !user, w->space);
-	w->out->n_kernel = user ? 0 : 1;
+	add_frame(s, s->rec.sample.ip, kernel, w->space);
+	if (!user && !kernel)
+		s->frames[0].map = NULL;
+	w->out->n_kernel = kernel ? 1 : 0;
 	w->user = user;
 	return 0;
 }

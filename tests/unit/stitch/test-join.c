@@ -307,6 +307,39 @@ static void test_missing_user(void **state)
 	end(&t);
 }
 
+/* An address of a guest is no one of the process that runs it. */
+static void test_guest(void **state)
+{
+	static const uint16_t modes[] = {PERF_RECORD_MISC_GUEST_KERNEL,
+					 PERF_RECORD_MISC_GUEST_USER};
+	struct seam_stitched out;
+	struct session t;
+
+	(void)state;
+	begin(&t);
+	put_map(t.w, 5, 50, 0x4000, 0x1000, "/a/host");
+	for (size_t i = 0; i < 2; i++) {
+		struct seam_pd_sample s = {
+			.id = id_of(5, 100 + i),
+			.misc = modes[i],
+			.ip = 0x4321,
+		};
+
+		seam_pd_write_sample(t.w, &s);
+	}
+	stitch(&t);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(seam_stitch_next(t.s, &out), 1);
+		assert_int_equal(out.n_frames, 1);
+		assert_int_equal(out.frames[0].ip, 0x4321);
+		assert_null(out.frames[0].map);
+		assert_false(out.frames[0].kernel);
+		assert_int_equal(out.half, SEAM_HALF_NONE);
+		assert_int_equal(out.end, SEAM_NO_USER);
+	}
+	end(&t);
+}
+
 /* To which no stack was to come: it says why, and the summary counts so. */
 static void test_none_comes(void **state)
 {
@@ -559,6 +592,7 @@ int main(void)
 		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_dropped_by_order),
 		cmocka_unit_test(test_missing_user),
+		cmocka_unit_test(test_guest),
 		cmocka_unit_test(test_none_comes),
 		cmocka_unit_test(test_exec),
 		cmocka_unit_test(test_exec_late),
