@@ -199,8 +199,10 @@ static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 	if (name->known) {
 		ev->attr.type = name->known->type;
 		ev->attr.config = name->known->config;
+		/* Of tasks that run one tells what the other does. */
 		ev->is_clock = ev->attr.type == PERF_TYPE_SOFTWARE &&
-			       ev->attr.config == PERF_COUNT_SW_CPU_CLOCK;
+			       (ev->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
+				ev->attr.config == PERF_COUNT_SW_TASK_CLOCK);
 		ev->is_sleep = !strcmp(name->known->name, SEAM_SLEEP_EVENT);
 		if (ev->is_sleep && (name->freq || name->period))
 			return seam_fail(reterr, -EINVAL,

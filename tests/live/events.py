@@ -353,6 +353,23 @@ def one_entry(bench):
                "%d of %d" % (len(other), len(whole)))
 
 
+def task_clock(bench):
+    """What perf falls back to in virtual machines, by its own name."""
+    recording = bench.record("-e", "task-clock", "-F", "999", "--",
+                             program(bench))
+    samples = recording.samples()
+    adds_up(bench, "task-clock", recording, samples)
+    whole = [s for s in samples if s["end"] == "outermost" and
+             livetest.user_path(s).count("again") == DEPTH]
+    bench.test("task-clock: the program's time, by whole stacks",
+               set(by_event(samples)) == {"task-clock"} and
+               len(whole) > 0.7 * len(samples) > 0.7 * 200,
+               "%d of %d samples of 400 ms" % (len(whole), len(samples)))
+    bench.test("task-clock: none of its ticks is missing",
+               recording.summary["expected"] == recording.summary["events"],
+               recording.log)
+
+
 def perf_reads(bench):
     """Of each event, perf says what its own recording would."""
     if not os.path.exists("/usr/bin/perf"):
@@ -396,7 +413,8 @@ def bad(bench):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(
-        depths, user, every_engine, together, halves, one_entry, perf_reads, bad,
+        depths, user, every_engine, together, halves, one_entry, task_clock,
+        perf_reads, bad,
         programs=programs,
         only={
             "deferral alone shares a stack among events":

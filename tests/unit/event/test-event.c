@@ -91,6 +91,24 @@ static void others(void **state)
 	seam_event_close(&ev);
 }
 
+/* perf's name of a clock for programs: it ticks as often. */
+static void clocks(void **state)
+{
+	static const char *const names[] = {"cpu-clock", "task-clock"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct seam_event ev = plan(names[i]);
+
+		assert_true(ev.is_clock);
+		assert_int_equal(ev.period_ns, 1000000000 / 999);
+		assert_int_equal(ev.opened.sample_period, ev.period_ns);
+		assert_false(ev.opened.freq);
+		assert_string_equal(ev.name, names[i]);
+		seam_event_close(&ev);
+	}
+}
+
 static void refused(void **state)
 {
 	const char *const names[] = {"cpu-clock:p", "page-faults:pp",
@@ -112,6 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(precise),
 		cmocka_unit_test(others),
+		cmocka_unit_test(clocks),
 		cmocka_unit_test(refused),
 	};
 
