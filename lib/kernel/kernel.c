@@ -163,6 +163,9 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	bpf_program__set_autoload(skel->progs.seam_sleepers, false);
 	skel->rodata_seam->seam_sleep_event = opts->sleep_event;
 	skel->rodata_seam->seam_take_sleeps = opts->sleeps;
+	/* 4 MiB, before there is any in it. */
+	if (!opts->sleeps)
+		bpf_map__set_max_entries(skel->maps.sleeps, 1);
 	if (opts->only_tables)
 		load_only_keys(k);
 	if (getrandom(&k->event_tag, sizeof(k->event_tag), 0) !=
