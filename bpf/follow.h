@@ -161,14 +161,13 @@ int BPF_PROG(seam_exec_done_again, struct task_struct *task, int old_pid,
 	return 0;
 }
 
-/* Its end was not seen, or its stack would have been taken. */
 static __always_inline void entry_dropped(struct task_struct *task,
 					  struct seam_element *el)
 {
 	const struct seam_entry *e = &el->state.entry;
-	uint32_t left = seam_who_left(e->who);
+	uint32_t left = seam_entry_untaken(e, task->start_boottime);
 
-	if (e->start == task->start_boottime && e->cookie && left)
+	if (left)
 		seam_lose(&el->state, task, e->cookie, 0, left);
 }
 

@@ -2,7 +2,8 @@
 /*
  * What a client counts of its samples and stacks on their way to it: each
  * sample that is wanted comes, or is lost and counted, and so does each stack
- * that one of them waits for.
+ * that one of them waits for. Who was given a cookie otherwise than with a
+ * sample is told of that loss.
  */
 #ifndef SEAM_CORE_ENTRY_COUNT_H
 #define SEAM_CORE_ENTRY_COUNT_H
@@ -31,6 +32,15 @@ SEAM_INLINE void seam_stack_sent(uint64_t *counts, bool is_lost)
 {
 	if (is_lost)
 		__sync_fetch_and_add(&counts[SEAM_COUNT_LOST_STACK], 1);
+}
+/*
+ * A task is freed: the clients that its last entry's stack did not come to. Its
+ * end was not seen, or that would have been taken.
+ */
+SEAM_INLINE uint32_t seam_entry_untaken(const struct seam_entry *e,
+					uint64_t start)
+{
+	return e->start == start && e->cookie ? seam_who_left(e->who) : 0;
 }
 
 #endif

@@ -187,6 +187,11 @@ mutant lent_clients 'one at the event and not for who came amid it' \
 	'no stack, and no reason'
 mutant lent_exec_and_exit 'a return that does not look which program it is in' \
 	's/^\tturn->why_not = .*/\t;/' 'before an exec are unwound'
+mutant lent_unseen 'a task that is freed, and nobody told of its entry' \
+	's/ \&\& e->cookie ? seam_who_left(e->who) : 0;/ ? 0 : 0;/' 'is not told of'
+mutant lent_unseen 'a freed task told of to who has its stack' \
+	's/e->cookie ? seam_who_left(e->who) : 0;/e->cookie ? e->who \& SEAM_WHO_MASK : 0;/' \
+	'it came, and is told as lost'
 mutant lent_clients_exit 'a stack for who came late taken for a first one' \
 	's/^\tturn->taking = taking->why;/\tturn->taking = SEAM_TAKING_FIRST;/' \
 	'no stack, and no reason\|two stacks\|with flags'

@@ -483,6 +483,52 @@ static void lent_clients_exit(void **state)
 	AT_LEAST(10000, world_search("lent, clients, exit", PLAN_ONE, &limits));
 }
 
+/* Such programs alone know of their cookies: they are told of each whose stack
+ * had no room, or there was none to tell them. */
+static void lent_losses(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 2,
+					     .drops = 2,
+					     .untold = 1,
+					     .clients = 2,
+					     .lent = 3};
+
+	(void)state;
+	AT_LEAST(10000, world_search("lent, losses", PLAN_ONE, &limits));
+}
+
+/* Or which was not taken, since nobody saw the task's end. */
+static void lent_unseen(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .refusals = 1,
+					     .untold = 1,
+					     .unseen = 2,
+					     .clients = 2,
+					     .lent = 3,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(10000, world_search("lent, unseen", PLAN_ONE, &limits));
+}
+
+static void lent_unseen_exec(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .entries = 1,
+					     .unseen = 2,
+					     .lent = 1,
+					     .may_exec = true,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(1000, world_search("lent, unseen, exec", PLAN_ONE, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +568,9 @@ int main(void)
 		cmocka_unit_test(lent_exec_and_exit),
 		cmocka_unit_test(lent_clients),
 		cmocka_unit_test(lent_clients_exit),
+		cmocka_unit_test(lent_losses),
+		cmocka_unit_test(lent_unseen),
+		cmocka_unit_test(lent_unseen_exec),
 	};
 
 	/* One of them alone: mutants.sh. */

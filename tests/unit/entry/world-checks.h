@@ -50,7 +50,7 @@ static void check_samples(void)
 			if (w.stacks[k].cookie == a->cookie &&
 			    w.stacks[k].clients & a->client)
 				found = &w.stacks[k];
-		HOLDS(!a->cookie || found,
+		HOLDS(!a->cookie || found || limits->unseen,
 		      "cookie %llx: no stack, and no reason, for %x",
 		      (unsigned long long)a->cookie, a->client);
 		HOLDS(!found || (a->at.task == found->at.task &&
@@ -80,6 +80,15 @@ static bool is_missing(uint64_t cookie, uint32_t client)
 		    w.stacks[i].clients & client)
 			return w.stacks[i].lost & client;
 	return false;
+}
+
+/* Whether the client was given the cookie by no sample before. */
+static bool is_first_of(const struct sample *a)
+{
+	for (const struct sample *b = w.samples; b < a; b++)
+		if (b->cookie == a->cookie && b->client == a->client)
+			return false;
+	return true;
 }
 
 static bool is_first_of_cookie(const struct sample *a)
@@ -121,10 +130,62 @@ static void check_losses(uint32_t client)
 	      client, (int)without, (int)counted[SEAM_COUNT_LOST_STACK]);
 }
 
+static bool was_told(uint64_t cookie, uint32_t client)
+{
+	for (uint64_t i = 0; i < w.n_losses; i++)
+		if (w.losses[i].cookie == cookie &&
+		    w.losses[i].client == client)
+			return true;
+	return false;
+}
+
+static bool has_come(uint64_t cookie, uint32_t client)
+{
+	for (int i = 0; i < w.n_stacks; i++)
+		if (w.stacks[i].cookie == cookie &&
+		    w.stacks[i].clients & client)
+			return !(w.stacks[i].lost & client);
+	return false;
+}
+
+/* Each cookie that the client's programs were given has its stack, or it is
+ * told that this is lost, or one more is counted that it is not told of. */
+static void check_told(uint32_t client)
+{
+	const uint64_t *counted = w.counted[__builtin_ctz(client)];
+	uint64_t untold = 0;
+
+	for (uint64_t i = 0; i < w.n_losses; i++) {
+		const struct loss *loss = &w.losses[i];
+
+		HOLDS(loss->client != client || !has_come(loss->cookie, client),
+		      "cookie %llx: it came, and is told as lost",
+		      (unsigned long long)loss->cookie);
+		for (uint64_t k = 0; k < i; k++)
+			HOLDS(loss->cookie != w.losses[k].cookie ||
+				      loss->client != w.losses[k].client,
+			      "cookie %llx: told twice as lost",
+			      (unsigned long long)loss->cookie);
+	}
+	for (int i = 0; i < w.n_samples; i++) {
+		const struct sample *a = &w.samples[i];
+
+		if (a->client == client && a->cookie && is_first_of(a) &&
+		    !has_come(a->cookie, client) &&
+		    !was_told(a->cookie, client))
+			untold++;
+	}
+	HOLDS(untold <= counted[SEAM_COUNT_LOST_UNTOLD],
+	      "client %x: is not told of %d stacks that are lost, %d are "
+	      "counted",
+	      client, (int)untold, (int)counted[SEAM_COUNT_LOST_UNTOLD]);
+}
+
 /* Each further stack of one stay in the kernel was counted. */
 static void check_again(void)
 {
-	int n = 0;
+	/* It is counted when it is seen to, and then may not come. */
+	int n = 0, unseen = limits->unseen - w.left.unseen;
 
 	/* Where each event has its own, none is another's. */
 	if (limits->at_once) {
@@ -144,9 +205,9 @@ static void check_again(void)
 			}
 	/* But not what user code asks for, when an interrupt's own request was
 	 * refused in the very middle of that. */
-	HOLDS(n >= w.n_again && n - w.n_again <= limits->refusals -
-							 w.left.refusals +
-							 w.n_outside,
+	HOLDS(n + unseen >= w.n_again &&
+		      n - w.n_again <=
+			      limits->refusals - w.left.refusals + w.n_outside,
 	      "again %d times, counted %d", n, w.n_again);
 }
 

@@ -140,6 +140,24 @@ static int seam_entry_env_schedule(struct seam_entry_task *t,
 	return schedule(el, false);
 }
 
+/* These clients do not get the stack, and are told so, if there is room. */
+static void lose(uint64_t cookie, uint32_t clients)
+{
+	for (uint32_t i = 0; i < MAX_CLIENTS; i++) {
+		if (!(clients >> i & 1))
+			continue;
+		if (may(&w.left.untold)) {
+			w.counted[i][SEAM_COUNT_LOST_UNTOLD]++;
+			continue;
+		}
+		if (w.n_losses == MAX_STACKS)
+			abort();
+		w.losses[w.n_losses++] = (struct loss){cookie, 1u << i};
+		TRACE("told %x that %llx is lost", 1u << i,
+		      (unsigned long long)cookie);
+	}
+}
+
 /* A stack is made known, of where its registers were kept. */
 static void send(struct place at, uint32_t depth, uint64_t cookie,
 		 uint32_t clients, uint32_t end)
@@ -173,6 +191,7 @@ static void send(struct place at, uint32_t depth, uint64_t cookie,
 		if (is_lost)
 			TRACE("lost to %x", 1u << i);
 	}
+	lose(cookie, stack->lost);
 }
 
 /* The current task's. */
@@ -185,7 +204,9 @@ static void deliver(const struct seam_element *el, uint32_t depth,
 	      "registers of another entry are unwound");
 	HOLDS(end || is_same(el->regs, t->at),
 	      "registers of the program before an exec are unwound");
-	HOLDS(!t->no_mm, "a stack is taken where there is no memory");
+	/* Where the end is not seen, there is a reason in place of it. */
+	HOLDS(!t->no_mm || (end && limits->unseen),
+	      "a stack is taken where there is no memory");
 	/* What is for a client that was swept since comes to the next one as a
 	 * stray, which readers know. */
 	if (plan == PLAN_SWEEP)

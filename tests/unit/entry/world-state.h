@@ -106,6 +106,11 @@ struct stack {
 	uint64_t depth; /* at most so many frames */
 };
 
+/* A stack's loss, that its client is told of. */
+struct loss {
+	uint64_t cookie, client;
+};
+
 struct task {
 	uint64_t start, self;
 	uint8_t tid, cpu, entries;
@@ -124,8 +129,10 @@ struct world {
 	struct seam_element elements[MAX_ELEMENTS];
 	struct sample samples[MAX_SAMPLES];
 	struct stack stacks[MAX_STACKS];
+	struct loss losses[MAX_STACKS];
+	uint64_t n_losses;
 	uint64_t counts[N_CPUS];
-	uint64_t counted[MAX_CLIENTS][SEAM_COUNT_LOST_STACK + 1];
+	uint64_t counted[MAX_CLIENTS][SEAM_COUNT_LOST_UNTOLD + 1];
 	struct limits left;
 	uint8_t current, n_samples, n_stacks, n_elements;
 	uint8_t n_again, n_outside;

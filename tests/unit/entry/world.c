@@ -130,13 +130,15 @@ static void run_exit(void)
 	TRACE("exit");
 	task->exiting = 1;
 	requests();
-	run_programs(seam_entry_exit);
+	if (!may(&w.left.unseen))
+		run_programs(seam_entry_exit);
 	TRACE("its memory goes");
 	task->no_mm = 1;
 	requests();
 	irq_works();
-	while (run_works())
-		irq_works();
+	if (!may(&w.left.unseen))
+		while (run_works())
+			irq_works();
 	task->no_work = 1;
 	requests();
 	TRACE("dead");
@@ -214,6 +216,9 @@ static bool run_entry(void)
 		request(true);
 	if (what == SYSCALL)
 		run_syscall();
+	/* Of what is open then its end is to be seen. */
+	if (what == EXIT && limits->unseen)
+		requests();
 	if (what == EXIT || (what == EXEC && !run_exec())) {
 		run_exit();
 		return false;
@@ -259,8 +264,11 @@ static void run_free(void)
 		struct seam_element *el = element_of(self()->self, group);
 
 		/* Which is not always seen. */
-		if (el && !pick(2))
-			el->dropped = 1;
+		if (!el || (!limits->unseen && pick(2)))
+			continue;
+		lose(el->entry.cookie,
+		     seam_entry_untaken(&el->entry, self()->start));
+		el->dropped = 1;
 	}
 	if (plan == PLAN_REUSE && !w.current)
 		w.tasks[1].begun = 1;
@@ -332,8 +340,10 @@ static void run(void *arg)
 	/* But of a client that ended nobody adds up what was its. */
 	if (plan == PLAN_SWEEP)
 		return;
-	for (uint32_t i = 0; i < n_clients(); i++)
+	for (uint32_t i = 0; i < n_clients(); i++) {
 		check_losses(1u << i);
+		check_told(1u << i);
+	}
 }
 
 uint64_t world_search(const char *name, enum plan with,

@@ -34,6 +34,8 @@ struct limits {
 	uint8_t full; /* no room for an element */
 	uint8_t drops; /* a ring buffer is full: of a stack */
 	uint8_t sample_drops; /* of a sample */
+	uint8_t untold; /* of what tells that a stack is lost */
+	uint8_t unseen; /* an exit's programs, or its task work, do not run */
 	uint8_t switches; /* another task goes on in the middle of a step */
 	uint8_t moves; /* to the other CPU */
 	uint8_t outside; /* stacks tried to be taken from outside */
