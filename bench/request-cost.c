@@ -2,14 +2,16 @@
 /*
  * request-cost EVENTS CLIENTS: what a request costs, the CLIENTS-th of so many
  * at each of EVENTS events, in each of which all ask for one stack. The first
- * schedules the unwind, the others join. Timed by the kernel's statistics of
- * BPF programs, beside a program at the same events that does not ask. Prints
+ * schedules the unwind, the others join. Timed by the program that asks, and
+ * by the kernel's statistics of BPF programs, beside a program at the same
+ * events that does not ask. Prints
  *
- *	ASKS_NS EMPTY_NS TASK_NS REQUESTS BY_OTHERS STACKS
+ *	ASKS_NS EMPTY_NS TASK_NS REQUESTS BY_OTHERS STACKS ASKS_MEDIAN
+ *EMPTY_MEDIAN
  *
  * of one event, TASK_NS being CPU time of the program; how many requests were
- *made by this client, how many of its stacks another had unwound, and how many
- *it got. Root.
+ * made by this client, how many of its stacks another had unwound, and how many
+ * it got. Root.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -23,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "request-cost.h"
 #include "request-cost.skel.h"
 #include "seam/lend.h"
 
@@ -137,6 +140,21 @@ static int target(int go, int done, long events)
 	return write(done, &ns, sizeof(ns)) != sizeof(ns);
 }
 
+static double median_ns(const unsigned int calls[static COST_MAX_NS])
+{
+	unsigned long n = 0, below = 0;
+	unsigned int ns;
+
+	for (ns = 0; ns < COST_MAX_NS; ns++)
+		n += calls[ns];
+	for (ns = 0; ns < COST_MAX_NS; ns++) {
+		below += calls[ns];
+		if (2 * below >= n)
+			break;
+	}
+	return ns;
+}
+
 static double cost_ns(const struct bpf_program *prog)
 {
 	struct bpf_prog_info info = {0};
@@ -168,8 +186,11 @@ static int measure(uint32_t pid, int go, int done, long events)
 	request_cost__detach(c.skel);
 	seam_session_stop(c.session);
 	seam_session_counts(c.session, &counts);
-	printf(" %llu %llu %lu\n", (unsigned long long)counts.requests,
-	       (unsigned long long)counts.by_others, c.n_stacks);
+	printf(" %llu %llu %lu %.0f %.0f\n",
+	       (unsigned long long)counts.requests,
+	       (unsigned long long)counts.by_others, c.n_stacks,
+	       median_ns(c.skel->bss->asks_ns),
+	       median_ns(c.skel->bss->empty_ns));
 	close(stats);
 	request_cost__destroy(c.skel);
 	seam_session_close(c.session);

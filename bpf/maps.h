@@ -202,6 +202,8 @@ struct task_state {
 	uint32_t round; /* how often they began anew */
 	/* Clients that ever asked, and how deep; told at exec and exit. */
 	uint32_t asked, asked_depth;
+	/* Clients whose own programs asked, so that they watch it. */
+	uint32_t known;
 	struct left left;
 	/* Of what maps[i] says, so that what was derived from it is known to
 	 * be of now; 0: maps[i] says nothing. */

@@ -15,6 +15,7 @@
 
 struct seam_entry_env {
 	struct task_struct *task;
+	struct seam_element *el; /* the task's, once it was looked up */
 	bool unsure; /* its registers are, for all that is known */
 	bool is_perf; /* a perf event, or a sleep: no tracepoint's */
 };
@@ -34,6 +35,7 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 				       struct task_struct *task)
 {
 	env->task = task;
+	env->el = NULL;
 	env->unsure = false;
 	env->is_perf = false;
 	t->at_once = IS_AT_ONCE;
@@ -52,7 +54,9 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 static __always_inline struct seam_element *
 seam_entry_env_element(struct seam_entry_task *t)
 {
-	return bpf_map_lookup_elem(&elements, &t->self);
+	if (!t->env->el)
+		t->env->el = bpf_map_lookup_elem(&elements, &t->self);
+	return t->env->el;
 }
 
 /* At exec and exit the first client's program takes the stack for all that are
@@ -109,6 +113,7 @@ static __always_inline void seam_entry_env_renew(struct seam_entry_task *t,
 	el->state.left.ip = 0;
 	el->state.asked = 0;
 	el->state.asked_depth = 0;
+	el->state.known = 0;
 }
 
 static __always_inline uint64_t

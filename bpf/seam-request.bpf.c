@@ -89,6 +89,26 @@ static __always_inline bool is_in_exec(struct task_struct *task)
 	return nr == NR_EXECVE || nr == NR_EXECVEAT;
 }
 
+/* Whether the task is one of the client's. Of one that is it is noted where the
+ * request comes by anyhow: who joins has no other map to look into. */
+static __always_inline bool is_client_of(struct seam_entry_task *t)
+{
+	const struct seam_element *el = seam_entry_env_element(t);
+
+	if (el && el->state.known & OWN_CLIENT &&
+	    el->state.entry.start == t->start)
+		return true;
+	return has_user(t->env->task) && is_watched(t->env->task);
+}
+
+static __always_inline void note_client(struct seam_entry_task *t)
+{
+	struct seam_element *el = seam_entry_env_element(t);
+
+	if (el && !(el->state.known & OWN_CLIENT))
+		__sync_fetch_and_or(&el->state.known, OWN_CLIENT);
+}
+
 int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
 {
 	bool in_user = l->from != SEAM_FROM_KERNEL;
@@ -103,12 +123,12 @@ int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
 	count(SEAM_COUNT_REQUESTS);
 	l->cookie = 0;
 	/* Another's number is another session's, which did not ask. */
-	if (l->client != seam_client || !has_user(env.task) ||
-	    !is_watched(env.task)) {
+	if (l->client != seam_client || !is_client_of(&t)) {
 		count(SEAM_COUNT_REQUESTS_FILTERED);
 		return SEAM_LENT_DONE;
 	}
 	next = seam_turn_begin(&t, in_user, &turn, &asked);
+	note_client(&t);
 	/* An entry that is new, whose registers were just kept. */
 	if (next == SEAM_LENT_SCHEDULE && !in_user && is_in_exec(env.task)) {
 		el = seam_entry_env_element(&t);

@@ -463,6 +463,8 @@ static long sweep_element(struct bpf_map *map, const void *key,
 	seam_who_sweep(&el->state.entry, bits);
 	if (el->state.asked & bits)
 		__sync_fetch_and_and(&el->state.asked, ~bits);
+	if (el->state.known & bits)
+		__sync_fetch_and_and(&el->state.known, ~bits);
 	return 0;
 }
 

@@ -181,7 +181,8 @@ def bits_of(element):
     """Clients that this task is known to."""
     state = element["state"]
     return (state["entry"]["who"] | state["entry"]["who"] >> 16 |
-            state["entry"]["served_who"] | state["asked"]) & 0xffff
+            state["entry"]["served_who"] | state["asked"] |
+            state["known"]) & 0xffff
 
 
 def rings_of(name):
@@ -236,7 +237,37 @@ def forgotten(bench):
     target.wait()
 
 
+def forgotten_asker(bench):
+    """A tool whose own programs ask is killed: no task is known as one of the
+    number's next client."""
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    pid = str(target.pid)
+    one = bench.recorder("-p", pid, *clients.EVENT, name="one.data").ready()
+    tool = bench.start([bench.args.asker, pid, "0"], env=bench.env,
+                       stdout=open(bench.path("asker"), "w"))
+    while tool.poll() is None and \
+            not any(e["state"]["known"] & ~1 for e in dump("elements")):
+        time.sleep(0.05)
+    if not bench.test("its programs ask", tool.poll() is None):
+        return
+    tool.kill()
+    tool.wait()
+    patience = serve.Patience(target)
+    tasks = {2}
+    while tasks - {0, 1} and not patience.is_over():
+        time.sleep(0.05)
+        tasks = {bits_of(e) for e in dump("elements")}
+    bench.test("the killed one is forgotten by every task",
+               not tasks - {0, 1}, sorted(map(hex, tasks)))
+    clients.check_file(bench, "who goes on", one.interrupt(), target.pid, 512)
+    target.kill()
+    target.wait()
+
+
 if __name__ == "__main__":
     clients.private()
-    sys.exit(livetest.main(moments, all_of_them, forgotten, options=(
-        ("--tool", "build/tests/live/tracer"),)))
+    sys.exit(livetest.main(moments, all_of_them, forgotten, forgotten_asker,
+                           options=(
+                               ("--tool", "build/tests/live/tracer"),
+                               ("--asker",
+                                "build/examples/example-slow-calls"))))

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What the two halves of request-cost have in common. */
+#define COST_MAX_NS 65536
