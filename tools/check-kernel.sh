@@ -13,7 +13,7 @@ set -eu
 # What counts on its recorder to keep up has that much more time in the guest.
 slower=8
 all='basics native immediate dump loss events off-cpu faults lifetimes storms
-made payload'
+made payload bits32'
 build=$(cd "$1" && pwd)
 version=${2:-7.3}
 tests=${3:-$all}
@@ -124,6 +124,7 @@ with_live_tests() {
 	cp "$here"/../tests/live/*.py "$root/seam/live"
 	echo $tests >"$root/seam/tests"
 	echo "$engines" >"$root/seam/engines"
+	with_libraries /usr/bin/nm
 	for name in $tests; do
 		[ "$name" = basics ] || PYTHONDONTWRITEBYTECODE=1 \
 			/usr/bin/python3 "$here/../tests/live/$name.py" \

@@ -133,6 +133,16 @@ live() {
 	read -r count </tmp/count
 }
 
+# A kernel without vdso32 has what a test skips for.
+skips_bits32() {
+	echo 0 >/proc/sys/abi/vsyscall32
+	python3 /seam/live/bits32.py --seam "$seam" --engine "$best" \
+		--prebuilt /seam/prebuilt |
+		tee /tmp/bits32
+	echo 1 >/proc/sys/abi/vsyscall32
+	grep '^ok 1 .* # SKIP' /tmp/bits32
+}
+
 basics() {
 	# shellcheck disable=SC2086,SC2116 # words, in one line
 	check "doctor finds $wanted" [ "$(echo $engines)" = "$wanted" ]
@@ -182,5 +192,10 @@ for engine in ${only:-$engines}; do
 		[ "$name" = basics ] || live "$engine" "$name"
 	done
 done
+case " $tests " in
+*' bits32 '*) [ ! -e /proc/sys/abi/vsyscall32 ] ||
+	check 'bits32 is skipped without code for such programs' \
+		skips_bits32 ;;
+esac
 check 'the kernel had no fault' no_fault
 echo "1..$count"
