@@ -349,7 +349,8 @@ static void run(void *arg)
 uint64_t world_search(const char *name, enum plan with,
 		      const struct limits *up_to)
 {
-	s = (struct search){.run = run, .hash = hash_world};
+	s = (struct search){
+		.run = run, .hash = hash_world, .max_states = WORLD_STATES};
 	plan = with;
 	limits = up_to;
 	search(&s);

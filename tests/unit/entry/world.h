@@ -25,6 +25,14 @@
 #define MAX_FAULTS 2
 #define N_CPUS 2
 
+/* States of a search at most; 0: as many as there are. Sanitizers see how the
+ * code runs, not where it gets to: few states show them all of it. */
+#ifdef __SANITIZE_ADDRESS__
+#define WORLD_STATES 20000
+#else
+#define WORLD_STATES 0
+#endif
+
 /* How far a search goes. */
 struct limits {
 	uint8_t samples; /* at most MAX_SAMPLES */
