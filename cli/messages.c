@@ -2,6 +2,7 @@
 #include "cli/messages.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,12 +15,22 @@
 #define PIECE 1024
 #define CHARACTER 4 /* bytes, at most */
 
+static bool wait_for_room(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	return poll(&p, 1, -1) >= 0 || errno == EINTR;
+}
+
 static bool write_all(int fd, const char *s, size_t len)
 {
 	while (len) {
 		ssize_t n = write(fd, s, len);
 
 		if (n < 0 && errno == EINTR)
+			continue;
+		/* Who shares the terminal or pipe may have asked for that. */
+		if (n < 0 && errno == EAGAIN && wait_for_room(fd))
 			continue;
 		if (n < 0)
 			return false;

@@ -146,10 +146,11 @@ static const struct perf_option {
 	NOT_HERE("running-time", 0, no_argument,
 		 "no leader reads its members (':S')"),
 	NOT_HERE("debuginfod", 0, optional_argument,
-		 "no debugging information is fetched; readers have "
-		 "DEBUGINFOD_URLS"),
+		 "none is fetched for a recording; readers take what "
+		 "debuginfod-find has fetched"),
 	NOT_HERE("vmlinux", 0, required_argument,
-		 "no kernel is read; readers have --vmlinux"),
+		 "no kernel is read; perf's readers have --vmlinux, seam's "
+		 "--kallsyms"),
 	NOT_HERE("off-cpu-thresh", 0, required_argument,
 		 "--off-cpu takes every sleep"),
 	NOT_HERE("dry-run", 0, no_argument, "see seam doctor"),

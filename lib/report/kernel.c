@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "elf/doubt.h"
 #include "elf/elf.h"
@@ -98,7 +100,9 @@ int seam_kernel_kept(const struct seam_pd_reader *r, char **ret)
 		return 0;
 	for (size_t i = 0; i < len; i++)
 		sprintf(hex + 2 * i, "%02x", id[i]);
-	if (!seam_perf_kept_name(path, hex, "kallsyms") || stat(path, &st))
+	/* Neither what hangs a reader, nor what it cannot read. */
+	if (!seam_perf_kept_name(path, hex, "kallsyms") || stat(path, &st) ||
+	    !S_ISREG(st.st_mode) || access(path, R_OK))
 		return 0;
 	*ret = strdup(path);
 	if (!*ret)

@@ -139,17 +139,20 @@ int seam_debugfile_kept(const char *path, const uint8_t *id, size_t id_len,
 			char ret_path[static PATH_MAX])
 {
 	const char *what = strcmp(path, "[vdso]") ? "elf" : "vdso";
-	char hex[2 * SEAM_BUILD_ID_MAX + 1];
-	int rc = -ENOENT;
+	char hex[2 * SEAM_BUILD_ID_MAX + 1], at[PATH_MAX];
+	int now, rc = -ENOENT;
 
 	if (!hex_of(hex, id, id_len))
 		return -ENOENT;
 	if (seam_perf_kept_name(ret_path, hex, what))
 		rc = open_by_build_id(ret_path, id, id_len, parts, ret);
-	if (!rc || is_refusal(rc) ||
-	    !seam_fetched_name(ret_path, hex, "executable"))
+	if (!rc || !seam_fetched_name(at, hex, "executable"))
 		return rc;
-	return open_by_build_id(ret_path, id, id_len, parts, ret);
+	now = open_by_build_id(at, id, id_len, parts, ret);
+	if (now && is_refusal(rc))
+		return rc;
+	strcpy(ret_path, at);
+	return now;
 }
 
 struct link {

@@ -273,7 +273,8 @@ const char *seam_symbolizer_stripped(const struct seam_symbolizer *s,
 	return NULL;
 }
 
-/* Else another kernel's symbols are in a file that the user named. */
+/* Else another kernel's symbols are in a file that the user named or perf has
+ * kept. */
 static bool is_running(const struct seam_symbolizer *s)
 {
 	return !strcmp(s->kallsyms, KALLSYMS);

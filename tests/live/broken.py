@@ -8,6 +8,7 @@ are not there, commands that cannot run, unknown events, an ELF file whose
 CFI lies, and a table cache full of rubbish.
 """
 
+import collections
 import os
 import random
 import shutil
@@ -299,9 +300,10 @@ def container(bench):
                    and advice in done.stderr, "status %d: %s" % (
                        done.returncode, done.stderr))
     samples = livetest.Recording(bench, data, 0, "", None).samples()
-    bench.test("a pid namespace: stacks are whole there", len(samples) > 50
-               and sum(s["end"] == "outermost" for s in samples) >=
-               0.99 * len(samples), "%d samples" % len(samples))
+    ends = collections.Counter(s["end"] for s in samples)
+    unsaid = set(ends) - {"outermost", "lost", *livetest.MAY_END["dump"]}
+    bench.test("a pid namespace: stacks are whole there", not unsaid and
+               ends["outermost"] > 0.7 * len(samples) > 0.7 * 50, ends)
 
 
 def no_cache(bench):

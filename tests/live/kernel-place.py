@@ -10,6 +10,9 @@ import sys
 import livetest
 
 NAME = b"[kernel.kallsyms]_text\0"
+# How far behind a record's header its name is, by the record's type: MMAP, and
+# MMAP2, which has the build-id.
+NAME_AT = {1: 32, 10: 64}
 
 
 def from_kallsyms():
@@ -26,8 +29,11 @@ def mapped(data):
     """Of each mapping of the kernel: pid, start and end."""
     found, at = [], data.find(NAME)
     while at >= 0:
-        pid, _, start, size, _ = struct.unpack_from("<iIQQQ", data, at - 32)
-        found.append((pid, start, start + size))
+        for kind, far in NAME_AT.items():
+            named, _, _, pid, _, start, size, _ = struct.unpack_from(
+                "<IHHiIQQQ", data, at - far - 8)
+            if named == kind:
+                found.append((pid, start, start + size))
         at = data.find(NAME, at + 1)
     return found
 

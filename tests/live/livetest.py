@@ -256,14 +256,15 @@ class Recorder:
         return self
 
     def settle(self):
-        """Waits until it has done all that there is to do: it sleeps, and
-        uses no CPU time."""
-        pid, before = self.process.pid, -1
-        while self.process.poll() is None:
+        """Waits until it has done all that there is to do: none of its
+        threads wants a CPU, nor has had one since it last read its rings."""
+        pid, before, still = self.process.pid, -1, 0
+        while self.process.poll() is None and still < 3:
             used = cpu_ticks(pid)
-            if used == before and polls(pid):
-                break
-            before = used
+            rests = used == before and polls(pid) and all(
+                state(pid, tid) in "SI"
+                for tid in os.listdir("/proc/%d/task" % pid))
+            before, still = used, still + 1 if rests else 0
             time.sleep(0.1)
 
     def stop(self):

@@ -56,10 +56,10 @@ LTTNG = """for at in /run /dev/shm; do
 done
 export LTTNG_HOME="$1.home" HOME="$1.home"
 mkdir "$HOME"
-trap : USR1
+trap ready=1 USR1
 setpriv --pdeathsig TERM lttng-sessiond --no-kernel --sig-parent >&2 &
 daemon=$!
-wait $daemon
+until [ "$ready" ] || ! kill -0 $daemon; do sleep .1; done
 lttng() { command lttng --no-sessiond "$@" >&2; }
 lttng create spell --output="$1" && lttng enable-event -u spell:call &&
 	lttng add-context -u -t vtid && lttng start || exit

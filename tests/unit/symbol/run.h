@@ -58,7 +58,9 @@ __attribute__((unused)) static int enter_run_dir(void **state)
 		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	if (!mkdtemp(run_dir))
 		return -1;
-	/* What perf has kept for this user is none of the tests'. */
+	/* What is kept for this user is none of the tests'. */
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+	unsetenv("XDG_CACHE_HOME");
 	return setenv("HOME", run_dir, 1);
 }
 

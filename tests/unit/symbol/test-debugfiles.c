@@ -360,6 +360,9 @@ static void test_kept(void **state)
 	    hex, hex);
 	assert_string_equal(look_up("gone", "p", hidden_off), "hidden");
 	assert_string_equal(look_up("q", "p", hidden_off), "hidden");
+	/* What perf has kept is refused: it is of another build. */
+	put_kept("q", "elf");
+	assert_string_equal(look_up("gone", "p", hidden_off), "hidden");
 	unsetenv("DEBUGINFOD_CACHE_PATH");
 }
 
