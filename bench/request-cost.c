@@ -6,12 +6,12 @@
  * by the kernel's statistics of BPF programs, beside a program at the same
  * events that does not ask. Prints
  *
- *	ASKS_NS EMPTY_NS TASK_NS REQUESTS BY_OTHERS STACKS ASKS_MEDIAN
- *EMPTY_MEDIAN
+ *	ASKS_NS EMPTY_NS TASK_NS REQUESTS BY_OTHERS STACKS
+ *	ASKS_MEDIAN EMPTY_MEDIAN
  *
- * of one event, TASK_NS being CPU time of the program; how many requests were
- * made by this client, how many of its stacks another had unwound, and how many
- * it got. Root.
+ * on one line: of one event, TASK_NS being CPU time of the program; how many
+ * requests were made by this client, how many of its stacks another had
+ * unwound, and how many it got. Root.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -33,6 +33,7 @@ SEAM_INLINE void seam_stack_sent(uint64_t *counts, bool is_lost)
 	if (is_lost)
 		__sync_fetch_and_add(&counts[SEAM_COUNT_LOST_STACK], 1);
 }
+
 /*
  * A task is freed: the clients that its last entry's stack did not come to. Its
  * end was not seen, or that would have been taken.

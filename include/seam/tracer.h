@@ -314,7 +314,7 @@ struct seam_counts {
 	 * see; and saw by its second programs alone. */
 	uint64_t lost_tasks, followed_again;
 	/* Stacks that were asked for by the client's own BPF programs and are
-	 * lost, and that on_stack was not told of: no room. */
+	 * lost, and that on_stack was not told of: no room or memory. */
 	uint64_t lost_untold;
 };
 

@@ -46,6 +46,7 @@ const struct seam_wire *seam_batch_next(const struct seam_batch *b, size_t *at,
 void seam_batch_clear(struct seam_batch *b)
 {
 	b->used = 0;
+	b->err = 0;
 }
 
 void seam_batch_fini(struct seam_batch *b)

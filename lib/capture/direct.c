@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -83,6 +84,8 @@ static bool gets_other_rights(const char *path)
 	struct statvfs fs;
 	struct stat st;
 
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		return false;
 	if (stat(path, &st) || statvfs(path, &fs) || fs.f_flag & ST_NOSUID)
 		return false;
 	return (st.st_mode & S_ISUID && st.st_uid != geteuid()) ||

@@ -9,6 +9,7 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -190,13 +191,18 @@ static bool exits_with_memory(const struct reading *r)
 	       BTF_INFO_VLEN(t->info) == 3;
 }
 
+/* Up to its last member that is read: later kernels' may have more. */
+#define HEAD_SIZE                                                              \
+	(offsetof(struct btf_header, str_len) +                                \
+	 sizeof(((struct btf_header *)NULL)->str_len))
+
 static int open_sections(struct reading *r, const uint8_t *data, size_t size)
 {
 	const struct btf_header *head = (const struct btf_header *)data;
 	size_t room;
 
-	if (size < sizeof(*head) || head->magic != BTF_MAGIC ||
-	    head->hdr_len < sizeof(*head) || head->hdr_len > size)
+	if (size < HEAD_SIZE || head->magic != BTF_MAGIC ||
+	    head->hdr_len < HEAD_SIZE || head->hdr_len > size)
 		return -EINVAL;
 	room = size - head->hdr_len;
 	if (head->type_off > room || head->type_len > room - head->type_off ||

@@ -18,7 +18,7 @@ struct seam_synth {
 	void *ctx;
 };
 
-/* Where the kernel's code is, as /proc/kallsyms has it, of which all is read. A
+/* Where the kernel's code is, as /proc/kallsyms has it, read up to there. A
  * start of 0: hidden. */
 void seam_synth_find_kernel(uint64_t *ret_start, uint64_t *ret_end);
 /* Return: 0, fn's error, or -errno (-ESRCH: the process is gone). */

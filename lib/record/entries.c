@@ -240,7 +240,7 @@ static int add_own(struct entry *e, struct stay *s,
 			return -ENOMEM;
 		s->tail = true;
 	}
-	if (s != &e->stay)
+	if (s->tail && s != &e->stay)
 		seam_tails_late(&e->tails, sample->time_ns);
 	else if (s->tail)
 		seam_tails_end(&e->tails, sample->time_ns);
@@ -376,6 +376,8 @@ static bool orphan_claim(struct seam_entries *es,
 		return true;
 	}
 	write_held(es, s);
+	/* Its samples may all be of before. */
+	s->tail |= stack->before_exec || stack->at_exit;
 	if (s->tail)
 		kept = stay_keep(es, &es->told, stack->cookie, s);
 	if (!kept)

@@ -488,6 +488,21 @@ static void late_orphans(void **state)
 	assert_int_equal(t.sum.stacks, 2);
 }
 
+/* That it is an exit's, only the stack says, which comes late. */
+static void late_stack(void **state)
+{
+	(void)state;
+	sample(FIRST, 1, 80, 0);
+	sample(FIRST, 3, 200, 0);
+	stack_under(FIRST, 3, 220, 2, PLAIN);
+	stack_under(FIRST, 1, 90, 2, EXIT);
+	sample_under(TID, FIRST, 1, 130, 90);
+	assert_false(seam_entries_await(&t.es));
+	seam_entries_end(&t.es);
+	check_counts(3, 0, 0, 0);
+	assert_int_equal(t.sum.stacks, 2);
+}
+
 /* One that nobody had asked for yet is no longer unused then; and what is
  * kept for such samples is forgotten, with its fate counted. */
 static void late_first(void **state)
@@ -568,6 +583,7 @@ int main(void)
 		CASE(renamed_forgotten),
 		CASE(late),
 		CASE(late_orphans),
+		CASE(late_stack),
 		CASE(late_first),
 		CASE(failing),
 	};
