@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -261,6 +262,41 @@ static void query_name(int maps, uint32_t pid, struct maps_line *m)
 	}
 }
 
+/*
+ * What leads to the process's root, and is not for us: where it has mounts of
+ * its own, and we are in a chroot, paths are told from the root of all its
+ * mounts on, where we see nothing. Else paths are as we see them.
+ */
+struct hidden_root {
+	char path[PATH_MAX];
+	size_t len; /* 0: there is none */
+};
+
+static void find_hidden_root(uint32_t pid, struct hidden_root *ret)
+{
+	char link[64];
+	struct stat its, ours;
+	ssize_t n;
+
+	ret->len = 0;
+	snprintf(link, sizeof(link), "/proc/%u/root", pid);
+	n = readlink(link, ret->path, sizeof(ret->path) - 1);
+	if (n <= 1 || stat(link, &its))
+		return;
+	ret->path[n] = '\0';
+	if (!stat(ret->path, &ours) && ours.st_dev == its.st_dev &&
+	    ours.st_ino == its.st_ino)
+		return;
+	ret->len = (size_t)n;
+}
+
+static void leave_out(const struct hidden_root *root, struct maps_line *m)
+{
+	if (root->len && !strncmp(m->path, root->path, root->len) &&
+	    m->path[root->len] == '/')
+		m->path += root->len;
+}
+
 static bool parse_line(char *line, struct maps_line *m)
 {
 	int at = 0;
@@ -313,6 +349,7 @@ static int synth_mmap2(const struct seam_synth *sy, uint32_t pid,
 static int synth_maps(const struct seam_synth *sy, uint32_t pid)
 {
 	char path[64], *line = NULL;
+	struct hidden_root root;
 	struct maps_line m = {0};
 	size_t room = 0;
 	int err = 0;
@@ -322,10 +359,12 @@ static int synth_maps(const struct seam_synth *sy, uint32_t pid)
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
+	find_hidden_root(pid, &root);
 	while (!err && getline(&line, &room, f) > 0)
 		if (parse_line(line, &m)) {
 			query_build_id(fileno(f), &m);
 			query_name(fileno(f), pid, &m);
+			leave_out(&root, &m);
 			err = synth_mmap2(sy, pid, &m);
 		}
 	free(line);

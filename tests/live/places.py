@@ -3,8 +3,9 @@
 """Description: files that the recorder cannot find by the name that a program
 has for them: in another mount namespace, below a chroot with a libc of its own,
 on an overlay that is copied up while it is mapped, and in memfds, executed and
-opened as a library; and by names with ends of lines. At the recorder's own path of that name is another build,
-or nothing, and each stack is whole and by its own build's table.
+opened as a library; and by names with ends of lines. At the recorder's own path
+of that name is another build, or nothing, and each stack is whole and by its own
+build's table.
 """
 
 import os
@@ -147,6 +148,35 @@ def changed_root(bench):
            ["sh", "-ec", "{1} {2}; chroot {0} {1} {2}".format(root, same, log)])
 
 
+INSIDE = """
+trap 'kill $target' EXIT
+mkdir {root}
+mount --rbind / {root}
+chroot {root} unshare -m {program} 100000000 &
+target=$!
+until grep -q spin /proc/$target/comm; do sleep .05; done
+chroot {root} {seam} record {events} -o {data} -p $target --duration 1
+"""
+
+
+def both_inside(bench):
+    """The recorder is in a chroot, and a program that runs already has mounts
+    of its own there: what it has mapped is told by names from out here."""
+    if not may_mount(bench, "a recorder in a chroot"):
+        return
+    data = bench.path("inside.data")
+    done = subprocess.run(["unshare", "-m", "sh", "-ec", INSIDE.format(
+        root=bench.path("inside"), program=bench.compile(livetest.SPIN, "spin"),
+        seam=os.path.abspath(bench.seam), events=" ".join(EVENTS), data=data)],
+        env=bench.env, stderr=subprocess.PIPE, encoding="utf-8")
+    samples = livetest.Recording(bench, data, 0, "", None).samples()
+    whole = [s for s in samples if s["end"] == "outermost" and
+             "middle" in livetest.user_path(s)]
+    bench.test("a recorder in a chroot: names and tables are had", done.returncode
+               == 0 and len(whole) > 0.9 * len(samples) > 0,
+               "%d of %d\n%s" % (len(whole), len(samples), done.stderr))
+
+
 # As /proc/PID/maps writes the first, and so it may be called as well.
 NAMES = ["same.out\nx", "same.out\\012x", "same.out\\x\n\\012"]
 
@@ -230,5 +260,5 @@ def copied_up(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(namespaces, changed_root, odd_names, memfds,
-                           copied_up))
+    sys.exit(livetest.main(namespaces, changed_root, both_inside, odd_names,
+                           memfds, copied_up))
