@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: a message is written at once, whatever its length and wherever
- * its parts end, as one line: a newline in a name is shown by its byte. */
+ * its parts end, as one line: a newline in a name is shown by its byte; and
+ * whole where the pipe is full and does not block. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,8 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -109,12 +112,51 @@ static void test_orders(void **state)
 	expect("seam: \\x1b[2J\\xff\\xc2\\x9b\\xe2\\x80\\xae\t\xc3\xa9\n");
 }
 
+static void *read_slowly(void *fd)
+{
+	char some[4096];
+	size_t *n = calloc(1, sizeof(*n));
+	ssize_t got;
+
+	usleep(20000); /* the pipe is full by then, or will be */
+	while (n && (got = read(*(int *)fd, some, sizeof(some))) > 0)
+		*n += (size_t)got;
+	return n;
+}
+
+/* Who shares the pipe made it one that does not block; it is full. */
+static void test_full(void **state)
+{
+	static char name[1 << 20];
+	int fds[2], before = dup(STDERR_FILENO);
+	pthread_t reader;
+	void *n;
+
+	(void)state;
+	memset(name, 'a', sizeof(name) - 1);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(dup2(fds[1], STDERR_FILENO), STDERR_FILENO);
+	close(fds[1]);
+	assert_int_equal(pthread_create(&reader, NULL, read_slowly, &fds[0]),
+			 0);
+	say("%s\n", name);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	assert_int_equal(pthread_join(reader, &n), 0);
+	assert_non_null(n);
+	assert_int_equal(*(size_t *)n, sizeof(name));
+	free(n);
+	close(fds[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_at_once),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_full),
 	};
 
 	return cmocka_run_group_tests(tests, catch, let_go);

@@ -50,7 +50,7 @@ static void check_samples(void)
 			if (w.stacks[k].cookie == a->cookie &&
 			    w.stacks[k].clients & a->client)
 				found = &w.stacks[k];
-		HOLDS(!a->cookie || found || limits->unseen,
+		HOLDS(!a->cookie || found || w.left.unseen < limits->unseen,
 		      "cookie %llx: no stack, and no reason, for %x",
 		      (unsigned long long)a->cookie, a->client);
 		HOLDS(!found || (a->at.task == found->at.task &&
