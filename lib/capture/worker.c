@@ -135,7 +135,8 @@ static int on_record(struct seam_worker *w, struct round *r,
 	return 0;
 }
 
-/* Follows the sideband from *at on, up to a time. */
+/* Follows the sideband from *at on, up to a time; on error up to the record
+ * that there was no memory for. */
 static int follow(struct seam_worker *w, const struct round *r, size_t *at,
 		  uint64_t until_ns)
 {
@@ -149,7 +150,8 @@ static int follow(struct seam_worker *w, const struct round *r, size_t *at,
 			break;
 		header = (const void *)(r->side + *at + sizeof(time));
 		err = seam_processes_follow(w->processes, time, header);
-		*at += sizeof(time) + header->size;
+		if (!err)
+			*at += sizeof(time) + header->size;
 	}
 	return err;
 }
@@ -175,19 +177,19 @@ static int take_later(struct seam_worker *w, struct round *r)
 	return 0;
 }
 
-/* From a place in the round's sideband on. */
-static int keep_later(struct seam_worker *w, const struct round *r, size_t at)
+/* From a place in the round's sideband on. Takes no memory, of which there may
+ * be none. */
+static void keep_later(struct seam_worker *w, struct round *r, size_t at)
 {
 	size_t size = r->side_size - at;
 
 	if (!size)
-		return 0;
-	w->later = malloc(size);
-	if (!w->later)
-		return -ENOMEM;
-	memcpy(w->later, r->side + at, size);
+		return;
+	memmove(r->side, r->side + at, size);
+	w->later = r->side;
 	w->later_size = size;
-	return 0;
+	r->side = NULL;
+	r->side_size = 0;
 }
 
 struct untold_ctx {
@@ -221,7 +223,8 @@ static int work(struct seam_worker *w, struct round *r)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size, side = 0;
-	int err = take_later(w, r), one_err = 0;
+	const int no_side = take_later(w, r);
+	int err = no_side, one_err = 0;
 
 	while ((rec = seam_batch_next(&r->copies, &at, &size))) {
 		int e;
@@ -232,6 +235,9 @@ static int work(struct seam_worker *w, struct round *r)
 			e = on_record(w, r, rec, size);
 		else if (rec->type == SEAM_WIRE_COPY)
 			e = lose_copy(w, (const void *)rec);
+		else if (rec->type == SEAM_WIRE_MISS)
+			/* Not by what is mapped: nobody else would answer. */
+			e = on_record(w, r, rec, size);
 		else
 			e = err;
 		if (!one_err)
@@ -244,8 +250,8 @@ static int work(struct seam_worker *w, struct round *r)
 		err = follow(w, r, &side, r->until_ns);
 	if (!err)
 		err = end_untold(w, r);
-	if (!err)
-		err = keep_later(w, r, side);
+	if (!no_side)
+		keep_later(w, r, side);
 	return err ? err : one_err;
 }
 

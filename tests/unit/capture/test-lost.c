@@ -189,6 +189,50 @@ static void side_breaks(void **state)
 	check_copies();
 }
 
+/* What was mapped is followed when there is memory again. Return: false: it did
+ * not run out. */
+static bool map_late(long n)
+{
+	union record map, other;
+	struct seam_side_record side = {
+		1, 0, map_record(&map, 7, CODE, "/no such file")};
+	struct seam_side_record more = {
+		2, 0, map_record(&other, 8, CODE, "/no such file")};
+	struct seam_process *p;
+	bool did;
+
+	set_up(NULL);
+	left = n;
+	if (!seam_session_give_worker(&t.s, &side, 1, UINT64_MAX)) {
+		seam_worker_wait(t.s.worker);
+		did = left <= 0;
+		left = -1;
+		see_unwound();
+		assert_int_equal(
+			seam_session_give_worker(&t.s, &more, 1, UINT64_MAX),
+			0);
+		seam_worker_wait(t.s.worker);
+		p = seam_process_find(&t.s.processes, 7);
+		assert_non_null(p);
+		assert_non_null(seam_process_map(&t.s.processes, p, CODE));
+	} else {
+		did = true;
+		left = -1;
+	}
+	tear_down(NULL);
+	return did;
+}
+
+static void side_stays(void **state)
+{
+	long n = 0;
+
+	(void)state;
+	while (map_late(n))
+		n++;
+	assert_in_range(n, 3, 100);
+}
+
 /* A stack of the ring for which there is no memory: its loss may have room. */
 static void stacks(void **state)
 {
@@ -240,6 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies),
 		cmocka_unit_test_setup_teardown(side_breaks, set_up, tear_down),
+		cmocka_unit_test(side_stays),
 		cmocka_unit_test_setup_teardown(stacks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(with_samples, set_up,
 						tear_down),
