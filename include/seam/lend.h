@@ -131,6 +131,47 @@ static inline void seam_requests_print(FILE *to, struct seam_session *s)
 }
 
 /*
+ * All that a tool does whose programs ask for stacks, with its skeleton, which
+ * is open, and where its programs have the client's number: opens a session for
+ * the client, loads and attaches the programs, gives on_stack what they ask for
+ * until the client's tasks have ended or the tool has handled a signal, and
+ * detaches them. On stderr it says that it is ready, what is wrong, and in the
+ * end what became of the requests. Return: the tool's exit status.
+ */
+static inline int seam_tool_run(struct bpf_object_skeleton *skel,
+				const struct seam_client_opts *client,
+				unsigned int *number)
+{
+	struct seam_errinfo info = {0};
+	struct seam_session *session = NULL;
+	int ret = seam_session_open_for(*skel->obj, client, &session, &info);
+
+	if (ret >= 0) {
+		*number = (unsigned int)ret;
+		ret = bpf_object__load_skeleton(skel);
+	}
+	if (!ret)
+		ret = bpf_object__attach_skeleton(skel);
+	if (!ret)
+		ret = seam_session_start(session, &info);
+	if (!ret) {
+		fprintf(stderr, "%s: ready\n", client->name);
+		ret = seam_session_run(session, -1);
+	}
+	if (ret < 0 && ret != -EINTR)
+		fprintf(stderr, "%s: %s\n", client->name,
+			info.reason[0] ? info.reason : strerror(-ret));
+	bpf_object__detach_skeleton(skel);
+	if (ret >= 0 || ret == -EINTR) {
+		seam_session_stop(session);
+		seam_requests_print(stderr, session);
+		ret = 0;
+	}
+	seam_session_close(session);
+	return ret < 0;
+}
+
+/*
  * Has the client's stacks put into a map of the tool's as well, where its BPF
  * programs find them by cookie: see struct seam_bpf_stack of <seam/seam.bpf.h>.
  * Once the object is loaded, and before the session is started. Return: 0, or

@@ -6,7 +6,8 @@ delivered or counted. Also beside a recording of the same calls, with which it
 shares cookies and unwinds, and which has the same stacks.
 
 Who is right: a program whose slow calls spell a number on the stack that they
-also have as an argument, at known addresses. The tool is examples/slow-calls.c.
+also have as an argument, at known addresses, and none twice. The tools are
+examples/slow-calls.c and examples/latency.c.
 """
 
 import bisect
@@ -88,6 +89,24 @@ class Names:
         at = bisect.bisect(self.addresses, ip - 1) - 1
         return self.names[at] if 0 <= at and ip < self.addresses[-1] + 4096 \
             else "?"
+
+
+SLOW = re.compile(r"(\d+): (\d+\.\d+) ms$")
+
+
+def slow_of(text, exe):
+    """(ms, names, end) of each call that the short tool prints."""
+    names = Names(exe)
+    calls = []
+    for line in text.splitlines():
+        found = SLOW.match(line)
+        if found:
+            calls.append([float(found.group(2)), [], ""])
+        elif line.startswith("\t0x"):
+            calls[-1][1].append(names.name(int(line, 16)))
+        else:
+            calls[-1][2] = line.strip()
+    return calls
 
 
 def calls_of(text, exe):
@@ -172,6 +191,47 @@ def shared(bench):
                "%d unwinds, %d stacks by others" % (unwinds, by_others))
 
 
+def spelled(names):
+    """The number on a stack, a bit a frame."""
+    return "".join(name[3] for name in reversed(names)
+                   if name in ("bit0", "bit1"))
+
+
+def short_tool(bench):
+    """It asks for nothing but slow calls, and each has its own stack."""
+    exe = compiled(bench)
+    status, out, said, _ = trace(bench, bench.args.short_tool, exe)
+    bench.note(said)
+    count = COUNT.search(said)
+    if not bench.test("the short tool traced", status == 0 and count, said):
+        return
+    asked, filtered, none, *_, untold = map(int, count.groups())
+    calls = slow_of(out, exe)
+    bench.test("it has a stack or a count for each request",
+               asked == len(calls) + filtered + none + untold, said)
+    fast = [c for c in calls if c[0] <= 2]
+    bench.test("none of a fast call", calls and not fast, fast[:5])
+    whole = [spelled(names) for _, names, end in calls
+             if end == "outermost" and names[0] == "leaf"]
+    numbers = [format(n, "0%db" % BITS) for n in range(THREADS * CALLS)]
+    bench.note("%d calls, %d whole in leaf" % (len(calls), len(whole)))
+    bench.test("no sleep's stack is another's", len(set(whole)) == len(whole)
+               and set(whole) <= set(numbers), sorted(whole))
+    bench.test("and nearly all are there", len(whole) >= 0.9 * len(numbers),
+               "%d of %d" % (len(whole), len(numbers)))
+
+
+def no_such_process(bench):
+    """What is wrong is said, and the status says that something was."""
+    for tool in bench.args.tool, bench.args.short_tool:
+        done = subprocess.run([tool, str(2 ** 22 - 1), "2"], env=bench.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              encoding="utf-8")
+        bench.test("a process that is not there is an error",
+                   done.returncode == 1 and "4194303" in done.stderr and
+                   not done.stdout, done.stderr)
+
+
 def slow_calls(bench):
     exe = compiled(bench)
     status, out, said, _ = trace(bench, bench.args.tool, exe)
@@ -191,8 +251,7 @@ def slow_calls(bench):
     bench.test("every slow call asked",
                len(sleeps) + none + untold >= THREADS * CALLS,
                "%d sleeps\n%s" % (len(sleeps), said))
-    bits = ["".join(name[3] for name in reversed(names)
-                    if name in ("bit0", "bit1")) for _, _, names, *_ in sleeps]
+    bits = [spelled(names) for _, _, names, *_ in sleeps]
     wrong = [(c, b) for c, b in zip(sleeps, bits)
              if c[2][0] != "leaf" or not format(c[1], "0%db" % BITS).endswith(b)
              or c[3] == "outermost" and len(b) != BITS]
@@ -205,5 +264,7 @@ def slow_calls(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(slow_calls, shared, options=(
-        ("--tool", "build/examples/example-slow-calls"),)))
+    sys.exit(livetest.main(slow_calls, short_tool, no_such_process, shared,
+                           options=(
+        ("--tool", "build/examples/example-slow-calls"),
+        ("--short-tool", "build/examples/example-latency"))))
