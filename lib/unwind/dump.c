@@ -138,6 +138,24 @@ static int find_row(const struct seam_dump *d, uint64_t pc,
 			  : file_row(&map, pc - map.bias, regs, exact, row);
 }
 
+/* Whether the CFA is what a call leaves. That of a PLT is an expression, as
+ * what it pushes depends on the ip. */
+static bool is_called(struct seam_dump_reader *r,
+		      const struct seam_cfi_row *row, uint64_t bias,
+		      uint64_t avma, const struct seam_regs *regs)
+{
+	struct seam_regs at = *regs;
+	const struct seam_cfi_target target = {&at, bias, seam_dump_read, r};
+	uint64_t cfa;
+
+	if (!row->cfa_is_expr)
+		return row->cfa_reg == SEAM_AMD64_REG_SP && row->cfa_off == 8;
+	at.r[REG_IP] = avma;
+	return !seam_cfi_eval(row->cfa_expr, row->cfa_expr_len, NULL, &target,
+			      &cfa) &&
+	       cfa == at.r[SEAM_AMD64_REG_SP] + 8;
+}
+
 /* Whether a function begins there, as far as its rule tells. */
 static bool is_start(struct seam_dump_reader *r, uint64_t avma,
 		     const struct seam_regs *regs)
@@ -146,8 +164,7 @@ static bool is_start(struct seam_dump_reader *r, uint64_t avma,
 	uint64_t bias;
 
 	if (find_row(r->dump, avma, regs, true, &row, &bias) ||
-	    row.cfa_is_expr || row.cfa_reg != SEAM_AMD64_REG_SP ||
-	    row.cfa_off != 8)
+	    !is_called(r, &row, bias, avma, regs))
 		return false;
 	for (unsigned int i = 0; i < REG_IP; i++)
 		if (row.regs[i].how == SEAM_CFI_OFFSET)

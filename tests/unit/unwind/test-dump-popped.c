@@ -2,8 +2,8 @@
 /*
  * Description: GCC's rules go on to say where a register was saved when it has
  * been popped, which is below the copy. Where the code pops and then returns,
- * or jumps to another function, the register has its value; elsewhere it has
- * not.
+ * or jumps to another function, also to one of the PLT, the register has its
+ * value; elsewhere it has not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,10 +13,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cfi/cfi.h"
 #include "core/err.h"
+#include "elf/elf.h"
 #include "seam/tracer.h"
 #include "sframe/encode.h"
 #include "unwind/dump.h"
@@ -25,6 +29,7 @@
 #define MIDDLE 0x2000u /* rbp's frame: CFA = rbp + 16 */
 #define LEAF 0x3000u /* CFA = rsp + 8; rbp saved below rsp */
 #define ENTRY 0x3100u /* CFA = rsp + 8 */
+#define PLT 0x4000u /* this program's: CFA by the ip */
 
 #define AT(i) ((uint64_t)(uintptr_t)&stack[i])
 
@@ -34,9 +39,16 @@ static struct seam_sframe sframe;
 static uint8_t code[16];
 static uint64_t stack[16];
 
+/* This program, so that its PLT lies at PLT. */
+static struct seam_mapping plt;
+
 static int find(void *ctx, uint64_t avma, struct seam_mapping *ret)
 {
 	(void)ctx;
+	if (plt.cfi && avma >= PLT && avma < PLT + 0x40) {
+		*ret = plt;
+		return 0;
+	}
 	if (avma < OUTER || avma >= ENTRY + 0x100)
 		return -ENOENT;
 	*ret = (struct seam_mapping){.sframe = &sframe};
@@ -158,10 +170,44 @@ static void test_popped(void **state)
 	free(section);
 }
 
+static void open_plt(void)
+{
+	struct seam_elf_section section;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(seam_elf_open_fd(fd, 0, &plt.elf, NULL), 0);
+	close(fd);
+	assert_int_equal(seam_elf_section(plt.elf, ".plt", &section), 0);
+	assert_true(section.size >= 0x40);
+	assert_int_equal(section.svma % 16, 0);
+	plt.bias = PLT - section.svma;
+	assert_int_equal(seam_cfi_open(plt.elf, &plt.cfi, NULL), 0);
+}
+
+/* At the start of an entry it is what a call leaves, behind its push not. */
+static void test_plt(void **state)
+{
+	uint8_t *section = make_rules();
+	size_t n;
+
+	(void)state;
+	open_plt();
+	assert_int_equal(unwind("\xe9\x8b\x0f\xaa\xaa", &n), SEAM_OUTERMOST);
+	assert_int_equal(n, 3);
+	assert_int_equal(unwind("\x5d\xe9\x9a\x0f\xaa\xaa", &n),
+			 SEAM_OUTERMOST);
+	assert_int_equal(unwind("\xe9\x96\x0f\xaa\xaa", &n), SEAM_NO_RULE);
+	plt.cfi = seam_cfi_close(plt.cfi);
+	plt.elf = seam_elf_close(plt.elf);
+	free(section);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_popped),
+		cmocka_unit_test(test_plt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
