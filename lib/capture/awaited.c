@@ -18,6 +18,9 @@
 /* A task whose stack came and that was quiet for so long is forgotten. Samples
  * that come later in an exec or exit are of that stack. */
 #define FORGET_NS 10000000000ULL
+/* The sample that a stack was taken for at once comes behind it, and whoever
+ * interrupts in between is in the task's next entry. */
+#define EARLY_NS 1000000000ULL
 
 struct entry {
 	uint64_t cookie;
@@ -26,6 +29,7 @@ struct entry {
 	uint64_t asked_ns; /* how long it had waited when /proc was asked */
 	uint32_t pid, tid, cpu;
 	bool waits;
+	bool sampled; /* a sample of it has come */
 	bool tail; /* of an exec or exit */
 };
 
@@ -55,13 +59,13 @@ static void give_up(const struct sweep *sw, const struct entry *e)
 }
 
 /* The task is in another entry now. Or another task has its tid, in an exec:
- * samples of this one may come yet, if its stack was taken at an exec or exit.
- */
+ * samples of this one may come yet, if its stack was taken at an exec or exit,
+ * or at an event whose sample is still to be sent. */
 static int move_over(struct seam_awaited *a, struct entry *e)
 {
 	struct entry *over;
 
-	if (!e->waits && !e->tail)
+	if (!e->cookie || (!e->waits && !e->tail && e->sampled))
 		return 0;
 	over = malloc(sizeof(*over));
 	if (!over)
@@ -81,6 +85,7 @@ static void note(struct entry *e, const struct seam_sample *sample)
 	if (sample->time_ns > e->last_ns)
 		e->last_ns = sample->time_ns;
 	e->asked_ns = 0;
+	e->sampled = true;
 	if (!e->ip)
 		e->ip = sample->user ? sample->ip : sample->user_ip;
 	e->cpu = sample->cpu;
@@ -158,13 +163,20 @@ int seam_awaited_stack(struct seam_awaited *a,
 	return 0;
 }
 
+static uint64_t kept_ns(const struct entry *e)
+{
+	if (e->waits)
+		return LOST_NS;
+	return e->tail ? FORGET_NS : EARLY_NS;
+}
+
 static bool sweep_over(void *ctx, uint64_t cookie, void *value)
 {
 	const struct sweep *sw = ctx;
 	struct entry *e = value;
 
 	(void)cookie;
-	if (e->last_ns + (e->waits ? LOST_NS : FORGET_NS) >= sw->now_ns)
+	if (e->last_ns + kept_ns(e) >= sw->now_ns)
 		return false;
 	if (e->waits)
 		give_up(sw, e);

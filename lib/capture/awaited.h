@@ -15,8 +15,8 @@
 /* Zeroed: none. */
 struct seam_awaited {
 	struct seam_idmap tasks; /* the last entry of each, by tid */
-	/* Of earlier entries, by cookie; those of an exec or exit for a while
-	 * longer. */
+	/* Of earlier entries, by cookie; those of an exec or exit, and whose
+	 * samples are behind their stack, for a while longer. */
 	struct seam_idmap over;
 	uint64_t swept_ns;
 };

@@ -13,6 +13,9 @@
 /* A task that was quiet for so long is forgotten; it may be gone. The session
  * forgets sooner which cookies it has told the stack of. */
 #define FORGET_NS 20000000000ULL
+/* A stack taken at the event is sent before the event's sample. Whoever
+ * interrupts in between opens the task's next entry, and is seen first. */
+#define EARLY_NS 1000000000ULL
 
 /*
  * The tids that an entry's samples have: the stack's own, or the one that an
@@ -213,7 +216,7 @@ static void entry_end(struct seam_entries *es, struct entry *e)
 		write_held(es, s);
 	if (s->waiting.n)
 		stay_keep(es, &es->orphans, e->cookie, s);
-	else if (s->has_stack && s->tail)
+	else if (s->has_stack && (s->tail || !s->served.n))
 		kept = stay_keep(es, &es->told, e->cookie, s);
 	if (!kept)
 		stay_over(es, s);
@@ -310,6 +313,8 @@ int seam_entries_sample(struct seam_entries *es,
 	s->written = false; /* a late one: the stack comes again */
 	es->max_frames[sample->event] = sample->max_frames;
 	tally_sample(s->has_stack ? &s->served : &s->waiting, sample);
+	if (s != &e->stay && s->has_stack && !s->tail)
+		write_held(es, s); /* there are hardly more */
 	return 0;
 }
 
@@ -471,7 +476,7 @@ static bool settle_told(void *ctx, uint64_t cookie, void *value)
 
 	(void)cookie;
 	settle_stay(es, s);
-	if (s->last_ns + FORGET_NS >= es->now_ns)
+	if (s->last_ns + (s->tail ? FORGET_NS : EARLY_NS) >= es->now_ns)
 		return false;
 	stay_over(es, s);
 	stay_free(s);

@@ -9,8 +9,9 @@
  * it was taken, and before the task's next one. A stack that the library
  * unwinds may come later still: samples of an entry that is over without one
  * wait for it as orphans. And in an exec or exit the last samples may come when
- * another task has the tid, and entries of its own: such stacks are kept for a
- * while by their cookie.
+ * another task has the tid, and entries of its own; and where a stack is taken
+ * at the event, who interrupts what comes behind it is in the next entry: such
+ * stacks are kept for a while by their cookie.
  */
 #ifndef SEAM_LIB_RECORD_ENTRIES_H
 #define SEAM_LIB_RECORD_ENTRIES_H
@@ -32,7 +33,8 @@ struct seam_entries {
 	struct seam_idmap tasks; /* the last entry of each, by tid */
 	/* Entries that are over, by cookie: their stacks are awaited; */
 	struct seam_idmap orphans;
-	struct seam_idmap told; /* were taken at an exec or exit */
+	/* their stacks are there: of an exec or exit, or nobody's so far */
+	struct seam_idmap told;
 	uint64_t now_ns;
 	int err; /* the first: -ENOMEM or of write */
 };

@@ -98,6 +98,29 @@ static void came(void **state)
 	assert_int_equal(t.n, 0);
 }
 
+/* It was taken at the event, and who interrupts before its sample is sent has
+ * a stack, too. After a while none comes. */
+static void came_before_its_sample(void **state)
+{
+	(void)state;
+	stack(TID, 1, 100, false);
+	stack(TID, 2, 120, false);
+	sample(TID, 2, 110);
+	assert_int_equal(t.a.over.used, 1);
+	sample(TID, 1, 90);
+	stack(TID, 3, 200, false);
+	assert_int_equal(t.a.over.used, 1);
+	stack(TID, 4, 300, false);
+	sample(TID, 4, 290);
+	assert_int_equal(t.a.over.used, 2);
+	sweep(200 + SECOND);
+	assert_int_equal(t.a.over.used, 1);
+	sweep(201 + 2 * SECOND);
+	assert_int_equal(t.a.over.used, 0);
+	seam_awaited_end(&t.a, keep, &t);
+	assert_int_equal(t.n, 0);
+}
+
 /* The library's comes when the task is in its next entry. */
 static void came_late(void **state)
 {
@@ -247,9 +270,11 @@ static void forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(came),	     CASE(came_late),	CASE(came_before),
-		CASE(over_and_lost), CASE(asleep),	CASE(leaf),
-		CASE(forgotten),     CASE(many_asleep),
+		CASE(came),	     CASE(came_before_its_sample),
+		CASE(came_late),     CASE(came_before),
+		CASE(over_and_lost), CASE(asleep),
+		CASE(leaf),	     CASE(forgotten),
+		CASE(many_asleep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -524,6 +524,30 @@ static void late_first(void **state)
 	assert_int_equal(t.n, 1);
 }
 
+/* Taken at the event, and sent before its sample: who interrupts that opens an
+ * entry of its own, which comes first. */
+static void interrupted_at_once(void **state)
+{
+	const struct written want[] = {{111, 1, 3, 0, SEAM_OUTERMOST, TID},
+				       {141, 2, 2, 0, SEAM_OUTERMOST, TID}};
+
+	(void)state;
+	stack(1, 110, 3, PLAIN);
+	stack(2, 130, 2, PLAIN);
+	sample(TID, 2, 120, 0);
+	sample(TID, 2, 140, 0);
+	assert_true(t.es.told.used == 1 && !has(1, 100));
+	sample(TID, 1, 100, 0);
+	check_out(want, 1);
+	seam_entries_settle(&t.es, 110 + SECOND);
+	assert_int_equal(t.es.told.used, 1);
+	seam_entries_settle(&t.es, 111 + SECOND);
+	assert_int_equal(t.es.told.used, 0);
+	seam_entries_end(&t.es);
+	check_out(want, 2);
+	check_counts(3, 0, 0, 0);
+}
+
 static void failing(void **state)
 {
 	(void)state;
@@ -585,6 +609,7 @@ int main(void)
 		CASE(late_orphans),
 		CASE(late_stack),
 		CASE(late_first),
+		CASE(interrupted_at_once),
 		CASE(failing),
 	};
 
