@@ -104,7 +104,8 @@ def loss(bench):
                   "cpu-clock")
     if found:
         samples = [s for s in found[0] if s["event"] == SYSCALLS]
-        agree(bench, "one page", samples, 1)
+        # A guest may be so slow that hardly one is left.
+        agree(bench, "one page", samples, bench.args.slower == 1)
         account(bench, "one page", samples, found[1])
         bench.test("one page: some are lost", found[1]["lost"]["payloads"],
                    found[1])
