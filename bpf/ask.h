@@ -52,6 +52,7 @@ struct ask {
 	uint32_t why; /* enum seam_taking_why; NONE: at the return */
 	uint32_t depth; /* frames that are wanted */
 	bool in_user, unsure, is_perf; /* of the event */
+	bool sleeps; /* that is the task's going to sleep */
 	bool again; /* as in struct seam_arming */
 	bool exits; /* an exit, or an exec */
 	bool sees_end; /* of that exec the end is to be seen */
@@ -87,6 +88,8 @@ static __always_inline int ask_take(struct ask *a, struct seam_entry_task *t,
 	a->flags = taking->flags;
 	if (el->state.regs_flags & REGS_MOVED)
 		a->flags |= SEAM_STACK_MOVED;
+	if (a->sleeps)
+		a->flags |= SEAM_STACK_ASLEEP;
 	ask_for(a, t, el, taking->clients);
 	if (taking->clients)
 		el->state.taken_ns = bpf_ktime_get_ns();

@@ -47,6 +47,7 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 		.in_user = in_user,
 		.unsure = unsure,
 		.is_perf = is_perf,
+		.sleeps = seam_take_sleeps && sample->event == seam_sleep_event,
 	};
 
 	head_fill(&sample->head, SEAM_WIRE_SAMPLE, task, 0);

@@ -76,6 +76,7 @@ enum seam_stack_flags {
 	 * its instruction. */
 	SEAM_STACK_PRECISE = 256,
 	SEAM_STACK_REGS = 512, /* the registers are behind it all */
+	SEAM_STACK_ASLEEP = 1024, /* its sample comes when the task runs */
 };
 
 /* How frames are found, beside by tables; what a client chose. */

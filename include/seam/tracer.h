@@ -140,6 +140,8 @@ struct seam_user_stack {
 	bool by_library; /* unwound from a copy: may come late, after stacks
 			  * of later entries, but never before its samples */
 	bool at_exit; /* the task's last */
+	bool asleep; /* taken as the task went to sleep: its sample comes later,
+		      * when the task runs again */
 	const uint64_t *ips; /* leaf first, return addresses as they are */
 	/* 0 with SEAM_END_LOST, if nothing told the leaf, and with
 	 * SEAM_END_UNSURE. */

@@ -31,6 +31,7 @@ struct entry {
 	bool waits;
 	bool sampled; /* a sample of it has come */
 	bool tail; /* of an exec or exit */
+	bool asleep; /* see seam_user_stack */
 };
 
 /* What is handed out on the way through a map. */
@@ -127,6 +128,7 @@ static void note_stack(struct entry *e, const struct seam_user_stack *stack)
 	if (stack->time_ns > e->last_ns)
 		e->last_ns = stack->time_ns;
 	e->tail |= stack->before_exec || stack->at_exit;
+	e->asleep |= stack->asleep;
 	e->waits = false;
 }
 
@@ -149,7 +151,8 @@ int seam_awaited_stack(struct seam_awaited *a,
 	}
 	e = seam_idmap_get(&a->tasks, stack->tid);
 	/* Its samples came before it; another entry may have begun since. */
-	if (stack->by_library && (!e || e->cookie != stack->cookie))
+	if (stack->by_library && !stack->asleep &&
+	    (!e || e->cookie != stack->cookie))
 		return 0;
 	e = seam_idmap_make(&a->tasks, stack->tid, sizeof(*e));
 	if (!e)
@@ -196,6 +199,12 @@ static bool is_gone(struct sweep *sw, struct entry *e, uint32_t tid)
 	return seam_task_gone(tid);
 }
 
+/* It may be long until more comes of it: the task may sleep. */
+static bool is_open(const struct entry *e)
+{
+	return e->waits || (e->asleep && !e->sampled);
+}
+
 static bool sweep_task(void *ctx, uint64_t tid, void *value)
 {
 	struct sweep *sw = ctx;
@@ -203,7 +212,7 @@ static bool sweep_task(void *ctx, uint64_t tid, void *value)
 
 	if (e->last_ns + (e->waits ? LOST_NS : FORGET_NS) >= sw->now_ns)
 		return false;
-	if (e->waits && !is_gone(sw, e, (uint32_t)tid))
+	if (is_open(e) && !is_gone(sw, e, (uint32_t)tid))
 		return false;
 	if (e->waits)
 		give_up(sw, e);

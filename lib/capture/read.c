@@ -222,6 +222,7 @@ static void give_stack(struct seam_session *s,
 		.end = (int)rec->end,
 		.before_exec = rec->flags & SEAM_STACK_EXEC,
 		.at_exit = rec->flags & SEAM_STACK_EXIT,
+		.asleep = rec->flags & SEAM_STACK_ASLEEP,
 		.ips = rec->ips,
 		.n_ips = rec->nr,
 	};

@@ -45,6 +45,7 @@ struct stay {
 	struct names names;
 	bool has_stack, written;
 	bool tail; /* the stack was taken at exec or exit */
+	bool asleep; /* or as the task went to sleep: the sample comes later */
 	struct seam_pd_stack stack;
 	uint64_t *ips; /* and behind them their methods, if said */
 };
@@ -347,6 +348,7 @@ static int hold(struct seam_entries *es, struct stay *s,
 		s->stack.methods = memcpy((uint8_t *)ips + size, stack->methods,
 					  stack->n_ips);
 	s->has_stack = true;
+	s->asleep = stack->asleep;
 	tally_move(&s->served, &s->waiting);
 	return 0;
 }
@@ -420,7 +422,8 @@ void seam_entries_stack(struct seam_entries *es,
 		return;
 	e = seam_idmap_get(&es->tasks, stack->tid);
 	/* Its samples came before it; another entry may have begun since. */
-	if (stack->by_library && (!e || e->cookie != stack->cookie)) {
+	if (stack->by_library && !stack->asleep &&
+	    (!e || e->cookie != stack->cookie)) {
 		es->sum->unused++;
 		return;
 	}
@@ -493,6 +496,8 @@ static bool stale(void *ctx, uint64_t tid, void *value)
 		return false;
 	/* Its stack is awaited until the session says that it is lost. */
 	if (e->stay.waiting.n)
+		return false;
+	if (e->stay.asleep && e->stay.has_stack && !e->stay.served.n)
 		return false;
 	stay_over(es, &e->stay);
 	entry_free(e);

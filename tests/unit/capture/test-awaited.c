@@ -191,6 +191,29 @@ static void over_and_lost(void **state)
 }
 
 /* A task may sleep in an entry for long; one that is gone does not. */
+/* A stack that was taken as its task went to sleep, by whose tid it is still
+ * there when the sample comes; or not, where nobody has the tid. */
+static void taken_asleep(void **state)
+{
+	const struct seam_user_stack here = {.tid = (uint32_t)getpid(),
+					     .cookie = 1,
+					     .time_ns = 100,
+					     .by_library = true,
+					     .asleep = true};
+	struct seam_user_stack gone = here;
+
+	(void)state;
+	gone.tid = TID;
+	gone.cookie = 2;
+	assert_int_equal(seam_awaited_stack(&t.a, &here), 0);
+	assert_int_equal(seam_awaited_stack(&t.a, &gone), 0);
+	sweep(100 * SECOND);
+	assert_int_equal(t.a.tasks.used, 1);
+	sample((uint32_t)getpid(), 1, 100 * SECOND);
+	seam_awaited_end(&t.a, keep, &t);
+	assert_int_equal(t.n, 0);
+}
+
 static void asleep(void **state)
 {
 	const uint32_t own = (uint32_t)getpid();
@@ -272,9 +295,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(came),	     CASE(came_before_its_sample),
 		CASE(came_late),     CASE(came_before),
-		CASE(over_and_lost), CASE(asleep),
-		CASE(leaf),	     CASE(forgotten),
-		CASE(many_asleep),
+		CASE(over_and_lost), CASE(taken_asleep),
+		CASE(asleep),	     CASE(leaf),
+		CASE(forgotten),     CASE(many_asleep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

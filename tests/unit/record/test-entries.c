@@ -80,7 +80,7 @@ static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 	sample_under(tid, tid, cookie, time_ns, tail_ns);
 }
 
-enum kind { PLAIN, LIBRARY, EXEC, EXIT, PENDING, LOST };
+enum kind { PLAIN, LIBRARY, EXEC, EXIT, PENDING, LOST, ASLEEP };
 
 /* A stack of n frames; the last one is the cookie. */
 static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
@@ -94,7 +94,8 @@ static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 		.end = kind == PENDING ? SEAM_PENDING
 		       : kind == LOST  ? SEAM_LOST
 				       : SEAM_OUTERMOST,
-		.by_library = kind == LIBRARY,
+		.by_library = kind == LIBRARY || kind == ASLEEP,
+		.asleep = kind == ASLEEP,
 		.before_exec = kind == EXEC,
 		.at_exit = kind == EXIT,
 		.ips = ips,
@@ -548,6 +549,22 @@ static void interrupted_at_once(void **state)
 	check_counts(3, 0, 0, 0);
 }
 
+/* Taken as the task went to sleep, of a cold program; the sample comes when it
+ * runs again. */
+static void asleep(void **state)
+{
+	const struct written want[] = {
+		{100 * SECOND + 1, 1, 3, 0, SEAM_OUTERMOST, TID}};
+
+	(void)state;
+	stack(1, 110, 3, ASLEEP);
+	seam_entries_settle(&t.es, 100 * SECOND);
+	sample(TID, 1, 100 * SECOND, 0);
+	seam_entries_end(&t.es);
+	check_out(want, 1);
+	check_counts(1, 0, 0, 0);
+}
+
 static void failing(void **state)
 {
 	(void)state;
@@ -610,6 +627,7 @@ int main(void)
 		CASE(late_stack),
 		CASE(late_first),
 		CASE(interrupted_at_once),
+		CASE(asleep),
 		CASE(failing),
 	};
 
