@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* A stable merge sort of the index by time. Recordings are long runs in
- * order, one after the other, so runs are found first and then merged. */
+/* A stable sort of the index by time. Recordings of ours are short runs in
+ * order, each of which begins little before the end of the last one; those of
+ * perf's threads are a few long ones. So runs are put in where they belong, and
+ * where they do not belong near, merged. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -48,12 +50,54 @@ static size_t pass(const struct pd_index *v, struct pd_index *out, size_t n)
 	return runs;
 }
 
+#define RUN_MAX 256 /* items that are put in at once */
+#define MOVES 16 /* for each item, on average */
+
+/* The run of n items at v[at], among those before it, which are in order.
+ * Return: how many of these gave way. */
+static size_t put_in(struct pd_index *v, size_t at, size_t n)
+{
+	struct pd_index run[RUN_MAX];
+	size_t i = at;
+
+	memcpy(run, v + at, n * sizeof(*v));
+	while (n) {
+		if (i && v[i - 1].time_ns > run[n - 1].time_ns) {
+			v[i + n - 1] = v[i - 1];
+			i--;
+		} else {
+			v[i + n - 1] = run[n - 1];
+			n--;
+		}
+	}
+	return at - i;
+}
+
+/* As long as they move by little. Afterwards the first are in order. */
+static void put_runs_in(struct pd_index *v, size_t n)
+{
+	size_t left = n * MOVES, end;
+
+	for (size_t at = run_end(v, 0, n); at < n; at = end) {
+		size_t most = n - at < RUN_MAX ? n : at + RUN_MAX, moved;
+
+		end = run_end(v, at, most);
+		moved = put_in(v, at, end - at);
+		if (moved > left)
+			return;
+		left -= moved;
+	}
+}
+
 int seam_pd_sort_index(struct seam_spill *room, size_t n)
 {
 	struct seam_spill other = {0};
 	size_t runs;
 
-	if (!n || run_end(room->p, 0, n) == n)
+	if (!n)
+		return 0;
+	put_runs_in(room->p, n);
+	if (run_end(room->p, 0, n) == n)
 		return 0;
 	if (seam_spill_grow(&other, n, sizeof(struct pd_index)))
 		return -ENOMEM;
