@@ -108,8 +108,9 @@ struct pd_id { /* sorted by id */
 struct pd_index {
 	uint64_t time_ns;
 	uint64_t no_cookie : 1; /* a sample that asks for no record */
+	uint64_t is_sample : 1;
 	uint64_t is_data : 1; /* a mapping of no code */
-	uint64_t rec : 62; /* its address */
+	uint64_t rec : 61; /* its address */
 };
 
 static inline const uint8_t *pd_index_rec(const struct pd_index *ix)
@@ -218,6 +219,7 @@ struct seam_pd_reader {
 	size_t n_index;
 	struct seam_spill index_room;
 	uint64_t lost_records, lost_samples; /* as records of them say */
+	bool is_complete; /* a stack of no cookie: see writer.h */
 	size_t n_asking; /* samples that ask for a record of their stack */
 	uint64_t last_ns;
 	struct pd_chunk *chunks;

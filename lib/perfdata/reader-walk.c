@@ -76,16 +76,19 @@ static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
 		     const struct seam_pd_rec *parsed)
 {
 	struct pd_index ix;
-	bool no_cookie;
+	bool is_sample = parsed->type == PERF_RECORD_SAMPLE;
+	bool no_cookie =
+		is_sample && !seam_pd_chain_deferred(parsed->sample.chain);
 
-	no_cookie = parsed->type == PERF_RECORD_SAMPLE &&
-		    !seam_pd_chain_deferred(parsed->sample.chain);
-	r->n_asking += parsed->type == PERF_RECORD_SAMPLE && !no_cookie;
+	r->n_asking += is_sample && !no_cookie;
+	if (parsed->type == SEAM_RECORD_CALLCHAIN_DEFERRED)
+		r->is_complete |= !parsed->stack.cookie;
 	if (parsed->has_time)
 		r->last_ns = parsed->time_ns;
 	ix = (struct pd_index){
 		.time_ns = r->last_ns,
 		.no_cookie = no_cookie,
+		.is_sample = is_sample,
 		.is_data = is_data(parsed),
 		.rec = (uintptr_t)rec,
 	};

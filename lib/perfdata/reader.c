@@ -304,6 +304,13 @@ bool seam_pd_asks_nothing(const struct seam_pd_reader *r, size_t i)
 	return r->index[i - r->first].no_cookie;
 }
 
+bool seam_pd_tells_no_join(const struct seam_pd_reader *r, size_t i)
+{
+	const struct pd_index *ix = &r->index[i - r->first];
+
+	return ix->no_cookie || (ix->is_sample && r->is_complete);
+}
+
 bool seam_pd_data_map(const struct seam_pd_reader *r, size_t i,
 		      struct seam_pd_rec *ret)
 {

@@ -209,6 +209,10 @@ uint64_t seam_pd_time(const struct seam_pd_reader *r, size_t i);
 /* Without reading it: whether record i is a sample that asks for no record of
  * a user stack. */
 bool seam_pd_asks_nothing(const struct seam_pd_reader *r, size_t i);
+/* Likewise: whether it is a sample that tells nothing of which stacks are
+ * there, and why others are not: asking none, or in a recording that says which
+ * are pending. */
+bool seam_pd_tells_no_join(const struct seam_pd_reader *r, size_t i);
 /* Whether the i-th is a mapping of data, by the recording's own word, of which
  * *ret has type, misc, pid and where it lies then, and no more: there may be
  * many for each sample. */

@@ -105,57 +105,84 @@ int seam_cookie_note(struct cookie_index *ix, struct world *w,
 	return 0;
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 int seam_cookie_by_cookie(const void *a, const void *b)
 {
-	const struct cookie_entry *x = a, *y = b;
-	int c = compare(x->cookie, y->cookie);
-
-	c = c ? c : compare(x->tid, y->tid);
-	c = c ? c : compare(x->time_ns, y->time_ns);
-	return c ? c : compare(x->record, y->record);
+	return seam_cookie_compare(a, b);
 }
 
-static size_t cpu_of(const struct cookie_entry *e)
+struct cpu {
+	size_t at; /* how many; then the place of the next one */
+	const struct cookie_entry *last;
+};
+
+/* Return: whether it comes in the order of its CPU's. */
+static bool is_in_turn(struct cpu *cpu, const struct cookie_entry *e)
 {
-	return e->cookie % CPUS;
+	if (cpu->last && seam_cookie_compare(e, cpu->last) < 0)
+		return false;
+	cpu->last = e;
+	return true;
 }
 
-/* Each CPU's cookies come in their order, but those of all come mixed: apart,
- * they are sorted by as many passes as doublings make their number. Without
- * memory they stay as they are. */
+/* Return: how many come late. cpus: how many of each do not. */
+static size_t count_late(const struct cookie_index *ix, struct cpu *cpus)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ix->n; i++) {
+		struct cpu *cpu = &cpus[ix->v[i].cookie % CPUS];
+		bool in_turn = is_in_turn(cpu, &ix->v[i]);
+
+		cpu->at += in_turn;
+		n += !in_turn;
+	}
+	return n;
+}
+
+static void place(const struct cookie_index *ix, struct cpu *cpus,
+		  struct cookie_entry *to, size_t late)
+{
+	size_t before = 0;
+
+	for (size_t i = 0; i < CPUS; i++) {
+		size_t n = cpus[i].at;
+
+		cpus[i] = (struct cpu){.at = before};
+		before += n;
+	}
+	for (size_t i = 0; i < ix->n; i++) {
+		struct cpu *cpu = &cpus[ix->v[i].cookie % CPUS];
+
+		to[is_in_turn(cpu, &ix->v[i]) ? cpu->at++ : late++] = ix->v[i];
+	}
+}
+
+/* Each CPU's cookies come in their order, but for those of tasks that slept,
+ * and those of all come mixed. Apart, and what comes late behind them, they are
+ * sorted by as many passes as doublings make their number. Without memory they
+ * stay as they are. */
 static void set_apart(struct cookie_index *ix)
 {
 	struct seam_spill other = {0};
 	struct cookie_entry *to;
-	size_t *at, before = 0;
+	struct cpu *cpus;
+	size_t n_late;
 
 	if (ix->n < APART_MIN)
 		return;
-	at = calloc(CPUS, sizeof(*at));
-	if (!at || seam_spill_grow(&other, ix->n, sizeof(*to))) {
-		free(at);
+	cpus = calloc(CPUS, sizeof(*cpus));
+	if (!cpus || seam_spill_grow(&other, ix->n, sizeof(*to))) {
+		free(cpus);
 		return;
 	}
 	to = other.p;
-	for (size_t i = 0; i < ix->n; i++)
-		at[cpu_of(&ix->v[i])]++;
-	for (size_t i = 0; i < CPUS; i++) {
-		size_t n = at[i];
-
-		at[i] = before;
-		before += n;
-	}
-	for (size_t i = 0; i < ix->n; i++)
-		to[at[cpu_of(&ix->v[i])]++] = ix->v[i];
-	free(at);
+	n_late = count_late(ix, cpus);
+	place(ix, cpus, to, ix->n - n_late);
+	free(cpus);
+	qsort(to + ix->n - n_late, n_late, sizeof(*to), seam_cookie_by_cookie);
 	seam_spill_fini(&ix->room);
 	ix->room = other;
-	ix->v = other.p;
+	ix->v = to;
 }
 
 int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
@@ -173,7 +200,7 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		return 0;
 	for (size_t i = 0; i < n && !rc; i++) {
 		seam_pd_prefetch(r, i + AHEAD);
-		if (seam_pd_asks_nothing(r, i))
+		if (seam_pd_tells_no_join(r, i))
 			continue;
 		seam_pd_record(r, i, &rec);
 		rc = seam_world_apply(world, r, &rec);
@@ -233,8 +260,7 @@ static void merge(struct cookie_entry *v, size_t n,
 		  const struct cookie_entry *add, size_t n_add)
 {
 	while (n_add)
-		if (n &&
-		    seam_cookie_by_cookie(&v[n - 1], &add[n_add - 1]) > 0) {
+		if (n && seam_cookie_compare(&v[n - 1], &add[n_add - 1]) > 0) {
 			v[n + n_add - 1] = v[n - 1];
 			n--;
 		} else {

@@ -33,6 +33,8 @@ struct cookie_gone { /* entries that serve no sample */
 	uint64_t pairs; /* with another of cookie and thread, used or not */
 };
 
+#define COOKIE_FOUND 64
+
 struct cookie_index {
 	struct cookie_entry *v; /* in room */
 	size_t n, n_sorted; /* in a window more come, behind these */
@@ -43,6 +45,9 @@ struct cookie_index {
 				    * not asked for */
 	struct seam_spill order_room;
 	struct near near;
+	/* Where the last one was found, of CPUs apart: the next is mostly near.
+	 */
+	size_t found[COOKIE_FOUND];
 	bool complete; /* whoever wrote it says which stacks are pending */
 	struct seam_idmap tasks; /* struct task, by tid */
 };
@@ -63,7 +68,7 @@ int seam_cookie_put_in(struct cookie_index *ix,
 void seam_cookie_drop(struct cookie_index *ix, size_t record);
 /* Whether the sample's record is there for sure: none that comes can be nearer.
  */
-bool seam_cookie_settled(const struct cookie_index *ix,
+bool seam_cookie_settled(struct cookie_index *ix,
 			 const struct seam_pd_rec *sample, size_t record);
 void seam_cookie_fini(struct cookie_index *ix);
 /* record: the sample's place in the reader. Counts how its record was found, or
@@ -91,6 +96,17 @@ static inline bool seam_cookie_same(const struct cookie_entry *a,
 				    const struct cookie_entry *b)
 {
 	return a->cookie == b->cookie && a->tid == b->tid;
+}
+static inline int seam_cookie_compare(const struct cookie_entry *a,
+				      const struct cookie_entry *b)
+{
+	if (a->cookie != b->cookie)
+		return a->cookie < b->cookie ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return (a->record > b->record) - (a->record < b->record);
 }
 /* The order of entries, for qsort. */
 int seam_cookie_by_cookie(const void *a, const void *b);

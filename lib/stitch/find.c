@@ -6,14 +6,38 @@
 #include "base/search.h"
 #include "stitch/cookie.h"
 
-static size_t lower_bound(const struct cookie_index *ix,
+#define REACH 32 /* entries */
+
+static size_t search(const struct cookie_index *ix,
+		     const struct cookie_entry *key, size_t from, size_t end)
+{
+	const struct cookie_entry *v = ix->v + from;
+
+	return from +
+	       SEAM_SEARCH(i, end - from, seam_cookie_compare(&v[i], key) < 0);
+}
+
+/* The first that is not before the key. Samples come in the order of time, and
+ * so do cookies, nearly: it is looked for around the last one's, which are in
+ * some cache, and among all only if it is not there. */
+static size_t lower_bound(struct cookie_index *ix,
 			  const struct cookie_entry *key)
 {
-	return SEAM_SEARCH(i, ix->n, seam_cookie_by_cookie(&ix->v[i], key) < 0);
+	size_t *found = &ix->found[key->cookie % COOKIE_FOUND];
+	size_t at = *found < ix->n ? *found : ix->n;
+	size_t from = at > REACH ? at - REACH : 0;
+	size_t end = ix->n - at > REACH ? at + REACH : ix->n;
+
+	if (from && seam_cookie_compare(&ix->v[from - 1], key) >= 0)
+		from = 0;
+	else if (end < ix->n && seam_cookie_compare(&ix->v[end], key) < 0)
+		end = ix->n;
+	*found = search(ix, key, from, end);
+	return *found;
 }
 
 /* Of those of cookie and thread the nearest: the one behind, or before. */
-static struct cookie_entry *of_thread(const struct cookie_index *ix,
+static struct cookie_entry *of_thread(struct cookie_index *ix,
 				      const struct cookie_entry *key,
 				      bool *ret_several)
 {
@@ -210,7 +234,7 @@ void seam_cookie_drop(struct cookie_index *ix, size_t record)
 	ix->n = ix->n_sorted = n;
 }
 
-bool seam_cookie_settled(const struct cookie_index *ix,
+bool seam_cookie_settled(struct cookie_index *ix,
 			 const struct seam_pd_rec *sample, size_t record)
 {
 	const struct cookie_entry key = {
