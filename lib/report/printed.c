@@ -34,10 +34,10 @@ struct seam_printed {
 	struct seam_printed_lines *shared; /* NULL: there are none */
 	struct seam_lines v[2]; /* what the shared have no room for */
 	struct seam_lines *now, *before; /* NULL: not needed yet */
-	/* By the mapping's number, 1 + what seam_resolver_file() says; 0: it
-	 * was not asked. */
-	uint32_t *files;
-	size_t n_files, cap_files;
+	/* By a user mapping's number, what its lines are of: see key_of(); 0:
+	 * it was not asked for. */
+	uint32_t *of;
+	size_t n_of, cap_of;
 	struct seam_tail tails[TAILS];
 	size_t begin[SEAM_TAIL_FRAMES]; /* of frames that are not in one */
 	uint8_t flags[SEAM_TAIL_FRAMES];
@@ -92,7 +92,7 @@ struct seam_printed *seam_printed_free(struct seam_printed *p)
 		return NULL;
 	seam_lines_fini(&p->v[0]);
 	seam_lines_fini(&p->v[1]);
-	free(p->files);
+	free(p->of);
 	free(p);
 	return NULL;
 }
@@ -111,32 +111,37 @@ static void unlock(const struct seam_printed *p)
 		pthread_mutex_unlock(p->lock);
 }
 
-static int ask_file(struct seam_printed *p, const struct seam_stitch_map *map)
+/* Of the kernel, and of the vDSO, of which there is one for 32-bit programs
+ * under the same name. Such mappings are few: they have even numbers, as what
+ * has none. */
+static uint32_t of_mapping(const struct seam_stitch_map *map)
+{
+	return map->number * 2 + 2;
+}
+
+static int ask_of(struct seam_printed *p, const struct seam_stitch_map *map)
 {
 	int file;
 
-	if (seam_grow(&p->files, (size_t)map->number + 1, &p->cap_files,
-		      sizeof(*p->files)))
+	if (seam_grow(&p->of, (size_t)map->number + 1, &p->cap_of,
+		      sizeof(*p->of)))
 		return -ENOMEM;
-	for (; p->n_files < p->cap_files; p->n_files++)
-		p->files[p->n_files] = 0;
+	for (; p->n_of < p->cap_of; p->n_of++)
+		p->of[p->n_of] = 0;
+	if (!strcmp(map->path, "[vdso]")) {
+		p->of[map->number] = of_mapping(map);
+		return 0;
+	}
 	lock(p);
 	file = seam_resolver_file(p->resolver, map);
 	unlock(p);
 	if (file < 0)
 		return file;
-	p->files[map->number] = (uint32_t)file + 1;
+	p->of[map->number] = ((uint32_t)file + 1) * 2 + 1;
 	return 0;
 }
 
-/* By what is mapped, and not by a file: the kernel, and the vDSO, of which
- * there is one for 32-bit programs under the same name. */
-static bool is_apart(const struct seam_stitch_map *map, uint8_t flags)
-{
-	return flags & KERNEL || !strcmp(map->path, "[vdso]");
-}
-
-/* Such mappings are few: they have even numbers, as what has none. */
+/* By a place in a file, or an address in what is mapped. */
 static int key_of(struct seam_printed *p, const struct seam_frame *f,
 		  uint8_t flags, struct seam_line_key *ret)
 {
@@ -146,16 +151,17 @@ static int key_of(struct seam_printed *p, const struct seam_frame *f,
 	*ret = (struct seam_line_key){f->ip, 0, flags};
 	if (!map)
 		return 0;
-	if (is_apart(map, flags)) {
-		ret->of = map->number * 2 + 2;
+	if (flags & KERNEL) {
+		ret->of = of_mapping(map);
 		return 0;
 	}
-	if (map->number >= p->n_files || !p->files[map->number])
-		rc = ask_file(p, map);
+	if (map->number >= p->n_of || !p->of[map->number])
+		rc = ask_of(p, map);
 	if (rc)
 		return rc;
-	ret->off = f->ip - map->start + map->pgoff;
-	ret->of = p->files[map->number] * 2 + 1;
+	ret->of = p->of[map->number];
+	if (ret->of % 2)
+		ret->off = f->ip - map->start + map->pgoff;
 	return 0;
 }
 

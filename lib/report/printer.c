@@ -10,6 +10,7 @@ struct seam_printer {
 	struct seam_printer_opts opts;
 	pthread_mutex_t *lock;
 	struct seam_printed *printed; /* NULL: json */
+	struct seam_text_head heads[SEAM_TEXT_HEADS];
 	struct seam_name *names;
 	size_t cap_names;
 };
@@ -68,6 +69,9 @@ int seam_printer_add(struct seam_printer *p, const struct seam_stitched *s,
 		.attr = seam_pd_event(p->opts.reader, (size_t)s->rec->event),
 		.payloads = p->opts.payloads,
 		.printed = p->printed,
+		/* Of streams, which one thread reads, events may be named anew.
+		 */
+		.heads = p->lock ? p->heads : NULL,
 		.opts = p->opts.text,
 	};
 	const size_t begin = b->len;

@@ -60,11 +60,11 @@ static void perf_payload(struct seam_strbuf *b, const struct seam_text *t)
 	seam_strbuf_fini(&text);
 }
 
-static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
+static void head_begin(struct seam_strbuf *b, const struct seam_text *t,
+		       uint64_t seconds)
 {
 	const struct seam_pd_rec *rec = t->sample->rec;
 	uint64_t type = t->attr->attr.sample_type;
-	uint64_t us = rec->time_ns / 1000;
 
 	plain_right(b, t->sample->comm, seam_text_has_chain(t) ? 0 : 16);
 	seam_strbuf_puts(b, " ");
@@ -77,16 +77,83 @@ static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
 		seam_strbuf_dec(b, rec->cpu, 3, '0');
 		seam_strbuf_puts(b, "] ");
 	}
-	if (type & PERF_SAMPLE_TIME) {
-		number(b, us / 1000000, 5, ".");
+	if (type & PERF_SAMPLE_TIME)
+		number(b, seconds, 5, ".");
+}
+
+static void head_end(struct seam_strbuf *b, const struct seam_text *t)
+{
+	/* A tracepoint's has its payload there. */
+	if (t->attr->attr.type != PERF_TYPE_TRACEPOINT)
+		number(b, t->sample->rec->sample.period, 10, " ");
+	plain_right(b, t->sample->event, t->opts.event_width);
+	seam_strbuf_puts(b, ": ");
+}
+
+/* What was appended from there on; what is too long is made again each time. */
+static void keep(struct seam_text_piece *piece, const struct seam_strbuf *b,
+		 size_t from)
+{
+	piece->len = 0;
+	if (b->err || b->len - from > sizeof(piece->s))
+		return;
+	piece->len = b->len - from;
+	memcpy(piece->s, b->s + from, piece->len);
+}
+
+static void add_begin(struct seam_strbuf *b, const struct seam_text *t,
+		      uint64_t seconds, struct seam_text_head *h)
+{
+	const struct seam_pd_rec *rec = t->sample->rec;
+	size_t from = b->len;
+
+	if (h->begin.len && h->begin_attr == t->attr &&
+	    h->comm == t->sample->comm && h->tid == rec->tid &&
+	    h->cpu == rec->cpu && h->seconds == seconds) {
+		seam_strbuf_add(b, h->begin.s, h->begin.len);
+		return;
+	}
+	head_begin(b, t, seconds);
+	h->begin_attr = t->attr;
+	h->comm = t->sample->comm;
+	h->tid = rec->tid;
+	h->cpu = rec->cpu;
+	h->seconds = seconds;
+	keep(&h->begin, b, from);
+}
+
+static void add_end(struct seam_strbuf *b, const struct seam_text *t,
+		    struct seam_text_head *h)
+{
+	uint64_t period = t->sample->rec->sample.period;
+	size_t from = b->len;
+
+	if (h->end.len && h->end_attr == t->attr && h->period == period) {
+		seam_strbuf_add(b, h->end.s, h->end.len);
+		return;
+	}
+	head_end(b, t);
+	h->end_attr = t->attr;
+	h->period = period;
+	keep(&h->end, b, from);
+}
+
+static void perf_head(struct seam_strbuf *b, const struct seam_text *t)
+{
+	const struct seam_pd_rec *rec = t->sample->rec;
+	struct seam_text_head none, *h = &none;
+	uint64_t us = rec->time_ns / 1000;
+
+	if (t->heads)
+		h = &t->heads[rec->cpu % SEAM_TEXT_HEADS];
+	else
+		none.begin.len = none.end.len = 0;
+	add_begin(b, t, us / 1000000, h);
+	if (t->attr->attr.sample_type & PERF_SAMPLE_TIME) {
 		seam_strbuf_dec(b, us % 1000000, 6, '0');
 		seam_strbuf_puts(b, ": ");
 	}
-	/* A tracepoint's has its payload there. */
-	if (t->attr->attr.type != PERF_TYPE_TRACEPOINT)
-		number(b, rec->sample.period, 10, " ");
-	plain_right(b, t->sample->event, t->opts.event_width);
-	seam_strbuf_puts(b, ": ");
+	add_end(b, t, h);
 	perf_payload(b, t);
 }
 
@@ -154,7 +221,9 @@ static void perf_single(struct seam_strbuf *b, const struct seam_text *t)
 static void perf_missing(struct seam_strbuf *b, const struct seam_text *t,
 			 const char *missing)
 {
-	seam_strbuf_printf(b, "\t%16x [%s] ([seam]", 0, missing);
+	seam_strbuf_puts(b, "\t               0 [");
+	seam_strbuf_puts(b, missing);
+	seam_strbuf_puts(b, "] ([seam]");
 	if (t->sample->from_copy && t->sample->end == SEAM_UNREADABLE)
 		seam_strbuf_printf(b, ":%llu",
 				   (unsigned long long)t->sample->depth);

@@ -20,6 +20,24 @@ struct seam_text_opts {
 	bool full_path; /* of the file; else its last part */
 };
 
+/* What heads of samples begin and end with, but for the time within its second:
+ * mostly as with the same CPU's last sample. The recording's texts do not
+ * change meanwhile. All zeroes at first. */
+#define SEAM_TEXT_HEADS 8
+
+struct seam_text_piece {
+	size_t len; /* 0: there is none */
+	char s[96];
+};
+
+struct seam_text_head {
+	const struct seam_pd_attr *begin_attr, *end_attr;
+	const char *comm;
+	uint64_t seconds, period;
+	uint32_t tid, cpu;
+	struct seam_text_piece begin, end;
+};
+
 struct seam_text {
 	const struct seam_stitched *sample;
 	const struct seam_name *names; /* of its frames; see printed */
@@ -29,6 +47,7 @@ struct seam_text {
 	/* For perf's layout: of a chain no name is looked at, it has the lines.
 	 * NULL: frames are as names have them. */
 	struct seam_printed *printed;
+	struct seam_text_head *heads; /* SEAM_TEXT_HEADS; NULL: none are kept */
 };
 
 void seam_text_perf(struct seam_strbuf *b, const struct seam_text *t);
