@@ -41,7 +41,7 @@ static void end(struct session *t)
 	folder_remove(&t->folder);
 }
 
-static const char *path_of(const struct seam_frame *f)
+static inline const char *path_of(const struct seam_frame *f)
 {
 	return f->map ? f->map->path : "";
 }
