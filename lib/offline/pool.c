@@ -14,21 +14,22 @@ struct seam_pool {
 	pthread_cond_t changed;
 	pthread_t threads[SEAM_POOL_MAX];
 	size_t n_threads;
+	size_t n_known; /* threads that have a number */
 	bool is_over;
 	/* The window; all but its numbers stand still meanwhile. */
 	size_t n, next, done;
-	void (*fn)(void *ctx, size_t i);
+	void (*fn)(void *ctx, size_t i, size_t who);
 	void *ctx;
 };
 
 /* With the lock held, but for fn. */
-static void help(struct seam_pool *p)
+static void help(struct seam_pool *p, size_t who)
 {
 	while (p->next < p->n) {
 		size_t i = p->next++;
 
 		pthread_mutex_unlock(&p->lock);
-		p->fn(p->ctx, i);
+		p->fn(p->ctx, i, who);
 		pthread_mutex_lock(&p->lock);
 		if (++p->done == p->n)
 			pthread_cond_broadcast(&p->changed);
@@ -38,10 +39,12 @@ static void help(struct seam_pool *p)
 static void *run(void *arg)
 {
 	struct seam_pool *p = arg;
+	size_t who;
 
 	pthread_mutex_lock(&p->lock);
+	who = ++p->n_known; /* 0 is the caller's */
 	while (!p->is_over) {
-		help(p);
+		help(p, who);
 		if (!p->is_over)
 			pthread_cond_wait(&p->changed, &p->lock);
 	}
@@ -84,7 +87,7 @@ struct seam_pool *seam_pool_free(struct seam_pool *p)
 }
 
 void seam_pool_begin(struct seam_pool *p, size_t n,
-		     void (*fn)(void *ctx, size_t i), void *ctx)
+		     void (*fn)(void *ctx, size_t i, size_t who), void *ctx)
 {
 	pthread_mutex_lock(&p->lock);
 	p->n = n;
@@ -99,7 +102,7 @@ void seam_pool_begin(struct seam_pool *p, size_t n,
 void seam_pool_finish(struct seam_pool *p)
 {
 	pthread_mutex_lock(&p->lock);
-	help(p);
+	help(p, 0);
 	while (p->done < p->n)
 		pthread_cond_wait(&p->changed, &p->lock);
 	pthread_mutex_unlock(&p->lock);

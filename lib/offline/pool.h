@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #define SEAM_POOL_MAX 32 /* threads */
+#define SEAM_POOL_WHO (SEAM_POOL_MAX + 1)
 
 struct seam_pool;
 
@@ -22,10 +23,11 @@ int seam_pool_new(struct seam_pool **ret);
 /* NULL is fine. Finishes first. Return: NULL. */
 struct seam_pool *seam_pool_free(struct seam_pool *pool);
 
-/* Each of the numbers below n is given to fn once, in any order. What was
+/* Each of the numbers below n is given to fn once, in any order, and with it
+ * who does it: one thing at a time has that number, of SEAM_POOL_WHO. What was
  * begun before has to be finished. */
 void seam_pool_begin(struct seam_pool *pool, size_t n,
-		     void (*fn)(void *ctx, size_t i), void *ctx);
+		     void (*fn)(void *ctx, size_t i, size_t who), void *ctx);
 /* Until all is done. */
 void seam_pool_finish(struct seam_pool *pool);
 

@@ -18,6 +18,8 @@
 /* What lies further from SP is not believed to be of the same stack. */
 #define SEAM_OFFLINE_STACK_MAX (UINT64_C(64) << 20)
 
+struct seam_offline_steps;
+
 /* A copy, and where its addresses lie. All is borrowed. */
 struct seam_offline_copy {
 	struct seam_perf_user user;
@@ -27,6 +29,9 @@ struct seam_offline_copy {
 	bool (*find)(void *ctx, uint64_t avma, struct seam_offline_file **ret,
 		     uint64_t *ret_off);
 	void *ctx;
+	/* Where these are the same, find says the same; 0, 0: not known. */
+	uint32_t maps[2];
+	struct seam_offline_steps *steps; /* the thread's; NULL: it has none */
 };
 
 struct seam_offline_stack {

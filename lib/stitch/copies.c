@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "core/err.h"
 #include "offline/pool.h"
+#include "offline/steps.h"
 
 #define WINDOW 256 /* samples */
 #define WINDOW_RECORDS 65536 /* others between them */
@@ -47,6 +48,7 @@ struct copies {
 	struct seam_offline_file **by_map; /* by number; NULL: no file */
 	size_t n_by_map, cap_by_map;
 	struct seam_pool *pool; /* NULL: not needed yet */
+	struct seam_offline_steps *steps; /* by who unwinds */
 	struct window *ready, *next; /* next may be under way */
 	struct seam_idmap needs; /* struct need, by tid */
 	bool is_foreign; /* of another architecture */
@@ -93,10 +95,11 @@ int seam_copies_new(const struct seam_pd_reader *r, struct copies **ret)
 	c->r = r;
 	seam_world_init(&c->world, seam_pd_n_records(r));
 	c->world.is_of_code = true;
+	c->steps = calloc(SEAM_POOL_WHO, sizeof(*c->steps));
 	c->ready = calloc(1, sizeof(*c->ready));
 	c->next = calloc(1, sizeof(*c->next));
 	look_at_machine(c);
-	if (!c->ready || !c->next) {
+	if (!c->steps || !c->ready || !c->next) {
 		seam_copies_free(c);
 		return -ENOMEM;
 	}
@@ -119,6 +122,7 @@ struct copies *seam_copies_free(struct copies *c)
 	seam_pool_free(c->pool);
 	let_go(c->ready);
 	let_go(c->next);
+	free(c->steps);
 	free(c->ready);
 	free(c->next);
 	free(c->by_map);
@@ -188,6 +192,16 @@ static bool is_precise(const struct copies *c, const struct seam_pd_rec *rec)
 	       ev->attr.precise_ip && (rec->misc & PERF_RECORD_MISC_EXACT_IP);
 }
 
+static void name_maps(struct job *job)
+{
+	const uint32_t before = seam_space_version(job->before);
+
+	if (job->before && !before)
+		return;
+	job->copy.maps[0] = seam_space_version(job->space);
+	job->copy.maps[1] = before;
+}
+
 static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		   size_t place)
 {
@@ -217,6 +231,7 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 	/* Inside execve the new program is there already. */
 	if (mode == PERF_RECORD_MISC_KERNEL)
 		job->before = seam_space_get(p->before[0]);
+	name_maps(job);
 	c->next->n++;
 	return 0;
 }
@@ -254,7 +269,7 @@ static void prefetch(const struct seam_perf_user *user)
 		__builtin_prefetch(user->stack + at);
 }
 
-static void unwind_one(void *ctx, size_t i)
+static void unwind_one(void *ctx, size_t i, size_t who)
 {
 	struct window *w = ctx;
 	struct seam_offline_stack *to = &w->stacks[i];
@@ -269,6 +284,7 @@ static void unwind_one(void *ctx, size_t i)
 		};
 		return;
 	}
+	w->jobs[i].copy.steps = &c->steps[who];
 	seam_offline_unwind(&c->offline, &w->jobs[i].copy, to);
 }
 
@@ -281,7 +297,7 @@ static int begin(struct copies *c)
 	if (c->pool)
 		seam_pool_begin(c->pool, w->n, unwind_one, w);
 	for (size_t i = 0; !c->pool && i < w->n; i++)
-		unwind_one(w, i);
+		unwind_one(w, i, 0);
 	return 0;
 }
 

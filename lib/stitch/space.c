@@ -36,7 +36,18 @@ struct space *seam_space_get(struct space *s)
 	return s;
 }
 
-/* Makes *ps one that nobody else sees, with room for one more mapping. */
+uint32_t seam_space_version(const struct space *s)
+{
+	return s ? s->version : 0;
+}
+
+static uint32_t next_version(struct world *w)
+{
+	return w->n_versions == UINT32_MAX ? 0 : ++w->n_versions;
+}
+
+/* Makes *ps one that nobody else sees, with room for one more mapping, and
+ * another version, as it is about to change. */
 static int own(struct world *w, struct space **ps)
 {
 	static const struct seam_ranges none;
@@ -44,8 +55,10 @@ static int own(struct world *w, struct space **ps)
 	const struct seam_ranges *from = old ? &old->areas : &none;
 	size_t room = from->n / 2 + 16;
 
-	if (old && old->refs == 1 && from->cap - from->n >= SEAM_RANGES_PUT)
+	if (old && old->refs == 1 && from->cap - from->n >= SEAM_RANGES_PUT) {
+		old->version = next_version(w);
 		return 0;
+	}
 	if (from->n + room > w->max_areas - w->n_areas)
 		return -ENOMEM;
 	s = calloc(1, sizeof(*s));
@@ -58,6 +71,7 @@ static int own(struct world *w, struct space **ps)
 	s->live = &w->n_areas;
 	w->n_areas += s->areas.cap;
 	s->refs = 1;
+	s->version = next_version(w);
 	seam_space_put(old);
 	*ps = s;
 	return 0;

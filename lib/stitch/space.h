@@ -13,6 +13,7 @@
 
 struct space {
 	unsigned refs;
+	uint32_t version; /* another one with each change; 0: none left */
 	size_t *live; /* the world's count, which this one's cap is in */
 	struct seam_ranges areas; /* struct seam_stitch_map, the world's */
 };
@@ -41,6 +42,7 @@ struct world {
 	/* Areas in all spaces. A file can ask for many copies of a large one,
 	 * so there is a limit that grows with what it has records. */
 	size_t n_areas, max_areas;
+	uint32_t n_versions; /* UINT32_MAX: and no more */
 	struct seam_stitch_map **maps; /* in blocks: see seam_world_map() */
 	size_t n_maps, cap_maps; /* of which the latter counts blocks */
 };
@@ -60,6 +62,9 @@ bool seam_world_leaves_out(const struct world *w,
 const struct seam_stitch_map *seam_world_map(const struct world *w, size_t i);
 struct space *seam_space_get(struct space *space);
 struct space *seam_space_put(struct space *space);
+/* Spaces of a world that have the same are the same; 0: it is not known, or
+ * there is no space. */
+uint32_t seam_space_version(const struct space *space);
 const struct seam_stitch_map *seam_space_find(const struct space *space,
 					      uint64_t ip);
 /* The same, of what is asked one after the other: mostly of one mapping. Empty
