@@ -21,7 +21,7 @@ struct seam_step_kept {
 	uint64_t ip, sp, fp;
 	uint64_t caller_ip, caller_fp;
 	uint32_t maps[2]; /* 0, 0: none is kept here */
-	/* Above sp: the caller's, and where the caller's ip and FP were read. */
+	/* Above sp: the caller's, and where its ip and FP were read. */
 	uint32_t caller_sp, ip_at;
 	uint32_t fp_at; /* SEAM_STEP_NO_WORD: it was not read */
 	uint32_t pad;

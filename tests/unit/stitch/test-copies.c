@@ -4,7 +4,8 @@
  * program's own stack, in a recording laid out by hand. One that is cut says
  * so, and what size would have done; registers of another moment are not
  * believed; a precise event's are taken back; merged into the samples, the
- * stacks are the same, and the copies gone.
+ * stacks are the same, and the copies gone. What the stack before had in
+ * common is no other than unwound alone.
  */
 #define IMAGE_WORDS 32768
 
@@ -493,6 +494,89 @@ static void many(void **state)
 	free(m);
 }
 
+/* Where the word is in the copy that leads to the outer caller. */
+static uint8_t *outer_word(struct moment *m)
+{
+	for (size_t at = 16; at < 16 + m->size; at += 8)
+		if (!memcmp(m->stack + at, &now.callers[1], 8))
+			return m->stack + at;
+	return NULL;
+}
+
+struct variant {
+	struct moment of;
+	struct with with;
+	bool is_hidden; /* the outer caller is in no file */
+};
+
+static void add_variant(struct image *m, const struct variant *v)
+{
+	const uint64_t at[3] = {now.callers[1] - 1, now.callers[1] + 1, 0};
+
+	if (v->is_hidden)
+		add_map(m, 5, at, "//anon");
+	add_sample(m, &v->of, v->with);
+}
+
+static void same_as_alone(struct read *in, const struct variant *v)
+{
+	struct image *m = malloc(sizeof(*m));
+	struct read alone;
+
+	assert_non_null(m);
+	start(m, false);
+	add_variant(m, v);
+	open_all(&alone, m);
+	assert_int_equal(seam_stitch_next(alone.s, &alone.out), 1);
+	assert_int_equal(seam_stitch_next(in->s, &in->out), 1);
+	assert_int_equal(in->out.end, alone.out.end);
+	assert_int_equal(in->out.depth, alone.out.depth);
+	assert_int_equal(in->out.n_frames, alone.out.n_frames);
+	for (size_t i = 0; i < alone.out.n_frames; i++) {
+		assert_int_equal(in->out.frames[i].ip, alone.out.frames[i].ip);
+		assert_int_equal(in->out.frames[i].method,
+				 alone.out.frames[i].method);
+	}
+	close_all(&alone);
+	free(m);
+}
+
+/* The first stack's steps are taken again in those where nothing of them has
+ * changed: not where a word has, or is behind the copy, or what is mapped. */
+static void again(void **state)
+{
+	const uint64_t other = (uint64_t)(uintptr_t)push_first + 1;
+	struct variant *v = calloc(6, sizeof(*v));
+	struct image *m = malloc(sizeof(*m));
+	struct read in;
+	size_t off;
+
+	(void)state;
+	assert_non_null(v);
+	assert_non_null(m);
+	for (size_t i = 0; i < 6; i++)
+		v[i].of = now;
+	assert_non_null(outer_word(&v[2].of));
+	memcpy(outer_word(&v[2].of), &other, 8);
+	off = (size_t)(outer_word(&v[3].of) - v[3].of.stack) - 16;
+	v[3].with.room = off;
+	v[4].with.room = off + 8;
+	v[5].is_hidden = true;
+	start(m, false);
+	for (size_t i = 0; i < 6; i++)
+		add_variant(m, &v[i]);
+	open_all(&in, m);
+	for (size_t i = 0; i < 6; i++) {
+		same_as_alone(&in, &v[i]);
+		if (i == 2)
+			assert_int_equal(in.out.frames[2].ip, other);
+		assert_int_equal(in.out.end == SEAM_OUTERMOST, i < 2);
+	}
+	close_all(&in);
+	free(m);
+	free(v);
+}
+
 /* The same stacks without copies; and there is nothing left to merge. */
 static void merged(void **state)
 {
@@ -538,7 +622,7 @@ int main(void)
 		cmocka_unit_test(other_moment), cmocka_unit_test(no_user),
 		cmocka_unit_test(foreign),	cmocka_unit_test(precise),
 		cmocka_unit_test(stale),	cmocka_unit_test(many),
-		cmocka_unit_test(merged),
+		cmocka_unit_test(again),	cmocka_unit_test(merged),
 	};
 
 	/* No folder for tables can be made there. */
