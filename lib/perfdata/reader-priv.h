@@ -56,9 +56,11 @@ static inline struct perf_event_header pd_record_header(const uint8_t *p,
 }
 
 /* What is read of a record first. Of one with a stack copy it is the sample's
- * fields, the addresses in the kernel and the registers. */
+ * fields, the addresses in the kernel and the registers; and, where the record
+ * before it ends, how much there is of that one's copy. */
 static inline void pd_prefetch_record(const uint8_t *rec)
 {
+	__builtin_prefetch((const void *)((uintptr_t)rec - 8));
 	for (int i = 0; i < 5; i++)
 		__builtin_prefetch(rec + 64 * i);
 }

@@ -439,7 +439,10 @@ static int walk(struct seam_pd_reader *r, struct span *data, int depth)
 		if (h.size > data->left)
 			return 0;
 		s = pd_span(r, span_take(data, h.size), h.size);
-		pd_prefetch_record(data->p);
+		/* Stack copies are mostly of one size: the one behind the next
+		 * is looked for where it would begin then. */
+		if (h.size < data->left)
+			pd_prefetch_record(data->p + h.size);
 		seam_pd_touch(r, h.size);
 		if (h.type < PD_USER_RECORD_FIRST) {
 			rc = kernel_record(r, rec, h.type);

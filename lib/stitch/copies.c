@@ -265,7 +265,7 @@ static int fill(struct copies *c)
 /* A stack's first words are mostly in no cache yet. */
 static void prefetch(const struct seam_perf_user *user)
 {
-	for (size_t at = 0; at < 512 && at < user->stack_size; at += 64)
+	for (size_t at = 0; at < 2048 && at < user->stack_size; at += 64)
 		__builtin_prefetch(user->stack + at);
 }
 
