@@ -86,6 +86,8 @@ static __always_inline int ask_take(struct ask *a, struct seam_entry_task *t,
 	a->why = taking->why;
 	a->cookie = taking->cookie;
 	a->flags = taking->flags;
+	if (taking->why == SEAM_TAKING_TAIL)
+		regs_keep_late(&el->state, t->env->task);
 	if (el->state.regs_flags & REGS_MOVED)
 		a->flags |= SEAM_STACK_MOVED;
 	if (a->sleeps)

@@ -143,6 +143,7 @@ enum regs_flags {
 	REGS_NO_CALL = 32, /* of an event in the kernel, and no call's number */
 	REGS_TRACED = 64, /* of that, in a task with a tracer */
 	REGS_MOVED = 128, /* they are not the task's any more */
+	REGS_LACKED = 256, /* of the entry before: not saved at the event */
 };
 
 /* What tells, as far as anything does, whether a task has been in user space

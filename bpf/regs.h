@@ -178,6 +178,23 @@ static __always_inline bool sigreturn_begun(const struct pt_regs___kernel *regs)
 	return regs->cx != regs->ip;
 }
 
+/* Those of a task that sleeps, which were not saved yet at the event. Its
+ * memory is not the current task's, and is not asked: what sleeps with a call's
+ * number is behind the call. */
+static __always_inline void regs_find_late(struct task_state *state,
+					   struct task_struct *task)
+{
+	const struct pt_regs___kernel *regs =
+		(const struct pt_regs___kernel *)bpf_task_pt_regs(task);
+
+	regs_save(state->regs, regs);
+	state->regs_flags = 0;
+	if (regs->cs == USER32_CS)
+		state->regs_flags |= REGS_32BIT;
+	if (regs->orig_ax != NR_NONE)
+		state->regs_flags |= REGS_SYSCALL;
+}
+
 /* What the registers alone do not say. */
 static __always_inline void regs_judge(struct task_state *state,
 				       const struct pt_regs___kernel *regs,
@@ -185,9 +202,9 @@ static __always_inline void regs_judge(struct task_state *state,
 {
 	bool syscall = is_behind_syscall(regs);
 
-	state->regs_flags &=
-		~(REGS_FLUX | REGS_CLONED | REGS_SYSCALL | REGS_SIGRETURN |
-		  REGS_32BIT | REGS_NO_CALL | REGS_TRACED | REGS_MOVED);
+	state->regs_flags &= ~(REGS_FLUX | REGS_CLONED | REGS_SYSCALL |
+			       REGS_SIGRETURN | REGS_32BIT | REGS_NO_CALL |
+			       REGS_TRACED | REGS_MOVED | REGS_LACKED);
 	if (regs->cs == USER32_CS)
 		state->regs_flags |= REGS_32BIT;
 	/* Who runs with a 0 may be clone's child, whose first instructions

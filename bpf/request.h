@@ -156,6 +156,16 @@ static __always_inline void seam_entry_env_keep_regs(struct seam_entry_task *t,
 						     bool in_user)
 {
 	seam_regs_keep(&el->state, t->env->task, in_user);
+	if (!t->at_once && t->env->unsure)
+		el->state.regs_flags |= REGS_LACKED;
+}
+
+/* What the event did not find is there by now. */
+static __always_inline void regs_keep_late(struct task_state *state,
+					   struct task_struct *task)
+{
+	if (state->regs_flags & REGS_LACKED)
+		seam_regs_keep(state, task, false);
 }
 
 static __always_inline void leave(struct task_state *state,
@@ -187,6 +197,7 @@ static __always_inline uint32_t regs_at_return(struct task_state *state,
 {
 	struct pt_regs___kernel *regs = task_regs(task);
 
+	regs_keep_late(state, task);
 	if (regs_replaced(state, task)) {
 		regs_save(state->regs, regs);
 		state->regs_flags &= ~REGS_SYSCALL;

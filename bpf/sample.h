@@ -83,14 +83,17 @@ static __always_inline uint32_t take_kernel(void *ctx,
 	return bytes > 0 && bytes <= (long)sizeof(buf->ips) ? bytes / 8 : 0;
 }
 
-/* Whether an event in the kernel, of that many frames, came where the task's
- * registers are not those that it entered with. A global function: the verifier
+/* Whether an event in the kernel, whose frames are there, came where the task's
+ * registers are not those that it entered with; or, where stacks are taken at
+ * the return, are still of the entry before. A global function: the verifier
  * walks it once. */
-__noinline int seam_is_unsure(struct sample_buffer *buf ARG_NONNULL,
-			      uint32_t nr)
+__noinline int seam_is_unsure(struct sample_buffer *buf ARG_NONNULL)
 {
-	return !seam_kernel_is_sure(&seam_kernel_entry, buf->ips, nr,
-				    SEAM_MAX_KERNEL, buf->sp, buf->regs);
+	if (!IS_AT_ONCE)
+		return seam_kernel_may_lack_regs(buf->sp, buf->regs);
+	return !seam_kernel_is_sure(&seam_kernel_entry, buf->ips,
+				    buf->sample.nr, SEAM_MAX_KERNEL, buf->sp,
+				    buf->regs);
 }
 
 /* What all kinds of events have in common. Its ip, 0 for the kernel's leaf,
@@ -116,7 +119,7 @@ static __always_inline bool ask_sample(struct seam_wire_sample *sample,
 		return false;
 	}
 	if (!in_user && (asks & SEAM_ASK_NO_KERNEL)) {
-		sample->ip = task_regs(task)->ip;
+		sample->ip = unsure ? 0 : task_regs(task)->ip;
 		flags = SEAM_SAMPLE_USER;
 		kernel_stack = false;
 	}
@@ -144,11 +147,13 @@ static __always_inline bool make_sample(void *ctx, struct sample_buffer *buf,
 	bool kernel_stack = false, unsure = false;
 	uint32_t nr = 0;
 
-	/* Taken first where it is to tell what the registers are worth. */
-	if (IS_AT_ONCE && !(flags & SEAM_SAMPLE_USER) && has_user(task)) {
-		nr = take_kernel(ctx, buf);
+	if (!(flags & SEAM_SAMPLE_USER) && has_user(task)) {
+		/* Taken first where it is to tell what they are worth. */
+		if (IS_AT_ONCE)
+			nr = take_kernel(ctx, buf);
+		buf->sample.nr = nr;
 		buf->regs = (uint64_t)task_regs(task);
-		unsure = seam_is_unsure(buf, nr);
+		unsure = seam_is_unsure(buf);
 	}
 	if (!ask_sample(&buf->sample, task, event, flags, unsure,
 			&kernel_stack))

@@ -140,6 +140,8 @@ static __always_inline void take_sleeper(struct task_struct *task,
 	}
 	__builtin_memcpy(state->regs, own->regs, sizeof(state->regs));
 	state->regs_flags = own->regs_flags;
+	if (own->regs_flags & REGS_LACKED)
+		regs_find_late(state, task);
 	state->entry.who = was; /* so deep */
 	state->mm = 0; /* no mapping of another task's is believed */
 	end = unwind(&env);

@@ -20,6 +20,28 @@
 #include "core/env.h"
 
 #define SEAM_KERNEL_STACK (64u << 10) /* bytes; no kernel has a larger one */
+/* What a processor pushes, and the kernel: struct pt_regs, and what FRED has
+ * behind it. */
+#define SEAM_KERNEL_REGS_SIZE 192
+/* x86-64: the cpu_entry_area, where exceptions begin on a stack of their own.
+ * The kernel's documentation of its memory map has it, and no randomness moves
+ * it. */
+#define SEAM_KERNEL_ENTRY_AREA 0xfffffe0000000000ULL
+#define SEAM_KERNEL_ENTRY_AREA_SIZE (512ULL << 30)
+
+/*
+ * Where it is enough that they can be had at the return: whether they may not
+ * be saved yet, by the event's stack pointer alone. It is still the user's, or
+ * the entry area's, or it is where they are pushed. An interrupt's own stack is
+ * not taken for such, as all are saved before it. sp, regs: as below.
+ */
+SEAM_INLINE bool seam_kernel_may_lack_regs(uint64_t sp, uint64_t regs)
+{
+	if (!sp)
+		return false;
+	return !(sp >> 63) || sp - regs - 1 < SEAM_KERNEL_REGS_SIZE ||
+	       sp - SEAM_KERNEL_ENTRY_AREA < SEAM_KERNEL_ENTRY_AREA_SIZE;
+}
 
 /* start == end: there is none. */
 struct seam_kernel_range {

@@ -115,12 +115,48 @@ static void unknown(void **state)
 		assert_false(seam_kernel_is_sure(&none, ips, nr, MAX, 0, REGS));
 }
 
+/* What tells that the return is to be waited for. */
+static void lacked(void **state)
+{
+	const uint64_t area = SEAM_KERNEL_ENTRY_AREA;
+
+	(void)state;
+	/* system call, before and after the stack was switched */
+	assert_true(seam_kernel_may_lack_regs(0x7ffc00001000ULL, REGS));
+	assert_true(seam_kernel_may_lack_regs(1, REGS));
+	assert_true(seam_kernel_may_lack_regs(INT64_MAX, REGS));
+	assert_true(seam_kernel_may_lack_regs(REGS + 168, REGS));
+	assert_true(seam_kernel_may_lack_regs(REGS + 8, REGS));
+	/* an exception's first stack */
+	assert_true(seam_kernel_may_lack_regs(area, REGS));
+	assert_true(seam_kernel_may_lack_regs(area + 0x1f58, REGS));
+	assert_true(seam_kernel_may_lack_regs(area + (512ULL << 30) - 1, REGS));
+}
+
+static void not_lacked(void **state)
+{
+	const uint64_t area = SEAM_KERNEL_ENTRY_AREA;
+
+	(void)state;
+	assert_false(seam_kernel_may_lack_regs(0, REGS)); /* not known */
+	assert_false(seam_kernel_may_lack_regs(REGS, REGS));
+	assert_false(seam_kernel_may_lack_regs(REGS - 8, REGS));
+	assert_false(seam_kernel_may_lack_regs(REGS - 0x3f00, REGS));
+	/* an interrupt's own stack, wherever it is */
+	assert_false(seam_kernel_may_lack_regs(REGS - (1 << 20), REGS));
+	assert_false(seam_kernel_may_lack_regs(REGS + (1 << 20), REGS));
+	assert_false(seam_kernel_may_lack_regs(area - 8, REGS));
+	assert_false(seam_kernel_may_lack_regs(area + (512ULL << 30), REGS));
+	assert_false(seam_kernel_may_lack_regs(UINT64_MAX, REGS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(saved),    cmocka_unit_test(not_saved),
-		cmocka_unit_test(replaced), cmocka_unit_test(cut),
-		cmocka_unit_test(unknown),
+		cmocka_unit_test(saved),      cmocka_unit_test(not_saved),
+		cmocka_unit_test(replaced),   cmocka_unit_test(cut),
+		cmocka_unit_test(unknown),    cmocka_unit_test(lacked),
+		cmocka_unit_test(not_lacked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
