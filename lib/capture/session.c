@@ -176,6 +176,9 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	};
 	int err = 0;
 
+	if (s->engine == SEAM_ENGINE_DEFERRED && seam_kernel_is_realtime(NULL))
+		return seam_fail(reterr, -ENOTSUP,
+				 "no engine deferred: " SEAM_REALTIME_WHY);
 	if (s->engine == SEAM_ENGINE_IMMEDIATE) {
 		/* Nobody else reads such a section, so it is not in memory, and
 		 * an event cannot wait for it. */

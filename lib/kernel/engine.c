@@ -67,6 +67,16 @@ static bool has_task_work(void)
 	return !seam_kernel_ask_btf(&facts) && facts.task_work;
 }
 
+bool seam_kernel_is_realtime(const char *path)
+{
+	FILE *f = fopen(path ? path : "/sys/kernel/realtime", "re");
+	bool is = f && fgetc(f) == '1';
+
+	if (f)
+		fclose(f);
+	return is;
+}
+
 enum seam_engine seam_engine_choose(char *why, size_t size)
 {
 	why[0] = 0;
@@ -76,6 +86,10 @@ enum seam_engine seam_engine_choose(char *why, size_t size)
 	}
 	if (!has_task_work()) {
 		snprintf(why, size, "the kernel has no BPF task work");
+		return SEAM_ENGINE_IMMEDIATE;
+	}
+	if (seam_kernel_is_realtime(NULL)) {
+		snprintf(why, size, SEAM_REALTIME_WHY);
 		return SEAM_ENGINE_IMMEDIATE;
 	}
 	return SEAM_ENGINE_DEFERRED;

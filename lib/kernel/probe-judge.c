@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/engine.h"
 #include "kernel/probe.h"
 
 enum engine { DEFERRED, IMMEDIATE, DUMP, NATIVE };
@@ -372,8 +373,14 @@ static void judge_deferred(struct judge *j)
 	struct seam_probe_result *r = add(j, engines[DEFERRED], SEAM_PROBE_YES);
 
 	r->is_engine = true;
-	if (has_needed(j, r, needed, sizeof(needed) / sizeof(*needed)))
+	if (!has_needed(j, r, needed, sizeof(needed) / sizeof(*needed)))
+		return;
+	if (j->f->is_realtime) {
+		r->state = SEAM_PROBE_NO;
+		say(r, SEAM_REALTIME_WHY);
+	} else {
 		say(r, "user stacks are taken at the return to user space");
+	}
 }
 
 static void judge_immediate(struct judge *j)

@@ -18,6 +18,7 @@
 #include "event/native.h"
 #include "event/sideband.h"
 #include "event/unsure.h"
+#include "kernel/engine.h"
 #include "kernel/kernel-btf.h"
 #include "kernel/kernel.h"
 #include "kernel/share.h"
@@ -50,6 +51,7 @@ static void gather_system(struct seam_probe_facts *f)
 {
 	struct utsname u;
 
+	f->is_realtime = seam_kernel_is_realtime(NULL);
 	if (uname(&u))
 		return;
 	snprintf(f->machine, sizeof(f->machine), "%.15s", u.machine);

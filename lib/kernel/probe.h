@@ -28,6 +28,7 @@ struct seam_probe_facts {
 	uint64_t caps; /* effective; bit CAP_x */
 	int btf_rc; /* the kernel's own type information */
 	const char *task_work; /* name of the kfunc; NULL: it has none */
+	bool is_realtime; /* the kernel is PREEMPT_RT */
 	int arena_rc; /* a BPF arena map can be made */
 	int load_rc; /* seam's own BPF programs load */
 	char load_reason[160]; /* why not */

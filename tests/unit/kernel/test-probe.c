@@ -9,8 +9,11 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "kernel/engine.h"
 #include "kernel/probe.h"
 
 #define CAP(name) (1ULL << (CAP_##name))
@@ -250,6 +253,48 @@ static void test_immediate(void **state)
 	assert_non_null(strstr(find(&p, "immediate")->found, "CAP_PERFMON"));
 }
 
+/* Nothing is missing, and yet stacks could be of later entries. */
+static void test_realtime(void **state)
+{
+	struct seam_probe_facts f = good();
+	struct seam_probe p;
+
+	(void)state;
+	f.is_realtime = true;
+	seam_probe_judge(&f, &p);
+	assert_int_equal(find(&p, "deferred")->state, SEAM_PROBE_NO);
+	assert_non_null(strstr(find(&p, "deferred")->found, "PREEMPT_RT"));
+	assert_string_equal(p.engine, "immediate");
+	assert_string_equal(p.next, "");
+	f.task_work = NULL;
+	seam_probe_judge(&f, &p);
+	assert_null(strstr(find(&p, "deferred")->found, "PREEMPT_RT"));
+}
+
+static bool realtime_says(const char *text)
+{
+	char path[] = "/tmp/seam-realtime-XXXXXX";
+	int fd = mkstemp(path);
+	bool is;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	is = seam_kernel_is_realtime(path);
+	unlink(path);
+	return is;
+}
+
+/* Other kernels have no such file. */
+static void test_realtime_file(void **state)
+{
+	(void)state;
+	assert_true(realtime_says("1\n"));
+	assert_false(realtime_says("0\n"));
+	assert_false(realtime_says(""));
+	assert_false(seam_kernel_is_realtime("/nonexistent/realtime"));
+}
+
 /* Who shares is listed while there is anybody. */
 static void test_clients(void **state)
 {
@@ -345,6 +390,8 @@ int main(void)
 		cmocka_unit_test(test_kernel_symbols),
 		cmocka_unit_test(test_old_kernel),
 		cmocka_unit_test(test_immediate),
+		cmocka_unit_test(test_realtime),
+		cmocka_unit_test(test_realtime_file),
 		cmocka_unit_test(test_clients),
 		cmocka_unit_test(test_this_machine),
 		cmocka_unit_test(test_dump),
