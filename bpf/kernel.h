@@ -21,7 +21,7 @@ struct file_system_type {
 };
 
 struct gendisk {
-	int major;
+	char disk_name[32];
 };
 
 struct block_device {
@@ -245,8 +245,6 @@ struct perf_event {
 #define VM_UFFD_MINOR (1UL << 38)
 
 #define FS_REQUIRES_DEV 1
-#define LOOP_MAJOR 7
-#define NBD_MAJOR 43
 #define S_IFMT 0170000
 #define S_IFREG 0100000
 

@@ -13,6 +13,7 @@
 
 #include "bpf/maps.h"
 #include "bpf/words.h"
+#include "core/disk.h"
 #include "core/env.h"
 
 #define MAPLE_LEAF 1
@@ -179,20 +180,17 @@ __noinline int seam_vma_find(uint64_t mm, uint64_t addr,
 	return err;
 }
 
-/* Whether the file system lies on a device that is a file elsewhere, which may
- * be a daemon's, or on a server. */
-static __always_inline bool is_on_a_file(uint64_t sb)
+/* What kind of disk the file system lies on. */
+static __always_inline enum seam_disk disk_of(uint64_t sb)
 {
 	uint64_t bdev = ADDRESS(struct super_block, sb, s_bdev);
 	uint64_t disk;
-	int major;
 
 	if (!bdev)
-		return false;
-	/* A partition's own number tells nothing. */
+		return SEAM_DISK_OWN;
+	/* A partition's own name is another. */
 	disk = ADDRESS(struct block_device, bdev, bd_disk);
-	major = VIEW(struct gendisk, disk)->major;
-	return major == LOOP_MAJOR || major == NBD_MAJOR;
+	return seam_disk_kind(ADDRESS(struct gendisk, disk, disk_name));
 }
 
 static __always_inline void name_inode(uint64_t addr,
@@ -213,7 +211,8 @@ static __always_inline void name_inode(uint64_t addr,
 	ret->mtime_ns = inode->i_mtime_sec * 1000000000 + inode->i_mtime_nsec;
 	ret->fs_magic = VIEW(struct super_block, sb)->s_magic;
 	ret->fs_flags = (uint32_t)VIEW(struct file_system_type, type)->fs_flags;
-	if (is_on_a_file(sb))
+	/* Many a machine's files are all on what lies between. */
+	if (disk_of(sb) == SEAM_DISK_SERVED)
 		ret->fs_flags |= SEAM_FS_ON_A_FILE;
 }
 

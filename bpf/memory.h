@@ -46,7 +46,7 @@ static __always_inline bool is_near(uint64_t inode)
 	type = ADDRESS(struct super_block, sb, s_type);
 	return (VIEW(struct file_system_type, type)->fs_flags &
 		FS_REQUIRES_DEV) &&
-	       !is_on_a_file(sb);
+	       disk_of(sb) == SEAM_DISK_OWN;
 }
 
 static __always_inline enum reading reading_of(const struct vma_view *vma)

@@ -83,9 +83,32 @@ def never_given_to_all(bench):
                 True)
 
 
+# What the file system is on: $at is the loop device.
+ON_LOOP = ":"
+ON_MAPPER = """{ modprobe dm-mod || :; } 2>/dev/null
+        grep -qw device-mapper /proc/devices || {
+            echo "no device-mapper in this kernel"; exit 1; }
+        echo "0 $(blockdev --getsz "$at") linear $at 0" |
+            /sbin/dmsetup create --readonly "$3" || exit
+        at=/dev/mapper/$3"""
+MAPPED = "seam-test"
+
+
 def on_a_loop(bench):
     """A file on a file system on a loop device on a file of the daemon's."""
-    what = "a loop device"
+    on_a_disk(bench, "a loop device", ON_LOOP)
+
+
+def on_a_mapper(bench):
+    """Likewise, with a device mapper's device between."""
+    what = "a device mapper's"
+    if not os.path.exists("/sbin/dmsetup"):
+        bench.skip(what, "no dmsetup")
+        return
+    on_a_disk(bench, what, ON_MAPPER)
+
+
+def on_a_disk(bench, what, between):
     program = bench.compile(CLIENT, "prog")
     tree, image, mounted = map(bench.path, ("tree", "image", "mounted"))
     os.mkdir(tree)
@@ -100,12 +123,13 @@ def on_a_loop(bench):
     at = subprocess.run(["sh", "-c", """
         at=$(/sbin/losetup -r -f --show "$1/prog") || exit
         echo "$at"
+        """ + between + """
         mount -t ext4 -o ro,noload "$at" "$2" && head -c 4096 "$2/never" |
-            grep -q x""", "sh", daemon.folder, mounted],
+            grep -q x""", "sh", daemon.folder, mounted, MAPPED],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
     try:
         if made.returncode or at.returncode or daemon.line != "mounted\n":
-            bench.skip(what, "no loop device on FUSE: %s%s" % (
+            bench.skip(what, "no such device on FUSE: %s%s" % (
                 made.stdout, at.stdout))
             return
         drop_pages(os.path.join(mounted, "never"))
@@ -115,6 +139,9 @@ def on_a_loop(bench):
     finally:
         daemon.end()
         subprocess.run(["umount", "-l", mounted], stderr=subprocess.DEVNULL)
+        if between == ON_MAPPER:
+            subprocess.run(["/sbin/dmsetup", "remove", "--deferred", MAPPED],
+                           stderr=subprocess.DEVNULL)
         if at.stdout.startswith("/dev/"):
             subprocess.run(["/sbin/losetup", "-d", at.stdout.split()[0]],
                            stderr=subprocess.DEVNULL)
@@ -272,4 +299,5 @@ def slow(bench, what, daemon, program, engine):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(never_given, never_given_to_all, on_a_loop, stops, is_slow))
+    sys.exit(livetest.main(never_given, never_given_to_all, on_a_loop, on_a_mapper,
+                          stops, is_slow))

@@ -58,6 +58,7 @@ static const char mounts[] =
 	"33 22 7:4 / /loop rw - ext4 /dev/loop4 rw\n"
 	"34 22 0:48 / /loops rw - btrfs /dev/loop5 rw\n"
 	"35 22 43:0 / /net rw - xfs /dev/nbd0 rw\n"
+	"36 22 259:7 / /ublk rw - xfs /dev/ublkb0 rw\n"
 	"malformed\n"
 	"31 22 :\n"
 	"32 22 0:47 / /cut";
@@ -87,6 +88,7 @@ static void by_mounts(void **state)
 	check("/layers/prog", true, 46);
 	check("/loop/prog", true, 7 << 20 | 4);
 	check("/loops/prog", true, 48);
+	check("/ublk/prog", true, 259 << 20 | 7);
 	check("/net/prog", true, 43 << 20);
 	check("/cut/prog", false, 8 << 20 | 1);
 }
