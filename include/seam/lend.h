@@ -29,6 +29,10 @@
 
 #include "seam/tracer.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * Makes obj, which is open and not loaded yet, share the session's maps.
  * Return: the client's number, which its programs pass to seam_request; or
@@ -183,5 +187,9 @@ static inline int seam_session_keep(struct seam_session *s,
 {
 	return seam_session_keep_in(s, bpf_map__fd(map), reterr);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

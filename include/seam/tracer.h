@@ -34,6 +34,10 @@
 
 #include "seam/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define SEAM_CLIENT_MAX_FRAMES 8184 /* of a user stack */
 #define SEAM_CLIENT_MAX_EVENTS 16
 #define SEAM_CLIENT_REGS                                                       \
@@ -400,5 +404,9 @@ uint64_t seam_session_refused(struct seam_session *s,
 			      struct seam_refused ret[SEAM_REFUSED_NAMED]);
 /* Stops if need be; NULL is fine. Return: NULL. */
 struct seam_session *seam_session_close(struct seam_session *s);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
