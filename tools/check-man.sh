@@ -5,6 +5,7 @@
 # sections that a page has, that page and the command's help text name exactly
 # the long options that the command takes, seam(1) names exactly the end codes
 # of core/err.def, the calls of the public headers have pages of section 3,
+# no constant is named there or in a header's comments that no header defines,
 # and mandoc has nothing to say against any page.
 cd "$(dirname "$0")/.." || exit 1
 . tools/tap.sh
@@ -43,6 +44,18 @@ check_page() {
 		check "$1 has $section" grep -q "^\.Sh $section\$" "$1"
 	done
 }
+
+# What code has, since it compiles, is defined; comments may say anything.
+constants() {
+	grep -ow 'SEAM_[A-Z0-9_]*[A-Z0-9]'
+}
+headers=$(tree_files 'include/seam/*.h')
+named=$(cat /dev/null $headers $(tree_files 'man/*.3') |
+	grep -v '^\.Dt ' | constants)
+coded=$(cat /dev/null $headers |
+	sed 's|/\*.*\*/||; /\/\*/,/\*\//d' | constants)
+check 'the constants that pages and comments name are those of the headers' \
+	same 'comments or man/*.3' "$named" include/seam "$coded"
 
 commands=$(sed -n 's/^[ \t]*{[ \t]*"\([a-z]*\)",.*/\1/p' cli/main.c)
 pages=$(tree_files 'man/*.[1-8]')
@@ -97,7 +110,6 @@ for page in $(tree_files 'man/*.3'); do
 		check "$page has $section" grep -q "^\.Sh $section\$" "$page"
 	done
 done
-headers=$(tree_files 'include/seam/*.h')
 check 'pages of section 3 name the calls of the headers' \
 	same include/seam "$(cat $headers | sed -n '/^#\|^ \*/!p' |
 		grep -o '\bseam_[a-z_]*(' | tr -d '(' |

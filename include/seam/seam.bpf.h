@@ -61,16 +61,17 @@ enum seam_from {
  * room it is not, and counted (not_kept). The stack comes to on_stack in any
  * case.
  *
- * It has SEAM_BPF_FRAMES frames at most; a deeper one ends with SEAM_MAX_STACK.
- * One that the library has to unwind (the first of a program, mostly) is its
- * leaf, with the reason as its end: SEAM_NO_TABLE, SEAM_NO_RULE or
- * SEAM_VMA_BUSY; on_stack gets it whole.
+ * It has SEAM_BPF_FRAMES frames at most; a deeper one ends with
+ * SEAM_END_MAX_STACK (<seam/error.h>). One that the library has to unwind (the
+ * first of a program, mostly) is its leaf, with the reason as its end:
+ * SEAM_END_NO_TABLE, SEAM_END_NO_RULE or SEAM_END_VMA_BUSY; on_stack gets it
+ * whole.
  */
 #define SEAM_BPF_FRAMES 127
 
 struct seam_bpf_stack {
 	unsigned long long cookie, time_ns;
-	unsigned int end; /* see <seam/error.h>; SEAM_OUTERMOST: whole */
+	unsigned int end; /* see <seam/error.h>; SEAM_END_OUTERMOST: whole */
 	unsigned int nr;
 	unsigned long long ips[SEAM_BPF_FRAMES]; /* leaf first */
 };

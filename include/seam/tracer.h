@@ -139,7 +139,7 @@ struct seam_user_stack {
 	uint64_t time_ns, cookie;
 	uint64_t took_ns; /* in the kernel */
 	uint32_t pid, tid, cpu;
-	int end; /* end code; SEAM_OUTERMOST: whole */
+	int end; /* end code; SEAM_END_OUTERMOST: whole */
 	bool before_exec; /* of the program that an exec replaced */
 	bool by_library; /* unwound from a copy: may come late, after stacks
 			  * of later entries, but never before its samples */

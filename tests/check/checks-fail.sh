@@ -71,6 +71,7 @@ refused leaks 'a kernel header' lib/elf/vmlinux.h '// none'
 refused format 'spaces for tabs' lib/elf/b.c 'int f(void)' '{' \
 	'        return 0;' '}'
 refused core 'a header that does not stand alone' core/a.h 'struct x y;'
+refused man 'a constant that no header has' include/seam/d.h '/* SEAM_NONE */'
 refused man 'a command without a page' cli/main.c '	{ "record", run },'
 
 fresh
