@@ -39,6 +39,16 @@ static void print_name(const char *name, int width)
 	seam_strbuf_fini(&b);
 }
 
+/* Those of the group: beyond SEAM_MAX_CLIENTS one is alone. */
+static uint32_t n_clients(const struct seam_share_list *list, uint32_t group)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < list->n; i++)
+		n += list->clients[i].group == group;
+	return n;
+}
+
 static void print_client(const struct seam_share_client *c)
 {
 	printf("    %7" PRIu32 "  ", c->pid);
@@ -74,11 +84,13 @@ void doctor_print_clients(const struct seam_share_list *list)
 			       " read where they are mapped, %" PRIu32
 			       " files have none; %" PRIu64
 			       " requests refused, of file systems that "
-			       "others serve; tasks %.1f MiB, arena %.1f MiB\n",
+			       "others serve; tasks %.1f MiB, arena %.1f MiB; "
+			       "%" PRIu32 " of %d clients\n",
 			       g->tables, (double)g->table_bytes / MIB,
 			       g->asked, g->mapped, g->without, g->far,
 			       (double)g->element_bytes / MIB,
-			       (double)g->arena_bytes / MIB);
+			       (double)g->arena_bytes / MIB, n_clients(list, i),
+			       SEAM_MAX_CLIENTS);
 		else
 			puts("its tables cannot be seen");
 		for (uint32_t j = 0; j < list->n; j++)

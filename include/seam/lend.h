@@ -139,8 +139,9 @@ static inline void seam_requests_print(FILE *to, struct seam_session *s)
  * is open, and where its programs have the client's number: opens a session for
  * the client, loads and attaches the programs, gives on_stack what they ask for
  * until the client's tasks have ended or the tool has handled a signal, and
- * detaches them. On stderr it says that it is ready, what is wrong, and in the
- * end what became of the requests. Return: the tool's exit status.
+ * detaches them. On stderr it says that it is ready, why it shares no stacks
+ * with others where it does not, what is wrong, and in the end what became of
+ * the requests. Return: the tool's exit status.
  */
 static inline int seam_tool_run(struct bpf_object_skeleton *skel,
 				const struct seam_client_opts *client,
@@ -159,6 +160,12 @@ static inline int seam_tool_run(struct bpf_object_skeleton *skel,
 	if (!ret)
 		ret = seam_session_start(session, &info);
 	if (!ret) {
+		const char *alone = seam_session_alone(session);
+
+		if (alone)
+			fprintf(stderr,
+				"%s: shares no stacks with other tools: %s\n",
+				client->name, alone);
 		fprintf(stderr, "%s: ready\n", client->name);
 		ret = seam_session_run(session, -1);
 	}

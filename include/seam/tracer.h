@@ -18,12 +18,12 @@
  *
  * Callbacks come from seam_session_start, _read, _run and _stop and
  * seam_client_remove, in the calling thread; what they are given is valid until
- *they return. A session is used by one thread.
+ * they return. A session is used by one thread.
  *
  * A structure that begins with sz may grow, at its end. What a caller gives has
  * sz set to sizeof: what an older caller's lacks is as 0, and what a later
- *one's has beyond ours must be 0, or the call says -E2BIG. What callbacks are
- *given says in sz how much of it is there. Others stay as they are.
+ * one's has beyond ours must be 0, or the call says -E2BIG. What callbacks are
+ * given says in sz how much of it is there. Others stay as they are.
  */
 #ifndef SEAM_TRACER_H
 #define SEAM_TRACER_H
@@ -153,7 +153,8 @@ struct seam_user_stack {
 	/* n_ips of enum seam_method; NULL: all but the first by tables. */
 	const uint8_t *methods;
 	/* What it was unwound from: SEAM_CLIENT_REGS of them, in the order
-	 * of DWARF's numbers; NULL: the client did not ask, or nobody knows. */
+	 * of DWARF's numbers; NULL: the client did not ask, or nobody knows, as
+	 * of a sample's stack that was given up. */
 	const uint64_t *regs;
 };
 
@@ -229,7 +230,6 @@ struct seam_event_info {
 
 #define SEAM_UNKNOWN UINT64_MAX /* a count that cannot be told */
 
-/* What a session has seen and lost, so far. */
 /* A file, or some of its CFI, that is malformed and was not used. */
 #define SEAM_REFUSED_NAMED 16
 #define SEAM_REFUSED_PATH 256
@@ -239,6 +239,7 @@ struct seam_refused {
 	struct seam_errinfo why; /* what is wrong first, and where */
 };
 
+/* What a session has seen and lost, so far. */
 struct seam_counts {
 	size_t sz; /* sizeof(struct seam_counts) */
 	uint64_t events; /* overflows that the event program saw */
@@ -330,7 +331,9 @@ const char *seam_engine_name(enum seam_engine engine);
  * payloads want. NULL: it cannot be had. The caller frees it. */
 char *seam_tracepoint_text(const char *file);
 
-/* All below return 0 or -errno; reterr may be NULL. */
+/* Below, what returns an int and says nothing else returns 0 or -errno; reterr
+ * may be NULL. At most 16 clients of one machine share, in each way to unwind;
+ * one more is alone. */
 int seam_session_open(const struct seam_session_opts *opts,
 		      struct seam_session **ret, struct seam_errinfo *reterr);
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,

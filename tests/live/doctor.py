@@ -109,8 +109,9 @@ def check_text(bench, group, listed):
             "%(tables_asked)d asked for, %(tables_mapped)d read where they are "
             "mapped, %(tables_none)d files have none; %(tables_far)d requests "
             "refused, of file systems that others serve; " % group +
-            "tasks %.1f MiB, arena %.1f MiB" % (group["element_bytes"] / MIB,
-                                               group["arena_bytes"] / MIB))
+            "tasks %.1f MiB, arena %.1f MiB; %d of 16 clients\n" % (
+                group["element_bytes"] / MIB, group["arena_bytes"] / MIB,
+                len(listed)))
     bench.test("the group's line says the same", head in text, text)
     for client in listed.values():
         line = next((l for l in text.splitlines()

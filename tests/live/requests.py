@@ -11,6 +11,7 @@ examples/slow-calls.c and examples/latency.c.
 """
 
 import bisect
+import os
 import re
 import subprocess
 import sys
@@ -221,6 +222,27 @@ def short_tool(bench):
                "%d of %d" % (len(whole), len(numbers)))
 
 
+# Where clients meet is open to others, in a file system of its own.
+ALONE = """#!/bin/sh
+exec unshare -m --propagation private sh -c '
+	mount -t bpf -o mode=0700 bpf /sys/fs/bpf &&
+	mkdir -m 0755 /sys/fs/bpf/seam && exec "$0" "$@"' %s "$@"
+"""
+
+
+def alone(bench):
+    """A tool that can share with nobody traces all the same, and says why."""
+    wrapped = bench.path("alone.sh")
+    with open(wrapped, "w") as script:
+        script.write(ALONE % os.path.abspath(bench.args.short_tool))
+    os.chmod(wrapped, 0o755)
+    status, out, said, _ = trace(bench, wrapped, compiled(bench))
+    lines = [line for line in said.splitlines()
+             if "shares no stacks with other tools: /sys/fs/bpf/seam" in line]
+    bench.test("a tool that is alone traces, and says why in a line",
+               status == 0 and "ms" in out and len(lines) == 1, said)
+
+
 def no_such_process(bench):
     """What is wrong is said, and the status says that something was."""
     for tool in bench.args.tool, bench.args.short_tool:
@@ -264,7 +286,7 @@ def slow_calls(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(slow_calls, short_tool, no_such_process, shared,
+    sys.exit(livetest.main(slow_calls, short_tool, alone, no_such_process, shared,
                            options=(
         ("--tool", "build/examples/example-slow-calls"),
         ("--short-tool", "build/examples/example-latency"))))
