@@ -51,6 +51,11 @@ static const struct option options[] = {
 };
 
 #define IDLE_BY_SOCKET 300
+#define NS_PER_S 1000000000ULL
+/* From a knock until who knocked is there, and how much longer than is idle
+ * anybody's knocks are waited for. */
+#define COMING_NS (2 * NS_PER_S)
+#define MAX_COMING_NS (5 * NS_PER_S)
 #define MAX_IDLE 86400
 /* Less holds not even the C library's. */
 #define MIN_TABLE_MEMORY (1ULL << 20)
@@ -166,19 +171,33 @@ static int await(const struct serve *s, const struct seam_serve *serve)
 	return 1;
 }
 
+/* Recordings of other builds and ways to unwind knock too, and are not served
+ * here: a knock is nobody's use until a client comes. But one that has just
+ * knocked may be about to. */
+static bool is_idle(const struct serve *s, uint64_t used_ns,
+		    uint64_t knocked_ns)
+{
+	const uint64_t now = seam_now_ns();
+	const uint64_t end = used_ns + (uint64_t)s->idle_s * NS_PER_S;
+
+	return s->idle_s && now > end &&
+	       (now > knocked_ns + COMING_NS || now > end + MAX_COMING_NS);
+}
+
 static int work(const struct serve *s, struct seam_serve *serve)
 {
-	uint64_t used_ns = seam_now_ns();
+	uint64_t used_ns = seam_now_ns(), knocked_ns = 0;
 	int err = 0;
 
 	while (!err && !ended) {
 		int came = await(s, serve);
 
 		err = came < 0 ? came : seam_serve_work(serve);
-		if (came || seam_serve_has_clients(serve))
+		if (came > 0)
+			knocked_ns = seam_now_ns();
+		if (seam_serve_has_clients(serve))
 			used_ns = seam_now_ns();
-		if (s->idle_s &&
-		    seam_now_ns() - used_ns > (uint64_t)s->idle_s * 1000000000)
+		if (is_idle(s, used_ns, knocked_ns))
 			break;
 	}
 	return err;

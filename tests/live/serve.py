@@ -11,6 +11,7 @@ leaves alone. All in a BPF file
 system of its own.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -34,6 +35,8 @@ SOURCE = clients.SOURCE.replace("i < 400000", "i < 4000000")
 ENOUGH = 0.1 # each with many samples
 LONGEST_S = 0.3 # about as long as a table takes, on a machine that is busy
 PATIENCE = 20 # owners are looked for each second
+SOCKET = "/run/seam/serve.socket"
+KNOCKS_S = 60 # it should end after six, and a slow start
 
 
 def doctor(bench):
@@ -250,38 +253,74 @@ def moments(bench):
         moment(bench, number)
 
 
-def woken(bench):
-    """As systemd does it: listens, and starts it when the first comes."""
-    path = "/run/seam/serve.socket"
-    if os.path.exists(path):
-        bench.skip("is started by a recording", path + " is in use here")
+@contextlib.contextmanager
+def listening():
+    """As systemd does for it. The socket; None: somebody does so here."""
+    if os.path.exists(SOCKET):
+        yield None
         return
-    prepare(bench)
-    made = not os.path.isdir("/run/seam")
-    os.makedirs("/run/seam", exist_ok=True)
+    folder = os.path.dirname(SOCKET)
+    made = not os.path.isdir(folder)
+    os.makedirs(folder, exist_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        listener.bind(path)
+        listener.bind(SOCKET)
         listener.listen()
+        listener.settimeout(0)
+        yield listener
+    finally:
+        listener.close()
+        os.unlink(SOCKET)
+        if made:
+            os.rmdir(folder)
+
+
+def start_woken(bench, listener):
+    script = 'exec 3<&%d; export LISTEN_PID=$$; exec "$0" serve --idle 1'
+    return bench.start(
+        ["sh", "-c", script % listener.fileno(), bench.seam],
+        pass_fds=[listener.fileno()], env=dict(bench.env, LISTEN_FDS="1"))
+
+
+def woken(bench):
+    """As systemd does it: listens, and starts it when the first comes."""
+    with listening() as listener:
+        if not listener:
+            bench.skip("is started by a recording", SOCKET + " is in use here")
+            return
+        prepare(bench)
         spin = target(bench, "spin")
         first = bench.recorder("-p", str(spin.pid), *EVENT).ready()
-        listener.settimeout(0)
         bench.test("a recording says that it comes", came(listener))
-        script = 'exec 3<&%d; export LISTEN_PID=$$; exec "$0" serve --idle 1'
-        server = bench.start(
-            ["sh", "-c", script % listener.fileno(), bench.seam],
-            pass_fds=[listener.fileno()], env=dict(bench.env, LISTEN_FDS="1"))
+        server = start_woken(bench, listener)
         await_doctor(bench, spin, lambda d: len(d["clients"]) == 2)
         first = first.interrupt()
         bench.test("it ends when nobody has come for a second",
                    server.wait() == 0)
         clients.check_file(bench, "first", first, spin.pid, 512)
         end(spin)
-    finally:
-        listener.close()
-        os.unlink(path)
-        if made:
-            os.rmdir("/run/seam")
+
+
+def knocked(bench):
+    """Others than those whom it serves knock, as another build's recordings do,
+    and none comes."""
+    with listening() as listener:
+        if not listener:
+            bench.skip("knocks of others", SOCKET + " is in use here")
+            return
+        server, knocks = start_woken(bench, listener), 0
+        until = time.monotonic() + KNOCKS_S
+        while server.poll() is None and time.monotonic() < until:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knock:
+                knock.settimeout(1)
+                knock.connect(SOCKET)
+            knocks += 1
+            time.sleep(0.1)
+        bench.note("%d knocks" % knocks)
+        bench.test("it ends though others knock", server.poll() == 0,
+                   server.poll())
+        if server.poll() is None:
+            end(server)
 
 
 def idle(bench):
@@ -366,5 +405,5 @@ if __name__ == "__main__":
     clients.private()
     subprocess.run(["mount", "-t", "bpf", "-o", "mode=0700", "bpf",
                     "/sys/fs/bpf"], check=False)
-    sys.exit(livetest.main(warm, killed, moments, woken, idle, told, far,
+    sys.exit(livetest.main(warm, killed, moments, woken, knocked, idle, told, far,
                            options=(("--times", "2"),)))
