@@ -149,3 +149,27 @@ int of_uretprobe(struct pt_regs *ctx)
 	ask(ASKS_URETPROBE, SEAM_FROM_PROBE);
 	return 0;
 }
+
+SEC("uprobe.s")
+int of_uprobe_s(struct pt_regs *ctx)
+{
+	ask(ASKS_UPROBE_S, SEAM_FROM_PROBE);
+	return 0;
+}
+
+SEC("kprobe/__x64_sys_getuid")
+int of_kprobe(struct pt_regs *ctx)
+{
+	ask(ASKS_KPROBE, SEAM_FROM_KERNEL);
+	return 0;
+}
+
+/* In the timer's interrupt, wherever the task was. The perf event's clock is
+ * such a timer, and would never ask first. */
+SEC("tp_btf/hrtimer_expire_entry")
+int of_irq(unsigned long long *ctx)
+{
+	if (one_type == ASKS_IRQ)
+		ask(ASKS_IRQ, SEAM_FROM_KERNEL);
+	return 0;
+}

@@ -2,9 +2,9 @@
 /*
  * asks PID [ROOM [PAGES [TYPE]]]: has BPF programs of each type ask for stacks
  * of a program, until that ends, and prints these; what it attaches to is in
- * asks.bpf.c, and the program's probed() and returned(). And what they find
- * themselves; ROOM: of so many stacks, which they leave there, or 0; PAGES: of
- * a session's buffer, or 0; TYPE: those of one type alone ask.
+ * asks.bpf.c, and the program's probed(), slept() and returned(). And what they
+ * find themselves; ROOM: of so many stacks, which they leave there, or 0;
+ * PAGES: of a session's buffer, or 0; TYPE: those of one type alone ask.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -24,11 +24,20 @@
 #include "seam/lend.h"
 
 static const char *const names[ASKS_TYPES] = {
-	[ASKS_PERF_EVENT] = "perf_event", [ASKS_TRACEPOINT] = "tracepoint",
-	[ASKS_RAW_TP] = "raw_tp",	  [ASKS_TP_BTF] = "tp_btf",
-	[ASKS_FENTRY] = "fentry",	  [ASKS_FEXIT] = "fexit",
-	[ASKS_UPROBE] = "uprobe",	  [ASKS_URETPROBE] = "uretprobe",
+	[ASKS_PERF_EVENT] = "perf_event",
+	[ASKS_TRACEPOINT] = "tracepoint",
+	[ASKS_RAW_TP] = "raw_tp",
+	[ASKS_TP_BTF] = "tp_btf",
+	[ASKS_FENTRY] = "fentry",
+	[ASKS_FEXIT] = "fexit",
+	[ASKS_UPROBE] = "uprobe",
+	[ASKS_URETPROBE] = "uretprobe",
+	[ASKS_UPROBE_S] = "uprobe.s",
+	[ASKS_KPROBE] = "kprobe",
+	[ASKS_IRQ] = "irq",
 };
+/* What this kernel has none of. */
+static bool is_none[ASKS_TYPES];
 
 static unsigned long long requests, n_found;
 
@@ -124,27 +133,37 @@ static bool has_fentry(const char *function)
 	return link >= 0;
 }
 
-static bool choose(struct asks *skel)
+static void lack(enum asks_type type)
 {
-	bool fentry = has_fentry("__x64_sys_getpgid");
-
-	if (!fentry)
-		printf("none fentry: %s\nnone fexit: %s\n", strerror(errno),
-		       strerror(errno));
-	bpf_program__set_autoload(skel->progs.of_fentry, fentry);
-	bpf_program__set_autoload(skel->progs.of_fexit, fentry);
-	return fentry;
+	is_none[type] = true;
+	printf("none %s: %s\n", names[type], strerror(errno));
 }
 
-static int attach(struct asks *skel, int pid, bool fentry)
+static void choose(struct asks *skel)
+{
+	if (!has_fentry("__x64_sys_getpgid")) {
+		lack(ASKS_FENTRY);
+		lack(ASKS_FEXIT);
+	}
+	if (access("/sys/bus/event_source/devices/kprobe", F_OK))
+		lack(ASKS_KPROBE);
+	bpf_program__set_autoload(skel->progs.of_fentry, !is_none[ASKS_FENTRY]);
+	bpf_program__set_autoload(skel->progs.of_fexit, !is_none[ASKS_FEXIT]);
+	bpf_program__set_autoload(skel->progs.of_kprobe, !is_none[ASKS_KPROBE]);
+}
+
+static int attach(struct asks *skel, int pid)
 {
 	struct bpf_link *links[ASKS_TYPES] = {0};
 	int n_missing = 0;
 
-	if (fentry) {
+	if (!is_none[ASKS_FENTRY]) {
 		links[ASKS_FENTRY] = bpf_program__attach(skel->progs.of_fentry);
 		links[ASKS_FEXIT] = bpf_program__attach(skel->progs.of_fexit);
 	}
+	if (!is_none[ASKS_KPROBE])
+		links[ASKS_KPROBE] = bpf_program__attach(skel->progs.of_kprobe);
+	links[ASKS_IRQ] = bpf_program__attach(skel->progs.of_irq);
 	links[ASKS_PERF_EVENT] = attach_perf(skel->progs.of_perf_event, pid);
 	links[ASKS_TRACEPOINT] = bpf_program__attach(skel->progs.of_tracepoint);
 	if (!bpf_program__attach(skel->progs.finds))
@@ -155,9 +174,10 @@ static int attach(struct asks *skel, int pid, bool fentry)
 		attach_probe(skel->progs.of_uprobe, pid, "probed", false);
 	links[ASKS_URETPROBE] =
 		attach_probe(skel->progs.of_uretprobe, pid, "returned", true);
+	links[ASKS_UPROBE_S] =
+		attach_probe(skel->progs.of_uprobe_s, pid, "slept", false);
 	for (int i = 0; i < ASKS_TYPES; i++) {
-		if (links[i] ||
-		    (!fentry && (i == ASKS_FENTRY || i == ASKS_FEXIT)))
+		if (links[i] || is_none[i])
 			continue;
 		fprintf(stderr, "%s cannot be attached: %s\n", names[i],
 			strerror(errno));
@@ -166,8 +186,7 @@ static int attach(struct asks *skel, int pid, bool fentry)
 	return n_missing;
 }
 
-static int trace(struct seam_session *session, struct asks *skel, int pid,
-		 bool fentry)
+static int trace(struct seam_session *session, struct asks *skel, int pid)
 {
 	struct ring_buffer *asked = ring_buffer__new(
 		bpf_map__fd(skel->maps.asked), on_ask, NULL, NULL);
@@ -176,7 +195,7 @@ static int trace(struct seam_session *session, struct asks *skel, int pid,
 
 	if (!asked || seam_session_start(session, &info))
 		return failed("start", &info);
-	if (attach(skel, pid, fentry))
+	if (attach(skel, pid))
 		return 1;
 	puts("ready");
 	fflush(stdout);
@@ -235,7 +254,6 @@ int main(int argc, char **argv)
 	struct seam_session *session;
 	struct asks *skel;
 	int client, status;
-	bool fentry;
 
 	if (!pid)
 		return fprintf(stderr, "usage: %s PID [ROOM [PAGES [TYPE]]]\n",
@@ -251,7 +269,7 @@ int main(int argc, char **argv)
 	skel->rodata->client = (unsigned int)client;
 	skel->rodata->pid = pid;
 	skel->bss->one_type = type_of(argc > 4 ? argv[4] : "");
-	fentry = choose(skel);
+	choose(skel);
 	skel->rodata->deletes = !room;
 	if (room)
 		bpf_map__set_max_entries(skel->maps.stacks, room);
@@ -261,7 +279,7 @@ int main(int argc, char **argv)
 		return failed("a ring taken for a map of stacks", &info);
 	if (seam_session_keep(session, skel->maps.stacks, &info))
 		return failed("keep", &info);
-	status = trace(session, skel, (int)pid, fentry);
+	status = trace(session, skel, (int)pid);
 	asks__destroy(skel);
 	seam_session_close(session);
 	return status;

@@ -9,6 +9,9 @@ enum asks_type {
 	ASKS_FEXIT,
 	ASKS_UPROBE,
 	ASKS_URETPROBE,
+	ASKS_UPROBE_S,
+	ASKS_KPROBE,
+	ASKS_IRQ, /* where it is the one type that asks */
 	ASKS_TYPES,
 };
 

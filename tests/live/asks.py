@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: BPF programs of every tracing type ask for stacks, all of one
-object: perf_event, tracepoint, raw_tp, tp_btf, fentry, fexit, uprobe and
-uretprobe. Each has the known path of its own, and no request is without an
+object: perf_event, tracepoint, raw_tp, tp_btf, fentry, fexit, uprobe, one that may
+sleep, uretprobe and kprobe, and one in interrupts. Each has the known path of its own, and no request is without an
 answer or a count. They find the stacks themselves too. Of each cookie that they
 were given it is told what became of the stack. What another build takes stacks
 with is refused.
@@ -25,9 +25,9 @@ ROUNDS = 200
 MANY_ROUNDS = 1000 # whose losses there is no room for
 PATH = ["main", "outer", "middle", "inner", "leaf"]
 TYPES = ["perf_event", "tracepoint", "raw_tp", "tp_btf", "fentry", "fexit",
-         "uprobe", "uretprobe"]
+         "uprobe", "uretprobe", "uprobe.s", "kprobe"]
 # Its leaf, where it is not in leaf() itself.
-LEAVES = {"uprobe": ["probed"]}
+LEAVES = {"uprobe": ["probed"], "uprobe.s": ["slept"]}
 SOURCE = r"""
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -42,6 +42,7 @@ void call(long nr, long a, const void *b)
 			 : "rcx", "r11", "memory");
 }
 __attribute__((noipa)) void probed(void) { STAY(); }
+__attribute__((noipa)) void slept(void) { STAY(); }
 __attribute__((noipa)) void returned(void) { STAY(); }
 __attribute__((noipa)) void leaf(void)
 {
@@ -53,7 +54,9 @@ __attribute__((noipa)) void leaf(void)
 	call(SYS_nanosleep, (long)&t, 0);
 	call(SYS_getpgid, 0, 0);
 	call(SYS_getsid, 0, 0);
+	call(SYS_getuid, 0, 0);
 	probed();
+	slept();
 	returned();
 	STAY();
 }
@@ -84,6 +87,7 @@ CHAIN = r"""
 __attribute__((noipa)) void pad(void) { __asm__ volatile(".skip 16, 0x90"); }
 #endif
 __attribute__((noipa)) void probed(void) { STAY(); }
+__attribute__((noipa)) void slept(void) { STAY(); }
 __attribute__((noipa)) void returned(void) { STAY(); }
 __attribute__((noipa)) void leaf(void)
 {
@@ -196,7 +200,7 @@ def check_type(bench, kind, cookies, stacks):
     found = [(c, *stacks[c][0]) for c in had if c in stacks]
     leaf = LEAVES.get(kind, [])
     # These may come before and behind what the path is known of, too.
-    if kind in ("perf_event", "tp_btf"):
+    if kind in ("perf_event", "tp_btf", "irq"):
         found = [f for f in found if f[2][-1] == "leaf"]
     wrong = [f for f in found if not fits(f[2], leaf)]
     bench.test("%s: each stack is the known path" % kind,
@@ -233,6 +237,22 @@ def types(bench):
                        "this kernel has none: " + missing[kind])
         else:
             check_type(bench, kind, asks[kind], stacks)
+
+
+def irq(bench):
+    """A program in the interrupts of timers, wherever they meet the task."""
+    exe = compiled(bench)
+    status, lines, said = trace(bench, exe, "0", "0", "irq")
+    asks, stacks, _, counts = parse(lines, exe)
+    bench.note("irq: %s" % counts)
+    if not bench.test("a program in interrupts is loaded, and traces",
+                      status == 0 and counts, said):
+        return
+    total, filtered, none, seen, unseen, *_ = counts
+    bench.test("irq: every request was seen, and answered or counted",
+               total - filtered == seen == len(asks["irq"]) and not unseen and
+               asks["irq"].count("0") == none, counts)
+    check_type(bench, "irq", asks["irq"], stacks)
 
 
 def check_found(bench, what, lines):
@@ -394,6 +414,6 @@ def execs(bench):
 
 if __name__ == "__main__":
     clients.private_tracefs()
-    sys.exit(livetest.main(types, kept, lost, execs, another_build, options=(
+    sys.exit(livetest.main(types, irq, kept, lost, execs, another_build, options=(
         ("--asks", "build/tests/asks/asks"),
         ("--other", "build/tests/asks/asks-other"))))
