@@ -20,12 +20,12 @@ import clients
 import livetest
 import serve
 
-TIMES = 2 # each moment
 A_WHILE = 0.05 # seconds of the target's CPU time
 
 
 def victim(bench, name="victim.data"):
-    return bench.recorder("-a", *clients.EVENT, name=name)
+    return bench.recorder("-a", *clients.EVENT, "--max-stack",
+                          str(clients.BETWEEN), name=name)
 
 
 def kill(recorder):
@@ -70,7 +70,8 @@ def as_another_ends(bench, pid):
     another.process.terminate()
     time.sleep(random.uniform(0, 0.05))
     kill(recorder)
-    clients.check_file(bench, "the other that ended", another.wait(), pid, 512)
+    clients.check_file(bench, "the other that ended", another.wait(), pid,
+                       clients.BETWEEN)
 
 
 MOMENTS = (as_it_begins, at_an_event, with_a_full_ring, as_it_ends,
@@ -79,7 +80,7 @@ MOMENTS = (as_it_begins, at_an_event, with_a_full_ring, as_it_ends,
 
 def run(bench, two, pid):
     """Whether the target and the two are still at work after each."""
-    for moment in MOMENTS * TIMES:
+    for moment in MOMENTS * int(bench.args.times):
         moment(bench, pid)
         livetest.burn(A_WHILE, pid) # or it waits for ever
         if not bench.test("killed %s: nobody else ends" %
@@ -153,7 +154,8 @@ def all_of_them(bench):
     bench.test("the next has pins of its own",
                pinned() and not ids & {map_id(path) for path in pinned()},
                pinned())
-    clients.check_file(bench, "the next", late.interrupt(), target.pid, 512)
+    clients.check_file(bench, "the next", late.interrupt(), target.pid,
+                       clients.BETWEEN)
     bench.test("nothing is pinned any more", not clients.groups(),
                clients.groups())
     # Task work that a killed one asked for keeps them until it is done, and
@@ -268,6 +270,7 @@ if __name__ == "__main__":
     clients.private()
     sys.exit(livetest.main(moments, all_of_them, forgotten, forgotten_asker,
                            options=(
+                               ("--times", "2"),
                                ("--tool", "build/tests/live/tracer"),
                                ("--asker",
                                 "build/examples/example-slow-calls"))))

@@ -43,6 +43,7 @@ int main(void) { for (;;) outer(); }
 EVENT = ("-e", "task:task_rename", "-c", "1")
 APART_NS = 200000 # two events of a thread are, at least
 SHALLOW = 3
+BETWEEN = 4 # of one that is killed
 ENOUGH = 0.2 # seconds of the target's CPU time, each with many samples
 
 
@@ -197,7 +198,8 @@ def three(bench):
     exe = bench.compile(SOURCE, "known")
     target = bench.start([exe])
     pid = target.pid
-    killed = bench.recorder("-a", *EVENT, name="killed.data").ready()
+    killed = bench.recorder("-a", *EVENT, "--max-stack", str(BETWEEN),
+                            name="killed.data").ready()
     deep = bench.recorder("-p", str(pid), *EVENT, name="deep.data").ready()
     shallow = bench.recorder("-t", str(pid), *EVENT, "--max-stack",
                              str(SHALLOW), name="shallow.data").ready()
@@ -239,6 +241,45 @@ def three(bench):
     bench.test("nobody stayed alone",
                not any(r.summary["alone"] for r in recordings))
     bench.test("the last has left nothing pinned", not groups(), groups())
+
+
+def top(bench):
+    """`seam top` is a client like a recording: of two that see the same, one
+    unwinds each entry, and the other has its stacks of that."""
+    target = bench.start([bench.compile(SOURCE, "known")])
+    pid = target.pid
+    watcher = bench.start(
+        [bench.seam, "top", "-p", str(pid), *EVENT, "-d", "0.2"],
+        env=bench.env, stdout=open(bench.path("top.out"), "w"),
+        stderr=open(bench.path("top.err"), "w"))
+    while watcher.poll() is None and not clients_of(bench):
+        time.sleep(0.05)
+    recording = bench.recorder("-p", str(pid), *EVENT).ready()
+    freeze(target)
+    began = clients_of(bench)
+    target.send_signal(signal.SIGCONT)
+    livetest.burn(ENOUGH, pid)
+    freeze(target)
+    ended = clients_of(bench)
+    recording = recording.interrupt()
+    watcher.send_signal(signal.SIGINT)
+    watcher.wait()
+    target.kill()
+    target.wait()
+    made, others, again = ([ended[p][what] - began[p][what] for p in ended]
+                           for what in ("unwinds", "by_others", "again"))
+    entries = check_file(bench, "beside top", recording, pid, 512)
+    bench.note("%d unwinds, %d by others, %d again" % tuple(
+        map(sum, (made, others, again))))
+    bench.test("top and the recording have one unwind for each entry",
+               len(ended) == 2 and sum(made) > 0 and
+               sum(made) - sum(again) == sum(others), "%s %s" % (began, ended))
+    bench.test("of which the one has as many as the other makes",
+               sum(again) or made == others[::-1], "%s %s" % (made, others))
+    bench.test("what top runs is a recording", entries and
+               recording.summary["others"] == "record", recording.summary)
+    with open(bench.path("top.out")) as out:
+        bench.test("and top shows the path", "leaf" in out.read())
 
 
 def count_of(cookie):
@@ -367,5 +408,5 @@ def foreign(bench):
 
 if __name__ == "__main__":
     private()
-    sys.exit(livetest.main(three, orders, builds, apart, foreign, options=(
+    sys.exit(livetest.main(three, top, orders, builds, apart, foreign, options=(
         ("--other", "build/tests/asks/seam-other"),)))
