@@ -5,6 +5,7 @@
 # sections that a page has, that page and the command's help text name exactly
 # the long options that the command takes, seam(1) names exactly the end codes
 # of core/err.def, the calls of the public headers have pages of section 3,
+# and the structures of tracer.h each field in one,
 # no constant is named there or in a header's comments that no header defines,
 # and mandoc has nothing to say against any page.
 cd "$(dirname "$0")/.." || exit 1
@@ -115,6 +116,30 @@ check 'pages of section 3 name the calls of the headers' \
 		grep -o '\bseam_[a-z_]*(' | tr -d '(' |
 		grep -v '^seam_lent_')" \
 	'man/*.3' "$(cat man/*.3 | sed -n 's/^\.Fn \(seam_[a-z_]*\) .*/\1/p')"
+
+# Of a structure of tracer.h, but sz.
+fields() {
+	sed -n "/^struct $1 {/,/^};/p" include/seam/tracer.h | tr '\n\t' '  ' |
+		sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g; s/^[^{]*{//; s/}.*//' |
+		tr ';' '\n' | sed 's/(\*\([a-z_]*\)).*/\1/' |
+		grep -o '[a-z_0-9]*\(,\|$\)' | tr -d , | grep -vx sz
+}
+# What a page lists from the line that begins its part to the next part.
+listed() {
+	awk -v from="$2" '/^\.S[hs]/ { on = on && from == ".Sh DESCRIPTION" &&
+			/^\.Ss/ || $0 == from }
+		on && /^\.It Fa/' "$1" | sed 's/^\.It Fa//' | tr -d ,
+}
+while read -r name page from; do
+	check "$page has the fields of struct $name" same tracer.h \
+		"$(fields "$name")" "$page" "$(listed "$page" "$from")"
+done <<'END'
+seam_session_opts man/seam_session_open.3 .Ss The session
+seam_client_opts man/seam_session_open.3 .Ss The client
+seam_sample man/seam_sample.3 .Ss struct seam_sample
+seam_user_stack man/seam_sample.3 .Ss struct seam_user_stack
+seam_counts man/seam_counts.3 .Sh DESCRIPTION
+END
 
 for page in $pages; do
 	check "$page is installed" grep -q "'${page#man/}'" man/meson.build
