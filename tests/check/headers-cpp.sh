@@ -7,6 +7,7 @@
 # seam.bpf.h is for BPF programs, which are in C.
 here=$(cd "$(dirname "$0")/../.." && pwd)
 . "$here/tools/tap.sh"
+lib=$(realpath "$1")
 
 cxx=${CXX:-g++}
 if ! command -v "$cxx" >/dev/null; then
@@ -54,6 +55,6 @@ check 'calls are found in the headers' \
 	echo '}'
 } >"$work/all.cc"
 check 'a program in C++ that calls all of them is linked' \
-	compile c++17 all.cc -o "$work/all" "$1" $(pkg-config --libs libbpf) \
+	compile c++17 all.cc -o "$work/all" "$lib" $(pkg-config --libs libbpf) \
 	-Wl,--unresolved-symbols=ignore-in-shared-libs
 tap_done
