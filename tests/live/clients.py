@@ -249,7 +249,7 @@ def top(bench):
     target = bench.start([bench.compile(SOURCE, "known")])
     pid = target.pid
     watcher = bench.start(
-        [bench.seam, "top", "-p", str(pid), *EVENT, "-d", "0.2"],
+        [bench.seam, "top", "-p", str(pid), *EVENT, "--tree", "-d", "0.2"],
         env=bench.env, stdout=open(bench.path("top.out"), "w"),
         stderr=open(bench.path("top.err"), "w"))
     while watcher.poll() is None and not clients_of(bench):
@@ -279,7 +279,9 @@ def top(bench):
     bench.test("what top runs is a recording", entries and
                recording.summary["others"] == "record", recording.summary)
     with open(bench.path("top.out")) as out:
-        bench.test("and top shows the path", "leaf" in out.read())
+        shown = out.read()
+    bench.test("and top shows the program's functions",
+               "leaf" in shown and "main" in shown, shown)
 
 
 def count_of(cookie):
