@@ -15,6 +15,9 @@ from livetest import user_frames
 
 import made
 
+# Code goes without a word, in each way there is, and other code comes, with a
+# frame of another size and no section. The first code stays until the recorder
+# has begun to look.
 UNMAPPED = r"""
 #include <poll.h>
 #define PLACES 100

@@ -301,9 +301,8 @@ __attribute__((noipa)) static int run(int argc, char **argv)
 	return 0;
 }
 """
-# Code goes without a word, in each way there is, and other code comes, with a
-# frame of another size and no section. The first code stays until the recorder
-# has begun to look.
+
+
 def build(bench, name, body):
     lib = os.path.dirname(bench.seam)
     return bench.compile(
