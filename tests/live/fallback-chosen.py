@@ -82,8 +82,17 @@ def guess(bench):
     marks(bench, recording, len(frames))
 
 
+def planted_of(exe):
+    """Where main's local points to, behind no call."""
+    planted, = (start + 1 for start, _, name in fallback.Names(exe).ranges
+                if name == "main")
+    assert planted not in after_calls(exe)
+    return planted
+
+
 def guess_all(bench):
     exe = bench.path("jit-static")
+    planted = planted_of(exe)
     recording = bench.record("-F", "999", "--unwind", "guess-all", "--",
                              exe, "nofp")
     samples = recording.samples()
@@ -93,6 +102,13 @@ def guess_all(bench):
                all(f["reliable"] for s in frames for f in s[-1:]) and
                sum("main" in fallback.Names().path(s) for s in samples) > 300,
                recording.log)
+    below = [s for s in samples if "c_leaf" in fallback.Names().path(s)[-1:]]
+    found = [s for s in below if planted in {
+        int(f["ip"], 16) for f in user_frames(s)[:-1]}]
+    bench.test("guess-all: an address of text that is behind no call",
+               len(below) > 100 and len(found) == len(below),
+               "%d of %d\n%s" % (len(found), len(below), "\n".join(
+                   show(s) for s in below[:3])))
 
 
 def order(bench):

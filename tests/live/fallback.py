@@ -61,6 +61,8 @@ static void *make(int fp, void *callee)
 int main(int argc, char **argv)
 {
 	int fp = !strcmp(argv[1], "fp");
+	/* In text, and behind no call. */
+	void *volatile planted = (char *)main + 1;
 	void *f;
 	at = mmap(NULL, 65536, PROT_READ | PROT_WRITE | PROT_EXEC,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -70,7 +72,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; cpu_ms() < 600; i++)
 		for (int j = 0; j < 100; j++)
 			((void (*)(unsigned long))f)(i & 1 ? 1 : 100);
-	return 0;
+	return !planted;
 }
 """
 

@@ -158,6 +158,16 @@ def places(bench):
     for s in samples:
         by.setdefault(s["event"], []).append(s)
     plain = by.get("uprobe:%s:middle+0" % exe, [])
+    # One entry, the breakpoint's, whose stack is whose it is that asks first.
+    by_cookie = {s["cookie"]: s for s in plain if s.get("cookie")}
+    also = [s for s in by.get("ten", []) if s.get("cookie") in by_cookie]
+    bad = [s for s in also if livetest.user_frames(s) != livetest.user_frames(
+        by_cookie[s["cookie"]])]
+    bench.test("both of a hit share one cookie, and its frames",
+               len(by_cookie) == 2 * CALLS and not bad and
+               len(also) == len(by.get("ten", [])) > 0,
+               "%d of %d, %d differ" % (len(also), len(by.get("ten", [])),
+                                        len(bad)))
     bench.test("SYMBOL+OFFSET, and an address: the same place",
                len(plain) == 2 * CALLS and {
                    s["frames"][0]["ip"] for s in plain} ==
