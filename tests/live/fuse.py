@@ -110,7 +110,9 @@ def on_a_mapper(bench):
 
 def on_a_disk(bench, what, between):
     program = bench.compile(CLIENT, "prog")
-    tree, image, mounted = map(bench.path, ("tree", "image", "mounted"))
+    folder = tempfile.mkdtemp(dir=bench.folder)
+    tree, image, mounted = (os.path.join(folder, name) for name in (
+        "tree", "image", "mounted"))
     os.mkdir(tree)
     os.mkdir(mounted)
     with open(os.path.join(tree, "never"), "wb") as f:
