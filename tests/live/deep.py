@@ -35,8 +35,8 @@ def programs(bench):
     bench.compile(SOURCE, "deep")
 
 
-def depths(bench, what, calls, judge, *options):
-    recording = bench.record("-e", "cpu-clock", "-F", "199", *options, "--",
+def depths(bench, what, calls, judge, *options, event="cpu-clock"):
+    recording = bench.record("-e", event, "-F", "199", *options, "--",
                              bench.compile(SOURCE, "deep"), str(calls))
     if not bench.test(what + ": recorded", recording.status == 0,
                       recording.log):
@@ -66,6 +66,19 @@ def cut(bench):
         path[0] == "down"))
 
 
+def unlimited(bench):
+    """0 is no limit, of all events and of one."""
+    depths(bench, "--max-stack 0", 6000, lambda s, path: (
+        s["end"] == "outermost" and path.count("down") == 6000),
+        "--max-stack", "0")
+
+
+def unlimited_event(bench):
+    depths(bench, "/max-stack=0/", 6000, lambda s, path: (
+        s["end"] == "outermost" and path.count("down") == 6000),
+        "--max-stack", "100", event="cpu-clock/max-stack=0/")
+
+
 def asked(bench):
     depths(bench, "as many as are asked for", 9000, lambda s, path: (
         s["end"] == "max-stack" and len(path) == 5000),
@@ -73,6 +86,7 @@ def asked(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(whole, cut, asked, programs=programs, only={
+    TESTS = (whole, cut, unlimited, unlimited_event, asked)
+    sys.exit(livetest.main(*TESTS, programs=programs, only={
         "the kernel's side has no other limit":
-            ("deferred immediate", (whole, cut, asked))}))
+            ("deferred immediate", TESTS)}))
