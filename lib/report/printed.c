@@ -111,9 +111,9 @@ static void unlock(const struct seam_printed *p)
 		pthread_mutex_unlock(p->lock);
 }
 
-/* Of the kernel, and of the vDSO, of which there is one for 32-bit programs
- * under the same name. Such mappings are few: they have even numbers, as what
- * has none. */
+/* Of the kernel, of the vDSO, of which there is one for 32-bit programs under
+ * the same name, and of what JIT compilers made. Such mappings are few: they
+ * have even numbers, as what has none. */
 static uint32_t of_mapping(const struct seam_stitch_map *map)
 {
 	return map->number * 2 + 2;
@@ -128,7 +128,7 @@ static int ask_of(struct seam_printed *p, const struct seam_stitch_map *map)
 		return -ENOMEM;
 	for (; p->n_of < p->cap_of; p->n_of++)
 		p->of[p->n_of] = 0;
-	if (!strcmp(map->path, "[vdso]")) {
+	if (!strcmp(map->path, "[vdso]") || seam_resolver_is_jit(map)) {
 		p->of[map->number] = of_mapping(map);
 		return 0;
 	}

@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "base/index.h"
 #include "seam/tracer.h"
+#include "symbol/perf-map.h"
 
 #define NO_FILE (-1)
 #define KERNEL_FILE (INT32_MAX)
@@ -137,6 +138,25 @@ int seam_resolver_file(struct seam_resolver *r,
 	return file;
 }
 
+bool seam_resolver_is_jit(const struct seam_stitch_map *map)
+{
+	return seam_perf_map_has(map->path);
+}
+
+/* Names by address, of a process that wrote some down; else as of a file. */
+static int jit_place(struct seam_resolver *r, const struct seam_frame *f,
+		     struct key *key)
+{
+	int file = seam_symbolizer_map(r->syms, f->map->pid,
+				       !r->fit.other && !r->fit.other_runs);
+
+	if (file == -ENOENT)
+		return 0;
+	key->file = file;
+	key->off = f->ip;
+	return file < 0 ? file : 1;
+}
+
 /* With back 1 an address is looked up one byte earlier. */
 static struct seam_name look_up(struct seam_resolver *r, const struct key *key,
 				uint64_t back)
@@ -153,6 +173,8 @@ static struct seam_name look_up(struct seam_resolver *r, const struct key *key,
 					&sym)) {
 		return name;
 	}
+	if (key->file != KERNEL_FILE)
+		name.dso = seam_symbolizer_map_path(r->syms, key->file);
 	name.sym = sym.name;
 	name.off = sym.off + back;
 	return name;
@@ -282,6 +304,15 @@ static int key_of(struct seam_resolver *r, const struct seam_frame *f,
 			key.file = KERNEL_FILE;
 		key.off -= (uint64_t)r->fit.shift;
 	} else if (f->map) {
+		int rc = seam_resolver_is_jit(f->map) ? jit_place(r, f, &key)
+						      : 0;
+
+		if (rc < 0)
+			return rc;
+		if (rc) {
+			*ret = key;
+			return 0;
+		}
 		key.off = f->ip - f->map->start + f->map->pgoff;
 		if (is_other_vdso(r, f->map))
 			key.file = NO_FILE;
@@ -294,11 +325,12 @@ static int key_of(struct seam_resolver *r, const struct seam_frame *f,
 	return 0;
 }
 
-static void name_dso(const struct seam_frame *f, const struct key *key,
-		     struct seam_name *name)
+static void name_dso(const struct seam_frame *f, struct seam_name *name)
 {
 	name->kernel = f->kernel;
-	name->dso_off = f->kernel ? f->ip : key->off;
+	name->dso_off = f->kernel || !f->map
+				? f->ip
+				: f->ip - f->map->start + f->map->pgoff;
 	if (name->dso)
 		return;
 	if (f->map && !(f->kernel && name->sym))
@@ -347,7 +379,7 @@ static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
 				  .file = e->file,
 				  .line = e->line};
 	*ret_running = e->running;
-	name_dso(f, &key, ret);
+	name_dso(f, ret);
 	return 0;
 }
 

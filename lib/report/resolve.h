@@ -55,6 +55,9 @@ int seam_resolve_frame(struct seam_resolver *r, const struct seam_frame *f,
  * its mapping. Return: < 0: -ENOMEM. */
 int seam_resolver_file(struct seam_resolver *r,
 		       const struct seam_stitch_map *map);
+/* Whether names in a user's mapping are its process's, by address, and so not
+ * known by a place in a file either. */
+bool seam_resolver_is_jit(const struct seam_stitch_map *map);
 /* To be called before names are asked for; nothing is looked up else. */
 void seam_resolver_source(struct seam_resolver *r,
 			  const struct seam_resolve_opts *opts);

@@ -185,8 +185,9 @@ static int apply_map(struct world *w, const struct seam_pd_reader *r,
 	m->build_id = from->build_id;
 	m->build_id_len = from->build_id_len;
 	if (!m->build_id)
-		m->build_id_len =
-			seam_pd_path_build_id(r, m->path, &m->build_id);
+		m->build_id_len = (uint32_t)seam_pd_path_build_id(r, m->path,
+								  &m->build_id);
+	m->pid = rec->pid;
 	if (rec->pid == KERNEL_PID ||
 	    (rec->misc & MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL) {
 		m->kernel = true;

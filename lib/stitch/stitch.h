@@ -25,8 +25,8 @@
  * takes it, is unwound by tables and CFI.
  *
  * The reader must outlive it, and is nobody else's meanwhile. What next()
- *delivers is valid until the next call, mappings and strings until the stitcher
- *is freed.
+ * delivers is valid until the next call, mappings and strings until the
+ * stitcher is freed.
  */
 #ifndef SEAM_LIB_STITCH_H
 #define SEAM_LIB_STITCH_H
@@ -45,7 +45,8 @@ struct seam_stitch_map {
 	const char *path; /* as recorded; "[vdso]", "//anon" too */
 	uint64_t start, end, pgoff;
 	const uint8_t *build_id; /* NULL: not recorded */
-	size_t build_id_len;
+	uint32_t build_id_len;
+	uint32_t pid; /* of the process that mapped it; of a fork, its parent */
 	bool kernel;
 	bool symbol; /* path is the name of what is there: a BPF program */
 	uint32_t number; /* counts mappings from 0: an index for caches */

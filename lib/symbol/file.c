@@ -285,6 +285,7 @@ bool seam_symbol_file_svma(const struct seam_symbol_file *f, uint64_t off,
 void seam_symbol_file_fini(struct seam_symbol_file *f)
 {
 	seam_symtab_fini(&f->tab);
+	seam_perf_map_fini(&f->map);
 	seam_source_close(f->source);
 	free(f->segments);
 	free(f->doubted);

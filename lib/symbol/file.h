@@ -3,6 +3,7 @@
 #ifndef SEAM_LIB_SYMBOL_FILE_H
 #define SEAM_LIB_SYMBOL_FILE_H
 
+#include "symbol/perf-map.h"
 #include "symbol/source.h"
 #include "symbol/symtab.h"
 
@@ -23,6 +24,9 @@ struct seam_symbol_file {
 	struct seam_source *source; /* NULL: there is none */
 	const char *source_problem; /* why not, where it is there; or NULL */
 	char *doubted; /* a debug file that was not taken */
+	bool is_map; /* a process's own names: path is where, or would be */
+	uint32_t pid; /* whose */
+	struct seam_perf_map map;
 };
 
 /* Reads everything once; what went wrong is in problem. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/grow.h"
 #include "base/index.h"
@@ -12,6 +13,8 @@
 #include "symbol/kernel-cache.h"
 
 #define KALLSYMS "/proc/kallsyms"
+/* Of all processes' maps together, with the tables made of them. */
+#define MAPS_ROOM (128u << 20)
 
 struct seam_symbolizer {
 	char *debug_root, *kallsyms;
@@ -22,6 +25,7 @@ struct seam_symbolizer {
 	struct seam_kernel_cache kernel_cache;
 	struct seam_symtab kernel;
 	bool cache_opened, kernel_loaded;
+	uint64_t map_room; /* what of maps of processes may still be read */
 	char kernel_problem[200];
 };
 
@@ -37,6 +41,7 @@ int seam_symbolizer_new(const struct seam_symbol_opts *opts,
 	if (!s)
 		return -ENOMEM;
 	s->no_demangle = o.no_demangle;
+	s->map_room = MAPS_ROOM;
 	s->debug_root = strdup(o.debug_root ? o.debug_root : "/usr/lib/debug");
 	s->kallsyms = strdup(o.kallsyms ? o.kallsyms : KALLSYMS);
 	if (!s->debug_root || !s->kallsyms) {
@@ -75,11 +80,37 @@ static uint64_t hash_file(const char *path, const uint8_t *id, size_t id_len)
 static bool is_file(const struct seam_symbol_file *f, const char *path,
 		    const uint8_t *id, size_t id_len)
 {
+	if (f->is_map)
+		return false;
 	/* Without a build-id, a file learns its own when it is loaded; such a
 	 * file stays apart from one that is asked for by that build-id. */
 	return f->asked_id_len == id_len &&
 	       (!id_len || !memcmp(f->build_id, id, id_len)) &&
 	       !strcmp(f->path, path);
+}
+
+static int add_file(struct seam_symbolizer *s, const char *path, uint64_t hash,
+		    struct seam_symbol_file **ret)
+{
+	struct seam_symbol_file *f;
+	int rc;
+
+	if (seam_grow(&s->files, s->num_files + 1, &s->room_files,
+		      sizeof(*s->files)))
+		return -ENOMEM;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->path = strdup(path);
+	rc = f->path ? seam_index_add(&s->index, hash, s->num_files) : -ENOMEM;
+	if (rc) {
+		free(f->path);
+		free(f);
+		return rc;
+	}
+	s->files[s->num_files++] = f;
+	*ret = f;
+	return 0;
 }
 
 int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
@@ -98,25 +129,77 @@ int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
 	for (size_t at = 0; seam_index_next(&s->index, hash, &at, &i);)
 		if (is_file(s->files[i], path, build_id, build_id_len))
 			return (int)i;
-	if (seam_grow(&s->files, s->num_files + 1, &s->room_files,
-		      sizeof(*s->files)))
-		return -ENOMEM;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	f->path = strdup(path);
-	rc = f->path ? seam_index_add(&s->index, hash, s->num_files) : -ENOMEM;
-	if (rc) {
-		free(f->path);
-		free(f);
+	rc = add_file(s, path, hash, &f);
+	if (rc)
 		return rc;
-	}
 	if (build_id_len)
 		memcpy(f->build_id, build_id, build_id_len);
 	f->build_id_len = f->asked_id_len = build_id_len;
 	f->tab.demangle = !s->no_demangle;
-	s->files[s->num_files++] = f;
 	return (int)s->num_files - 1;
+}
+
+/* What is in /tmp under the number that it has here is asked first. */
+static int open_map(struct seam_symbol_file *f, bool is_here)
+{
+	char path[SEAM_PERF_MAP_PATH], *copy;
+	int fd = seam_perf_map_open(f->pid, false, path);
+
+	if (fd == -ENOENT && is_here)
+		fd = seam_perf_map_open(f->pid, true, path);
+	seam_symbol_file_doubt(f, fd, path);
+	copy = fd < 0 ? NULL : strdup(path);
+	if (copy) {
+		free(f->path);
+		f->path = copy;
+	}
+	return fd;
+}
+
+static void load_map(struct seam_symbolizer *s, struct seam_symbol_file *f,
+		     bool is_here)
+{
+	int fd = open_map(f, is_here);
+
+	if (fd < 0)
+		return;
+	if (!s->map_room)
+		f->source_problem = "such files take more than 128 MiB: it is "
+				    "not read";
+	else if (seam_perf_map_read(&f->map, fd))
+		seam_perf_map_fini(&f->map);
+	close(fd);
+	if (f->map.is_cut)
+		f->source_problem = "it is longer than 64 MiB or 524,288 "
+				    "lines: the rest is not read";
+	s->map_room -= f->map.size < s->map_room ? f->map.size : s->map_room;
+}
+
+/* Each process once, whether there are names or not. */
+int seam_symbolizer_map(struct seam_symbolizer *s, uint32_t pid, bool is_here)
+{
+	uint64_t hash = seam_hash(SEAM_HASH_START, &pid, sizeof(pid));
+	struct seam_symbol_file *f;
+	uint32_t i;
+	int rc;
+
+	for (size_t at = 0; seam_index_next(&s->index, hash, &at, &i);)
+		if (s->files[i]->is_map && s->files[i]->pid == pid)
+			return s->files[i]->map.n ? (int)i : -ENOENT;
+	rc = add_file(s, "//anon", hash, &f);
+	if (rc)
+		return rc;
+	f->is_map = f->loaded = f->source_loaded = true;
+	f->pid = pid;
+	load_map(s, f, is_here);
+	return f->map.n ? (int)s->num_files - 1 : -ENOENT;
+}
+
+const char *seam_symbolizer_map_path(const struct seam_symbolizer *s, int file)
+{
+	if (file < 0 || (size_t)file >= s->num_files || !s->files[file]->is_map)
+		return NULL;
+	return s->files[file]->path;
 }
 
 static struct seam_symbol_file *get_file(struct seam_symbolizer *s, int file)
@@ -184,11 +267,9 @@ static void prepare_name(struct seam_symtab *tab, struct seam_sym *sym)
 	sym->shown = demangled;
 }
 
-static bool find(struct seam_symtab *tab, uint64_t addr,
+static bool give(struct seam_symtab *tab, struct seam_sym *sym, uint64_t addr,
 		 struct seam_symbol *ret)
 {
-	struct seam_sym *sym = seam_symtab_find(tab, addr);
-
 	if (!sym)
 		return false;
 	prepare_name(tab, sym);
@@ -203,12 +284,21 @@ static bool find(struct seam_symtab *tab, uint64_t addr,
 	return true;
 }
 
+static bool find(struct seam_symtab *tab, uint64_t addr,
+		 struct seam_symbol *ret)
+{
+	return give(tab, seam_symtab_find(tab, addr), addr, ret);
+}
+
 bool seam_symbolize_user(struct seam_symbolizer *s, int file, uint64_t off,
 			 struct seam_symbol *ret)
 {
 	struct seam_symbol_file *f = get_file(s, file);
 	uint64_t svma;
 
+	if (f && f->is_map)
+		return give(&f->map.tab, seam_perf_map_find(&f->map, off), off,
+			    ret);
 	if (!f || !seam_symbol_file_svma(f, off, &svma))
 		return false;
 	if (find(&f->tab, svma, ret))

@@ -6,9 +6,10 @@
  * together with .dynsym; PLT stubs are named after their target
  * ("write@plt"). Lines and inlined functions come from the file itself, then
  * from the same debug files. For the kernel /proc/kallsyms; for the vDSO its
- * own image. Files are opened once and kept; one symbolizer is used by one
- * thread. An address without a name is no error: the caller shows it with its
- * file.
+ * own image. For code in no file, what its JIT compiler wrote in
+ * /tmp/perf-PID.map. Files are opened once and kept; one symbolizer is used by
+ * one thread. An address without a name is no error: the caller shows it with
+ * its file.
  */
 #ifndef SEAM_LIB_SYMBOL_H
 #define SEAM_LIB_SYMBOL_H
@@ -50,6 +51,17 @@ struct seam_symbolizer *seam_symbolizer_free(struct seam_symbolizer *s);
  */
 int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
 			 const uint8_t *build_id, size_t build_id_len);
+
+/*
+ * The names that a process wrote down of its code that is in no file (see
+ * perf-map.h); off of seam_symbolize_user is an address then. is_here: it may
+ * still run on this machine, elsewhere in the file system.
+ * Return: a handle, the same for the same pid; -ENOENT: there are none;
+ * -ENOMEM.
+ */
+int seam_symbolizer_map(struct seam_symbolizer *s, uint32_t pid, bool is_here);
+/* Where a handle's names are written; NULL: it is an ordinary file. */
+const char *seam_symbolizer_map_path(const struct seam_symbolizer *s, int file);
 
 /* Why a file has no symbols, for the one who asks; NULL if it has some. */
 const char *seam_symbolizer_file_problem(struct seam_symbolizer *s, int file);

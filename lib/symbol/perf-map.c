@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "symbol/perf-map.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ranges.h"
+#include "base/search.h"
+#include "elf/doubt.h"
+#include "symbol/perf-sweep.h"
+
+/* perf's rule, and two kinds of names that it does not know: those that
+ * processes give to their memory, and files without a name. */
+bool seam_perf_map_has(const char *path)
+{
+	static const char *const begins[] = {
+		"/anon_hugepage", "/dev/zero", "/SYSV",
+		"/memfd:",	  "[anon",     "[stack",
+	};
+
+	if (!strcmp(path, "//anon") || !strcmp(path, "[heap]"))
+		return true;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (!strncmp(path, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+/* --- where it is --- */
+
+/* Its number where it was started, the last one of several. 0: not known. */
+static unsigned inner_pid(uint32_t pid)
+{
+	char line[256], path[32];
+	unsigned inner = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (!inner && fgets(line, sizeof(line), f)) {
+		const char *last = strrchr(line, '\t');
+
+		if (last && !strncmp(line, "NSpid:", 6))
+			inner = (unsigned)strtoul(last, NULL, 10);
+	}
+	fclose(f);
+	return inner;
+}
+
+int seam_perf_map_open(uint32_t pid, bool in_task,
+		       char ret_path[static SEAM_PERF_MAP_PATH])
+{
+	unsigned inner = in_task ? inner_pid(pid) : 0;
+	struct stat st;
+	int fd, rc = 0;
+
+	if (in_task && !inner)
+		return -ENOENT;
+	if (in_task)
+		snprintf(ret_path, SEAM_PERF_MAP_PATH,
+			 "/proc/%u/root/tmp/perf-%u.map", pid, inner);
+	else
+		snprintf(ret_path, SEAM_PERF_MAP_PATH, "/tmp/perf-%u.map", pid);
+	fd = open(ret_path,
+		  O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		rc = -errno;
+	else if (!S_ISREG(st.st_mode))
+		rc = -EINVAL;
+	else if (seam_is_doubted(&st))
+		rc = SEAM_DOUBTED;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* --- what is in it --- */
+
+/* As much as there is when it is read: it may still grow. */
+static int read_text(struct seam_perf_map *map, int fd, char **ret)
+{
+	size_t len = 0, size;
+	struct stat st;
+	char *text;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return -errno;
+	map->is_cut = st.st_size > SEAM_PERF_MAP_SIZE;
+	size = map->is_cut ? SEAM_PERF_MAP_SIZE : (size_t)st.st_size;
+	text = malloc(size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (len < size) {
+		n = pread(fd, text + len, size - len, (off_t)len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	text[len] = '\0';
+	map->size = len;
+	*ret = text;
+	return 0;
+}
+
+static bool take_hex(char **at, uint64_t *ret)
+{
+	char *end;
+
+	if (!isxdigit((unsigned char)**at))
+		return false;
+	errno = 0;
+	*ret = strtoull(*at, &end, 16);
+	if (errno || *end != ' ')
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+/* What is no line of this kind is passed over. */
+static int add_line(struct seam_perf_map *map, char *line)
+{
+	struct seam_sym sym = {.has_size = true};
+	uint64_t size;
+
+	if (!take_hex(&line, &sym.start) || !take_hex(&line, &size) || !*line)
+		return 0;
+	/* perf finds what has no size at its address. */
+	sym.end = seam_range_end(sym.start, size ? size : 1);
+	sym.raw = line;
+	return sym.end > sym.start ? seam_symtab_add(&map->tab, &sym) : 0;
+}
+
+int seam_perf_map_read(struct seam_perf_map *map, int fd)
+{
+	char *text = NULL, *next;
+	int rc = read_text(map, fd, &text);
+
+	if (!rc)
+		rc = seam_symtab_own(&map->tab, text);
+	for (char *line = rc ? NULL : text; line && *line && !rc; line = next) {
+		if (map->tab.count == SEAM_PERF_MAP_COUNT) {
+			map->is_cut = true;
+			break;
+		}
+		next = strchr(line, '\n');
+		/* Who writes may be in the middle of one, or a file may have
+		 * been cut off there. */
+		if (!next)
+			break;
+		*next++ = '\0';
+		rc = add_line(map, line);
+	}
+	if (!rc)
+		rc = seam_perf_sweep(&map->tab, &map->pieces, &map->n);
+	map->size += map->tab.count * sizeof(*map->tab.syms) +
+		     map->n * sizeof(*map->pieces);
+	return rc;
+}
+
+struct seam_sym *seam_perf_map_find(struct seam_perf_map *map, uint64_t addr)
+{
+	size_t next = SEAM_SEARCH(i, map->n, map->pieces[i].start <= addr);
+
+	if (!next || addr >= map->pieces[next - 1].end)
+		return NULL;
+	return &map->tab.syms[map->pieces[next - 1].sym];
+}
+
+void seam_perf_map_fini(struct seam_perf_map *map)
+{
+	seam_symtab_fini(&map->tab);
+	free(map->pieces);
+	map->pieces = NULL;
+	map->n = 0;
+}

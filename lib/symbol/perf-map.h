@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Names of code that is in no file: what a JIT compiler writes down as it goes
+ * in /tmp/perf-PID.map, "START SIZE NAME\n" in hex for each function. Where
+ * code took the place of other code, the last one to be written there counts,
+ * and what is left of the other one keeps its name.
+ *
+ * Whoever may write in /tmp can put such a file there: it has to be a regular
+ * one, of those who are believed (elf/doubt.h).
+ */
+#ifndef SEAM_LIB_SYMBOL_PERF_MAP_H
+#define SEAM_LIB_SYMBOL_PERF_MAP_H
+
+#include "symbol/symtab.h"
+
+/* Of a file, no more is read; .NET and Java write some MB. */
+#define SEAM_PERF_MAP_SIZE (64u << 20)
+#define SEAM_PERF_MAP_COUNT (1u << 19)
+
+struct seam_perf_piece { /* sorted, without overlaps */
+	uint64_t start, end;
+	uint32_t sym; /* of the table */
+};
+
+struct seam_perf_map {
+	struct seam_symtab tab; /* as written: not to be finished */
+	struct seam_perf_piece *pieces;
+	size_t n;
+	uint64_t size; /* bytes that it takes */
+	bool is_cut; /* there was more than is read */
+};
+
+/* Whether what is mapped under this name may have such names. */
+bool seam_perf_map_has(const char *path);
+
+/* Opens the one of a process, or, in_task, of a process that still runs, as it
+ * is called where that has /tmp and its number. Return: a file descriptor, with
+ * where it is in ret_path; -errno; SEAM_DOUBTED: *ret_path is not believed. */
+#define SEAM_PERF_MAP_PATH 64
+int seam_perf_map_open(uint32_t pid, bool in_task,
+		       char ret_path[static SEAM_PERF_MAP_PATH]);
+/* Fills map, which is zero. Return: 0 or -errno; fini() is due then too. */
+int seam_perf_map_read(struct seam_perf_map *map, int fd);
+/* Return: NULL: nothing is known of addr. */
+struct seam_sym *seam_perf_map_find(struct seam_perf_map *map, uint64_t addr);
+void seam_perf_map_fini(struct seam_perf_map *map);
+
+#endif

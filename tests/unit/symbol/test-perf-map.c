@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Description: what a process wrote down of its own code names it: the last
+ * line counts where several hold an address; what is no line is passed over;
+ * a file of nobody who is believed is not read, and a symbolic link neither. */
+#include "run.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbol/perf-map.h"
+
+/* No process has such a number. */
+#define PID 4194999u
+
+static char map_path[64];
+
+static struct seam_symbolizer *with_map(const char *text)
+{
+	FILE *f = fopen(map_path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	return new_symbolizer(false);
+}
+
+static const char *name_at(struct seam_symbolizer *s, int file, uint64_t addr)
+{
+	static char answer[256];
+	struct seam_symbol sym;
+
+	if (!seam_symbolize_user(s, file, addr, &sym))
+		return "none";
+	snprintf(answer, sizeof(answer), "%s+%llu", sym.name,
+		 (unsigned long long)sym.off);
+	return answer;
+}
+
+static int remove_map(void **state)
+{
+	(void)state;
+	unlink(map_path);
+	return 0;
+}
+
+static void test_lines(void **state)
+{
+	struct seam_symbolizer *s = with_map("1000 10 first one(int)\n"
+					     "no line\n"
+					     " 3000 10 spaced\n"
+					     "-4000 10 negative\n"
+					     "5000 10\n"
+					     "5000 10 \n"
+					     "11111111111111111 10 long\n"
+					     "0x2000 0x10 _ZN1a1bEv\n"
+					     "6000 0 sizeless\n"
+					     "fffffffffffffff8 10 top\n"
+					     "7000 10 unfinished");
+	int file = seam_symbolizer_map(s, PID, false);
+
+	(void)state;
+	assert_true(file >= 0);
+	assert_int_equal(seam_symbolizer_map(s, PID, false), file);
+	assert_string_equal(seam_symbolizer_map_path(s, file), map_path);
+	assert_string_equal(name_at(s, file, 0xfff), "none");
+	assert_string_equal(name_at(s, file, 0x1000), "first one(int)+0");
+	assert_string_equal(name_at(s, file, 0x100f), "first one(int)+15");
+	assert_string_equal(name_at(s, file, 0x1010), "none");
+	/* As written, which is what perf shows. */
+	assert_string_equal(name_at(s, file, 0x2001), "_ZN1a1bEv+1");
+	assert_string_equal(name_at(s, file, 0x3000), "none");
+	assert_string_equal(name_at(s, file, 0x4000), "none");
+	assert_string_equal(name_at(s, file, 0x5000), "none");
+	assert_string_equal(name_at(s, file, 0x6000), "sizeless+0");
+	assert_string_equal(name_at(s, file, 0x6001), "none");
+	assert_string_equal(name_at(s, file, 0x7000), "none");
+	assert_string_equal(name_at(s, file, UINT64_MAX - 1), "top+6");
+	seam_symbolizer_free(s);
+}
+
+static void test_reused(void **state)
+{
+	struct seam_symbolizer *s = with_map("1000 100 whole\n"
+					     "1040 20 inside\n"
+					     "2050 70 older\n"
+					     "2000 100 around\n"
+					     "3000 100 left\n"
+					     "3080 100 right\n"
+					     "4000 10 twice\n"
+					     "4000 20 again\n"
+					     "5080 100 behind\n"
+					     "5000 100 before\n");
+	int file = seam_symbolizer_map(s, PID, false);
+
+	(void)state;
+	assert_string_equal(name_at(s, file, 0x103f), "whole+63");
+	assert_string_equal(name_at(s, file, 0x1040), "inside+0");
+	assert_string_equal(name_at(s, file, 0x1060), "whole+96");
+	assert_string_equal(name_at(s, file, 0x2050), "around+80");
+	assert_string_equal(name_at(s, file, 0x307f), "left+127");
+	assert_string_equal(name_at(s, file, 0x3080), "right+0");
+	assert_string_equal(name_at(s, file, 0x317f), "right+255");
+	assert_string_equal(name_at(s, file, 0x4008), "again+8");
+	assert_string_equal(name_at(s, file, 0x50ff), "before+255");
+	assert_string_equal(name_at(s, file, 0x5100), "behind+128");
+	seam_symbolizer_free(s);
+}
+
+/* Compared with painting address by address. */
+static void test_random(void **state)
+{
+	static uint16_t painted[4096];
+	static char text[64 << 10];
+	struct seam_symbolizer *s;
+	struct seam_symbol sym;
+	size_t len = 0;
+	int file;
+
+	(void)state;
+	srand(7);
+	for (uint16_t i = 1; i <= 500; i++) {
+		unsigned start = (unsigned)rand() % 4000,
+			 size = 1 + (unsigned)rand() % 90;
+
+		len += (size_t)sprintf(text + len, "%x %x f%u\n", start, size,
+				       i);
+		for (unsigned at = start; at < start + size && at < 4096; at++)
+			painted[at] = i;
+	}
+	s = with_map(text);
+	file = seam_symbolizer_map(s, PID, false);
+	for (unsigned at = 0; at < 4096; at++) {
+		unsigned is = 0;
+
+		if (seam_symbolize_user(s, file, at, &sym))
+			assert_int_equal(sscanf(sym.name, "f%u", &is), 1);
+		assert_int_equal(is, painted[at]);
+	}
+	seam_symbolizer_free(s);
+}
+
+static void test_long(void **state)
+{
+	char *text = malloc(40000);
+	struct seam_symbolizer *s;
+	struct seam_symbol sym;
+
+	(void)state;
+	memset(text, 'x', 39999);
+	memcpy(text, "1000 10 ", 8);
+	memcpy(text + 39998, "\n", 2);
+	s = with_map(text);
+	assert_true(seam_symbolize_user(s, seam_symbolizer_map(s, PID, false),
+					0x1000, &sym));
+	assert_int_equal(strlen(sym.name), SEAM_SYMBOL_NAME_MAX);
+	seam_symbolizer_free(s);
+	free(text);
+}
+
+/* What everybody may write, anybody has written. */
+static void test_doubted(void **state)
+{
+	struct seam_symbolizer *s = with_map("1000 10 forged\n");
+	const char *path;
+	size_t at = 0;
+
+	(void)state;
+	assert_int_equal(chmod(map_path, 0666), 0);
+	assert_int_equal(seam_symbolizer_map(s, PID, false), -ENOENT);
+	assert_string_equal(seam_symbolizer_doubted(s, &at, &path), map_path);
+	seam_symbolizer_free(s);
+}
+
+static void test_other_owner(void **state)
+{
+	struct seam_symbolizer *s;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	s = with_map("1000 10 forged\n");
+	assert_int_equal(chown(map_path, 12345, 12345), 0);
+	assert_int_equal(seam_symbolizer_map(s, PID, false), -ENOENT);
+	seam_symbolizer_free(s);
+	setenv("SEAM_TRUST", "12345", 1);
+	s = new_symbolizer(false);
+	assert_true(seam_symbolizer_map(s, PID, false) >= 0);
+	seam_symbolizer_free(s);
+	unsetenv("SEAM_TRUST");
+}
+
+static void test_no_file(void **state)
+{
+	struct seam_symbolizer *s = with_map("1000 10 linked\n");
+	char other[128];
+
+	(void)state;
+	snprintf(other, sizeof(other), "%s/elsewhere", run_dir);
+	assert_int_equal(rename(map_path, other), 0);
+	assert_int_equal(symlink(other, map_path), 0);
+	assert_int_equal(seam_symbolizer_map(s, PID, false), -ENOENT);
+	seam_symbolizer_free(s);
+	unlink(map_path);
+	assert_int_equal(mkfifo(map_path, 0600), 0);
+	s = new_symbolizer(false);
+	assert_int_equal(seam_symbolizer_map(s, PID, false), -ENOENT);
+	seam_symbolizer_free(s);
+}
+
+static void test_which(void **state)
+{
+	(void)state;
+	assert_true(seam_perf_map_has("//anon"));
+	assert_true(seam_perf_map_has("[anon:v8]"));
+	assert_true(seam_perf_map_has("/memfd:doublemapper (deleted)"));
+	assert_true(seam_perf_map_has("/dev/zero (deleted)"));
+	assert_true(seam_perf_map_has("[heap]"));
+	assert_false(seam_perf_map_has("[vdso]"));
+	assert_false(seam_perf_map_has("/usr/bin/node"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_lines, remove_map),
+		cmocka_unit_test_teardown(test_reused, remove_map),
+		cmocka_unit_test_teardown(test_random, remove_map),
+		cmocka_unit_test_teardown(test_long, remove_map),
+		cmocka_unit_test_teardown(test_doubted, remove_map),
+		cmocka_unit_test_teardown(test_other_owner, remove_map),
+		cmocka_unit_test_teardown(test_no_file, remove_map),
+		cmocka_unit_test(test_which),
+	};
+
+	umask(022);
+	snprintf(map_path, sizeof(map_path), "/tmp/perf-%u.map", PID);
+	return cmocka_run_group_tests(tests, enter_run_dir, leave_run_dir);
+}
