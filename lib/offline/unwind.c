@@ -215,6 +215,25 @@ static void unsure(struct seam_offline_stack *ret)
 	ret->end = SEAM_UNSURE;
 }
 
+/*
+ * Registers of some moment behind the ip's. In the same frame, as they mostly
+ * are, they lead to the same callers, but nothing proves it; where they lead to
+ * where the ip's function cannot return to, they are not.
+ */
+static void judge_later(struct full *full, const struct seam_dump *dump,
+			struct seam_offline_stack *ret)
+{
+	if (is_contradicted(full->copy, ret) ||
+	    is_another_call(full, dump, ret)) {
+		ret->n = 1;
+		ret->end = SEAM_SKID_MOMENT;
+		ret->skid = (struct seam_skid_outcome){SEAM_SKID_MOMENT_END,
+						       SEAM_SKID_KIND_UNKNOWN};
+	} else if (ret->end == SEAM_OUTERMOST) {
+		ret->end = SEAM_UNPROVEN;
+	}
+}
+
 static void judge(struct full *full, const struct seam_dump *dump,
 		  struct seam_offline_stack *ret)
 {
@@ -233,6 +252,8 @@ static void judge(struct full *full, const struct seam_dump *dump,
 	if (user->in_kernel &&
 	    (is_contradicted(copy, ret) || is_another_call(full, dump, ret)))
 		unsure(ret);
+	if (copy->is_later && !ret->skid.fate)
+		judge_later(full, dump, ret);
 	blame_file(copy, ret);
 }
 
@@ -270,7 +291,8 @@ void seam_offline_unwind(struct seam_offline *o,
 		unsure(ret);
 		return;
 	}
-	is_precise = copy->is_precise || is_of_two(copy, &dump);
+	is_precise =
+		(copy->is_precise && !copy->is_later) || is_of_two(copy, &dump);
 	if (is_precise || !seam_offline_step(o, copy, &dump, ret)) {
 		ret->reach = (struct seam_dump_reach){0};
 		unwind_full(&full, &dump, is_precise, ret);

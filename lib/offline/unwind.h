@@ -25,6 +25,9 @@ struct seam_offline_copy {
 	struct seam_perf_user user;
 	uint64_t ip; /* the sample's own */
 	bool is_precise; /* it is another moment's than the registers */
+	/* Theirs is not known to be that behind the one instruction, as AMD's
+	 * IBS has it, which interrupts when it can. */
+	bool is_later;
 	/* Return: whether code is mapped there; *ret_file: NULL: of no file. */
 	bool (*find)(void *ctx, uint64_t avma, struct seam_offline_file **ret,
 		     uint64_t *ret_off);

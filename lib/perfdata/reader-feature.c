@@ -163,6 +163,9 @@ void seam_pd_read_feature(struct seam_pd_reader *r, unsigned bit,
 	case PD_FEAT_NRCPUS:
 		read_nrcpus(r, body);
 		break;
+	case PD_FEAT_CPUID:
+		r->info.cpuid = take_string(&body);
+		break;
 	case PD_FEAT_CMDLINE:
 		read_cmdline(r, body);
 		break;

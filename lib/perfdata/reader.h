@@ -148,6 +148,7 @@ struct seam_pd_rec {
 /* What the recording says of itself; NULL or 0 where it does not. */
 struct seam_pd_info {
 	const char *hostname, *osrelease, *version, *arch, *cmdline;
+	const char *cpuid; /* "GenuineIntel,6,85,4": the vendor and more */
 	uint32_t n_cpus_online;
 	uint32_t clockid;
 	uint64_t wall_clock_ns, clockid_ns; /* the same moment on two clocks */

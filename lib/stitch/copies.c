@@ -52,6 +52,7 @@ struct copies {
 	struct window *ready, *next; /* next may be under way */
 	struct seam_idmap needs; /* struct need, by tid */
 	bool is_foreign; /* of another architecture */
+	bool is_not_intel; /* for sure */
 };
 
 bool seam_copies_has(const struct seam_pd_attr *attr)
@@ -75,6 +76,8 @@ static void look_at_machine(struct copies *c)
 	struct utsname here;
 
 	c->is_foreign = seam_copies_foreign(c->r);
+	c->is_not_intel =
+		info->cpuid && strncmp(info->cpuid, "GenuineIntel", 12) != 0;
 	c->offline.files.is_other_kernel =
 		info->osrelease && !uname(&here) &&
 		strcmp(here.release, info->osrelease) != 0;
@@ -202,6 +205,15 @@ static void name_maps(struct job *job)
 	job->copy.maps[1] = before;
 }
 
+/* PEBS stores the registers behind the instruction; IBS knows the ip alone, of
+ * whatever event, and the registers are the interrupt's, some way behind. */
+static bool is_later(const struct copies *c, const struct seam_pd_rec *rec)
+{
+	return c->is_not_intel &&
+	       (rec->misc & MISC_CPUMODE) == PERF_RECORD_MISC_USER &&
+	       (rec->misc & PERF_RECORD_MISC_EXACT_IP);
+}
+
 static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		   size_t place)
 {
@@ -224,6 +236,7 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 			 .in_kernel = mode != PERF_RECORD_MISC_USER},
 		.ip = s->ip,
 		.is_precise = is_precise(c, rec),
+		.is_later = is_later(c, rec),
 		.find = find,
 		.ctx = job,
 	};

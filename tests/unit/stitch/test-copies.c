@@ -406,6 +406,76 @@ static void precise(void **state)
 	free(m2);
 }
 
+static void add_cpuid(struct image *m, const char *text)
+{
+	uint64_t words[3] = {0};
+
+	strcpy((char *)words, text);
+	add_header(m, PD_HEADER_FEATURE, 0, 5);
+	add(m, PD_FEAT_CPUID);
+	add(m, pair(20, (uint32_t)words[0]));
+	add(m, words[0] >> 32 | words[1] << 32);
+	add(m, words[1] >> 32 | words[2] << 32);
+}
+
+/*
+ * The same words of AMD: registers of the interrupt, which may be those of the
+ * ip's frame, by luck, but are not those behind its push. They are believed no
+ * more than that, and not at all where the ip's function cannot have been
+ * called from.
+ */
+static void precise_elsewhere(void **state)
+{
+	const struct with exact = {.misc = PERF_RECORD_MISC_USER | EXACT_IP};
+	const struct seam_skid_counts *skid;
+	struct moment *m2 = malloc(sizeof(*m2));
+	struct image m;
+	struct read in;
+
+	(void)state;
+	assert_non_null(m2);
+	*m2 = now;
+	memcpy(m2->stack + 8, &now.regs[IP], 8);
+	m2->regs[SP] -= 8;
+	m2->regs[IP] = (uint64_t)(uintptr_t)push_first;
+	start(&m, true);
+	add_cpuid(&m, "AuthenticAMD,25,33");
+	/* Before the push, as if nothing had run since. */
+	add_sample(&m, &now, exact);
+	/* Behind the push: its word, which is no code, is no return address. */
+	m2->regs[SP] -= 8;
+	memset(m2->stack, 0x18, 8);
+	add_sample(&m, m2, (struct with){.misc = exact.misc, .skip = 16});
+	/* An imprecise one among them. */
+	add_sample(&m, &now, (struct with){0});
+	open_all(&in, &m);
+	next(&in, SEAM_HALF_WITH, SEAM_UNPROVEN);
+	check_frames(&in.out, 0);
+	next(&in, SEAM_HALF_WITH, SEAM_SKID_MOMENT);
+	assert_int_equal(in.out.n_frames, 1);
+	assert_int_equal(in.out.frames[0].ip, m2->regs[IP]);
+	next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
+	skid = &seam_stitch_stats(in.s)->skid;
+	assert_int_equal(skid->n[SEAM_SKID_UNDONE], 0);
+	assert_int_equal(skid->n[SEAM_SKID_MOMENT_END], 1);
+	close_all(&in);
+
+	/* Of Intel's the push is taken back. */
+	*m2 = now;
+	memcpy(m2->stack, &now.regs[BX], 8);
+	memcpy(m2->stack + 8, &now.regs[IP], 8);
+	m2->regs[SP] -= 16;
+	m2->regs[IP] = (uint64_t)(uintptr_t)push_first;
+	start(&m, true);
+	add_cpuid(&m, "GenuineIntel,6,85,4");
+	add_sample(&m, m2, (struct with){.misc = exact.misc, .skip = 16});
+	open_all(&in, &m);
+	next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
+	check_frames(&in.out, 1);
+	close_all(&in);
+	free(m2);
+}
+
 /* The stack of another moment: where the leaf's return address should lie, a
  * word that is code. Return: whether it was there. */
 static bool set_return(struct moment *m, uint64_t to)
@@ -618,11 +688,17 @@ static void merged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole),	cmocka_unit_test(cut),
-		cmocka_unit_test(other_moment), cmocka_unit_test(no_user),
-		cmocka_unit_test(foreign),	cmocka_unit_test(precise),
-		cmocka_unit_test(stale),	cmocka_unit_test(many),
-		cmocka_unit_test(again),	cmocka_unit_test(merged),
+		cmocka_unit_test(whole),
+		cmocka_unit_test(cut),
+		cmocka_unit_test(other_moment),
+		cmocka_unit_test(no_user),
+		cmocka_unit_test(foreign),
+		cmocka_unit_test(precise),
+		cmocka_unit_test(precise_elsewhere),
+		cmocka_unit_test(stale),
+		cmocka_unit_test(many),
+		cmocka_unit_test(again),
+		cmocka_unit_test(merged),
 	};
 
 	/* No folder for tables can be made there. */
