@@ -51,7 +51,8 @@ static bool take_chain(struct span *s, struct seam_pd_words *ret)
 	return span_u64(s, &n) && take_words(s, n, ret);
 }
 
-static bool skip_branches(struct span *s, uint64_t type)
+static bool take_branches(struct span *s, uint64_t type,
+			  struct seam_pd_words *ret)
 {
 	uint64_t n;
 
@@ -59,7 +60,7 @@ static bool skip_branches(struct span *s, uint64_t type)
 		return false;
 	if ((type & BRANCH_HW_INDEX) && !span_take(s, 8))
 		return false;
-	if (n > s->left / 24 || !span_take(s, 24 * n))
+	if (n > s->left / 24 || !take_words(s, 3 * n, ret))
 		return false;
 	return !(type & BRANCH_COUNTERS) ||
 	       (n <= s->left / 8 && span_take(s, 8 * n));
@@ -152,7 +153,7 @@ static bool parse_sample(const struct pd_event *ev, struct span s,
 	if ((t & PERF_SAMPLE_RAW) && !take_raw(&s, o))
 		return false;
 	if ((t & PERF_SAMPLE_BRANCH_STACK) &&
-	    !skip_branches(&s, ev->branch_type))
+	    !take_branches(&s, ev->branch_type, &o->branches))
 		return false;
 	o->user_regs_mask = ev->regs_user;
 	if ((t & PERF_SAMPLE_REGS_USER) &&

@@ -65,6 +65,8 @@ struct seam_pd_rec_sample {
 	uint64_t ip, addr, period, stream_id;
 	struct seam_pd_reads reads;
 	struct seam_pd_words chain; /* with its context markers */
+	struct seam_pd_words
+		branches; /* from, to, flags of each, newest first */
 	const uint8_t *raw;
 	size_t raw_len;
 	uint64_t user_regs_abi, user_regs_mask;

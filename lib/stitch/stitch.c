@@ -422,6 +422,37 @@ static int copied_half(struct seam_stitch *s, struct walk *w,
 		  : seam_copies_count(s->copies, s->rec.tid, copy, &s->stats);
 }
 
+static bool has_calls(const struct seam_stitch *s, const struct walk *w)
+{
+	return s->rec.sample.branches.n && w->user &&
+	       (event_of(s)->attr.branch_sample_type &
+		PERF_SAMPLE_BRANCH_CALL_STACK);
+}
+
+/*
+ * What perf record --call-graph lbr has: the processor's own stack of calls in
+ * place of the callers that the chain has by frame pointers. The leaf is the
+ * chain's; perf 7.3.4 prints the calls alone, and nothing where there are none.
+ */
+static int called_half(struct seam_stitch *s, struct walk *w)
+{
+	const struct seam_pd_words calls = s->rec.sample.branches;
+
+	s->n = w->out->n_kernel + 1;
+	if (reserve(s, calls.n / 3))
+		return -ENOMEM;
+	for (size_t i = 0; i < calls.n; i += 3) {
+		struct seam_frame *f = &s->frames[s->n];
+
+		add_frame(s, seam_pd_word(calls, i), false, w->space);
+		f->exact = true; /* of the call, not behind it */
+		if (w->before && !f->map)
+			f->map = seam_space_find(w->before, f->ip);
+	}
+	w->out->half = SEAM_HALF_WITH;
+	return 0;
+}
+
 static int user_half(struct seam_stitch *s, struct walk *w,
 		     const struct process *p)
 {
@@ -437,6 +468,8 @@ static int user_half(struct seam_stitch *s, struct walk *w,
 	if (!deferred && !s->rec.sample.end && !w->user &&
 	    seam_copies_has(event_of(s)))
 		return copied_half(s, w, p);
+	if (!deferred && !s->rec.sample.end && has_calls(s, w))
+		return called_half(s, w);
 	rc = leaf_only(s, w);
 	if (rc)
 		return rc;
