@@ -8,6 +8,7 @@ program can have: none of another task's, none joined across an exec.
 
 import collections
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -172,13 +173,18 @@ STORMS = {
 OURS = {name for ways in STORMS.values() for way in ways for name in way}
 
 
+def is_execve(frame):
+    return frame.get("sym", "").split("@")[0] in (
+        "execve", "__execve", "__GI___execve")
+
+
 def is_of(sample, ways):
     """Nothing of another's, and nothing left out; of a stack that is not
     whole, of what there is. An exec's stack is its caller's to the end, when
     the task has its new name."""
     path = livetest.user_path(sample)
     got = names(path, OURS)
-    if path and path[-1] in ("execve", "__execve", "__GI___execve"):
+    if path and is_execve(livetest.user_frames(sample)[-1]):
         ways = [way for some in STORMS.values() for way in some]
     if sample["end"] == "outermost":
         return bool(path) and any(got == way[:len(got)] for way in ways)
@@ -245,6 +251,64 @@ def is_linkage(sample):
 COPIES_MAY = ("bad-cfa", "no-user")
 
 
+def code_of(exe):
+    """Of a file that is where it says: (address, bytes) of what can run."""
+    with open(exe, "rb") as f:
+        data = f.read()
+    at, = struct.unpack_from("<Q", data, 32)
+    size, n = struct.unpack_from("<HH", data, 54)
+    heads = [struct.unpack_from("<IIQQQQ", data, at + i * size)
+             for i in range(n)]
+    return [(addr, data[off:off + length])
+            for kind, flags, off, addr, _, length in heads
+            if kind == 1 and flags & 1]
+
+
+def entry_of(exe):
+    """Where a program begins, of a file that is where it says."""
+    with open(exe, "rb") as f:
+        return struct.unpack_from("<Q", f.read(32), 24)[0]
+
+
+# Stacks that are not there, and keep the one frame that is known; of those that
+# are lost it may not be.
+ALONE = ("exited", "regs-differ", "lost")
+
+
+def is_leaf_of(sample, code, entries):
+    """The one frame is where this program entered the kernel: of an exit that
+    is behind its call. code: of a static program; None: of another, where it
+    has a name by what that process had mapped. entries: of what is exec'd."""
+    frames = livetest.user_frames(sample)
+    if not frames:
+        return sample["end"] == "lost"
+    if len(frames) > 1:
+        return False
+    ip = int(frames[0]["ip"], 16)
+    # An event late in an exec finds the registers of the program that comes.
+    if sample["end"] == "lost" and ip in entries:
+        return True
+    # Of the vDSO, and of who execs another.
+    if code is None or ip >> 40 or is_execve(frames[0]):
+        return "sym" in frames[0]
+    return any(addr <= ip < addr + len(text) and
+               (sample["end"] != "exited" or
+                text[:ip - addr].endswith(b"\x0f\x05"))
+               for addr, text in code)
+
+
+def judge_leaves(bench, comm, mine):
+    static = comm in ("storm-a", "storm-b")
+    code = code_of(bench.path(comm)) if static else None
+    entries = {entry_of(bench.path("storm-" + which)) for which in "ab"}
+    alone = [s for s in mine if s["end"] in ALONE]
+    bad = [s for s in alone if not is_leaf_of(s, code, entries)]
+    bench.note("%s: %d with one frame" % (comm, len(alone)))
+    bench.test(comm + ": what is known alone is this program's", not bad,
+               "%d of %d\n%s" % (len(bad), len(alone), "\n".join(
+                   map(livetest.show, bad[:5]))))
+
+
 def judge(bench, comm, mine, may):
     copies = COPIES_MAY if bench.engine == "dump" else ()
     ends = collections.Counter(s["end"] for s in mine)
@@ -257,6 +321,7 @@ def judge(bench, comm, mine, may):
                (ends["outermost"] > 50 or may) and
                len({s.get("cookie") for s in short}) <= may,
                "%s\n%s" % (ends, "\n".join(map(livetest.show, short[:5]))))
+    judge_leaves(bench, comm, mine)
     wrong = [s for s in mine if not is_of(s, STORMS[comm])]
     bench.test(comm + ": every stack is one that this program can have",
                not wrong, "%d\n%s" % (len(wrong), "\n".join(
