@@ -248,7 +248,7 @@ def is_linkage(sample):
 
 # Copies: within an exec the registers are the old program's and the stack is the
 # new one's; of a task that exits perf has neither.
-COPIES_MAY = ("bad-cfa", "no-user")
+COPIES_MAY = ("bad-cfa", "no-table", "no-user")
 
 
 def code_of(exe):
