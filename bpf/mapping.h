@@ -186,8 +186,9 @@ static __always_inline enum seam_disk disk_of(uint64_t sb)
 	uint64_t bdev = ADDRESS(struct super_block, sb, s_bdev);
 	uint64_t disk;
 
+	/* Of several, as with btrfs: who knows of which kind. */
 	if (!bdev)
-		return SEAM_DISK_OWN;
+		return SEAM_DISK_BETWEEN;
 	/* A partition's own name is another. */
 	disk = ADDRESS(struct block_device, bdev, bd_disk);
 	return seam_disk_kind(ADDRESS(struct gendisk, disk, disk_name));

@@ -30,10 +30,13 @@ SEAM_INLINE enum seam_disk seam_disk_kind(uint64_t name)
 {
 	if (seam_disk_begins(name, SEAM_DISK_4('l', 'o', 'o', 'p'), 4) ||
 	    seam_disk_begins(name, SEAM_DISK_4('n', 'b', 'd', 0), 3) ||
-	    seam_disk_begins(name, SEAM_DISK_4('u', 'b', 'l', 'k'), 4))
+	    seam_disk_begins(name, SEAM_DISK_4('u', 'b', 'l', 'k'), 4) ||
+	    seam_disk_begins(name, SEAM_DISK_4('r', 'b', 'd', 0), 3) ||
+	    seam_disk_begins(name, SEAM_DISK_4('d', 'r', 'b', 'd'), 4))
 		return SEAM_DISK_SERVED;
 	if (seam_disk_begins(name, SEAM_DISK_4('d', 'm', '-', 0), 3) ||
-	    seam_disk_begins(name, SEAM_DISK_2('m', 'd'), 2))
+	    seam_disk_begins(name, SEAM_DISK_2('m', 'd'), 2) ||
+	    seam_disk_begins(name, SEAM_DISK_4('b', 'c', 'a', 'c'), 4))
 		return SEAM_DISK_BETWEEN;
 	return SEAM_DISK_OWN;
 }

@@ -111,7 +111,7 @@ struct seam_sample {
 	uint32_t max_frames; /* that its event wants of the user stack */
 	uint64_t tail_ns; /* in an exec or exit whose stack was taken before:
 			   * when; else 0 */
-	bool user; /* taken in user mode: ip is the user's */
+	bool user; /* taken in user mode: ip is the user's, or 0: not sure */
 	uint64_t user_ip; /* else where the kernel was entered: there, whatever
 			   * becomes of the stack; 0: no user half is wanted,
 			   * or it is not sure */

@@ -160,31 +160,10 @@ int seam_awaited_stack(struct seam_awaited *a,
 	if (e->cookie != stack->cookie) {
 		if (move_over(a, e))
 			return -ENOMEM;
-		*e = (struct entry){.cookie = stack->cookie};
+		*e = (struct entry){.cookie = stack->cookie, .tid = stack->tid};
 	}
 	note_stack(e, stack);
 	return 0;
-}
-
-static uint64_t kept_ns(const struct entry *e)
-{
-	if (e->waits)
-		return LOST_NS;
-	return e->tail ? FORGET_NS : EARLY_NS;
-}
-
-static bool sweep_over(void *ctx, uint64_t cookie, void *value)
-{
-	const struct sweep *sw = ctx;
-	struct entry *e = value;
-
-	(void)cookie;
-	if (e->last_ns + kept_ns(e) >= sw->now_ns)
-		return false;
-	if (e->waits)
-		give_up(sw, e);
-	free(e);
-	return true;
 }
 
 /* Whether its task is gone; not that it is not, where that was not asked. */
@@ -199,10 +178,33 @@ static bool is_gone(struct sweep *sw, struct entry *e, uint32_t tid)
 	return seam_task_gone(tid);
 }
 
-/* It may be long until more comes of it: the task may sleep. */
-static bool is_open(const struct entry *e)
+/* It may be long until its sample comes. */
+static bool is_asleep(const struct entry *e)
 {
-	return e->waits || (e->asleep && !e->sampled);
+	return e->asleep && !e->sampled;
+}
+
+static uint64_t kept_ns(const struct entry *e)
+{
+	if (e->waits)
+		return LOST_NS;
+	return e->tail ? FORGET_NS : EARLY_NS;
+}
+
+static bool sweep_over(void *ctx, uint64_t cookie, void *value)
+{
+	struct sweep *sw = ctx;
+	struct entry *e = value;
+
+	(void)cookie;
+	if (e->last_ns + kept_ns(e) >= sw->now_ns)
+		return false;
+	if (is_asleep(e) && !is_gone(sw, e, e->tid))
+		return false;
+	if (e->waits)
+		give_up(sw, e);
+	free(e);
+	return true;
 }
 
 static bool sweep_task(void *ctx, uint64_t tid, void *value)
@@ -212,7 +214,7 @@ static bool sweep_task(void *ctx, uint64_t tid, void *value)
 
 	if (e->last_ns + (e->waits ? LOST_NS : FORGET_NS) >= sw->now_ns)
 		return false;
-	if (is_open(e) && !is_gone(sw, e, (uint32_t)tid))
+	if ((e->waits || is_asleep(e)) && !is_gone(sw, e, (uint32_t)tid))
 		return false;
 	if (e->waits)
 		give_up(sw, e);

@@ -7,6 +7,7 @@
 
 #include "event/fail.h"
 #include "event/order.h"
+#include "kernel/engine.h"
 #include "kernel/kernel.h"
 #include "pager/tables.h"
 #include "process/far.h"
@@ -49,6 +50,9 @@ static int open_kernel(const struct seam_serve_opts *opts, struct seam_serve *s,
 	if (wrong)
 		return seam_fail(reterr, -EINVAL, "unwind '%s': %s", order,
 				 wrong);
+	if (seam_kernel_is_realtime(NULL))
+		return seam_fail(reterr, -ENOTSUP,
+				 "no engine deferred: " SEAM_REALTIME_WHY);
 	err = seam_kernel_open(&kernel, &s->kernel, reterr);
 	if (err)
 		return err;

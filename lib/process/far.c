@@ -117,8 +117,8 @@ static size_t covers(const struct mount *m, const char *path)
  * their devices'. */
 static bool is_on_a_file(const struct mount *m)
 {
-	static const char *const files[] = {"/dev/loop", "/dev/nbd",
-					    "/dev/ublk"};
+	static const char *const files[] = {
+		"/dev/loop", "/dev/nbd", "/dev/ublk", "/dev/rbd", "/dev/drbd"};
 	uint32_t major = m->dev >> 20;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)

@@ -16,6 +16,8 @@
 /* A stack taken at the event is sent before the event's sample. Whoever
  * interrupts in between opens the task's next entry, and is seen first. */
 #define EARLY_NS 1000000000ULL
+/* And one of a task that went to sleep before its sample, which may be lost. */
+#define ASLEEP_NS (3600 * 1000000000ULL)
 
 /*
  * The tids that an entry's samples have: the stack's own, or the one that an
@@ -472,6 +474,14 @@ static void settle(void *ctx, uint64_t tid, void *value)
 	settle_stay(ctx, &e->stay);
 }
 
+/* How long samples may be behind their stack. */
+static uint64_t kept_ns(const struct stay *s)
+{
+	if (s->asleep && !s->served.n)
+		return ASLEEP_NS;
+	return s->tail ? FORGET_NS : EARLY_NS;
+}
+
 static bool settle_told(void *ctx, uint64_t cookie, void *value)
 {
 	struct seam_entries *es = ctx;
@@ -479,7 +489,7 @@ static bool settle_told(void *ctx, uint64_t cookie, void *value)
 
 	(void)cookie;
 	settle_stay(es, s);
-	if (s->last_ns + (s->tail ? FORGET_NS : EARLY_NS) >= es->now_ns)
+	if (s->last_ns + kept_ns(s) >= es->now_ns)
 		return false;
 	stay_over(es, s);
 	stay_free(s);
@@ -497,7 +507,8 @@ static bool stale(void *ctx, uint64_t tid, void *value)
 	/* Its stack is awaited until the session says that it is lost. */
 	if (e->stay.waiting.n)
 		return false;
-	if (e->stay.asleep && e->stay.has_stack && !e->stay.served.n)
+	if (e->stay.has_stack &&
+	    e->stay.last_ns + kept_ns(&e->stay) >= es->now_ns)
 		return false;
 	stay_over(es, &e->stay);
 	entry_free(e);

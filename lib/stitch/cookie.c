@@ -9,6 +9,7 @@
 #define AHEAD 8 /* records */
 #define CPUS 65536 /* a cookie says which in its lower bits */
 #define APART_MIN 1024 /* fewer are sorted in no time */
+#define LATE_MOST 8 /* one of so many */
 
 struct task {
 	uint64_t last_cookie; /* of its samples */
@@ -177,6 +178,12 @@ static void set_apart(struct cookie_index *ix)
 	}
 	to = other.p;
 	n_late = count_late(ix, cpus);
+	/* Sorting them takes memory, of which there is a limit. */
+	if (n_late > ix->n / LATE_MOST) {
+		seam_spill_fini(&other);
+		free(cpus);
+		return;
+	}
 	place(ix, cpus, to, ix->n - n_late);
 	free(cpus);
 	qsort(to + ix->n - n_late, n_late, sizeof(*to), seam_cookie_by_cookie);

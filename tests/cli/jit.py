@@ -7,7 +7,9 @@ mappings; a forked process those of its parent; one without such a file none."""
 import os, struct, subprocess, sys, tempfile
 
 SEAM = sys.argv[1]
-PID, FORK, OTHER = 4194901, 4194902, 4194903
+# Above all that the kernel gives.
+PID = 5000000 + 4 * os.getpid()
+FORK, OTHER = PID + 1, PID + 2
 IP, TID, TIME, CALLCHAIN = 1, 2, 4, 32
 USER = 0xFFFFFFFFFFFFFE00
 

@@ -270,6 +270,8 @@ class Recorder:
                 for tid in os.listdir("/proc/%d/task" % pid))
             before, still = used, still + 1 if rests else 0
             time.sleep(0.1)
+        if still < 3:
+            self.bench.note("the recorder did not come to rest")
 
     def stop(self):
         """Until go(): its buffers fill."""

@@ -313,8 +313,11 @@ def knocked(bench):
         while server.poll() is None and time.monotonic() < until:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knock:
                 knock.settimeout(1)
-                knock.connect(SOCKET)
-            knocks += 1
+                try:
+                    knock.connect(SOCKET)
+                    knocks += 1
+                except (BlockingIOError, TimeoutError):
+                    pass  # those that wait for a slow start fill the queue
             time.sleep(0.1)
         bench.note("%d knocks" % knocks)
         bench.test("it ends though others knock", server.poll() == 0,

@@ -190,7 +190,6 @@ static void over_and_lost(void **state)
 	assert_int_equal(t.n, 1);
 }
 
-/* A task may sleep in an entry for long; one that is gone does not. */
 /* A stack that was taken as its task went to sleep, by whose tid it is still
  * there when the sample comes; or not, where nobody has the tid. */
 static void taken_asleep(void **state)
@@ -209,11 +208,19 @@ static void taken_asleep(void **state)
 	assert_int_equal(seam_awaited_stack(&t.a, &gone), 0);
 	sweep(100 * SECOND);
 	assert_int_equal(t.a.tasks.used, 1);
-	sample((uint32_t)getpid(), 1, 100 * SECOND);
+	/* Who comes on the way to sleep has an entry of its own. */
+	stack((uint32_t)getpid(), 3, 101, false);
+	sample((uint32_t)getpid(), 3, 101);
+	sweep(200 * SECOND);
+	assert_int_equal(t.a.over.used, 1);
+	sample((uint32_t)getpid(), 1, 200 * SECOND);
+	sweep(300 * SECOND);
+	assert_int_equal(t.a.over.used, 0);
 	seam_awaited_end(&t.a, keep, &t);
 	assert_int_equal(t.n, 0);
 }
 
+/* A task may sleep in an entry for long; one that is gone does not. */
 static void asleep(void **state)
 {
 	const uint32_t own = (uint32_t)getpid();

@@ -554,15 +554,30 @@ static void interrupted_at_once(void **state)
 static void asleep(void **state)
 {
 	const struct written want[] = {
-		{100 * SECOND + 1, 1, 3, 0, SEAM_OUTERMOST, TID}};
+		{100 * SECOND + 1, 1, 3, 0, SEAM_OUTERMOST, TID},
+		{202 * SECOND + 1, 3, 2, 0, SEAM_OUTERMOST, TID},
+		{300 * SECOND + 1, 2, 2, 0, SEAM_OUTERMOST, TID}};
 
 	(void)state;
 	stack(1, 110, 3, ASLEEP);
 	seam_entries_settle(&t.es, 100 * SECOND);
 	sample(TID, 1, 100 * SECOND, 0);
+	/* Who comes on the way to sleep has an entry of its own. */
+	stack(2, 200 * SECOND, 2, ASLEEP);
+	stack(3, 201 * SECOND, 2, PLAIN);
+	sample(TID, 3, 202 * SECOND, 0);
+	seam_entries_settle(&t.es, 300 * SECOND);
+	check_out(want, 2);
+	sample(TID, 2, 300 * SECOND, 0);
+	check_out(want, 3);
+	/* It is not kept for ever. */
+	stack(4, 400 * SECOND, 2, ASLEEP);
+	seam_entries_settle(&t.es, 4000 * SECOND);
+	assert_int_equal(t.sum.unused, 0);
+	seam_entries_settle(&t.es, 4001 * SECOND);
+	assert_int_equal(t.sum.unused, 1);
 	seam_entries_end(&t.es);
-	check_out(want, 1);
-	check_counts(1, 0, 0, 0);
+	check_counts(3, 0, 0, 1);
 }
 
 static void failing(void **state)

@@ -11,7 +11,7 @@
 #include "symbol/perf-map.h"
 
 /* No process has such a number. */
-#define PID 4194999u
+#define PID (5000000u + (uint32_t)getpid()) /* above all that there may be */
 
 static char map_path[64];
 

@@ -170,7 +170,8 @@ static void test_popped(void **state)
 	free(section);
 }
 
-static void open_plt(void)
+/* Some linkers make none, or no rules for it. */
+static bool open_plt(void)
 {
 	struct seam_elf_section section;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -178,11 +179,12 @@ static void open_plt(void)
 	assert_true(fd >= 0);
 	assert_int_equal(seam_elf_open_fd(fd, 0, &plt.elf, NULL), 0);
 	close(fd);
-	assert_int_equal(seam_elf_section(plt.elf, ".plt", &section), 0);
-	assert_true(section.size >= 0x40);
+	if (seam_elf_section(plt.elf, ".plt", &section) || section.size < 0x40)
+		return false;
 	assert_int_equal(section.svma % 16, 0);
 	plt.bias = PLT - section.svma;
 	assert_int_equal(seam_cfi_open(plt.elf, &plt.cfi, NULL), 0);
+	return true;
 }
 
 /* At the start of an entry it is what a call leaves, behind its push not. */
@@ -192,7 +194,11 @@ static void test_plt(void **state)
 	size_t n;
 
 	(void)state;
-	open_plt();
+	if (!open_plt()) {
+		plt.elf = seam_elf_close(plt.elf);
+		free(section);
+		skip();
+	}
 	assert_int_equal(unwind("\xe9\x8b\x0f\xaa\xaa", &n), SEAM_OUTERMOST);
 	assert_int_equal(n, 3);
 	assert_int_equal(unwind("\x5d\xe9\x9a\x0f\xaa\xaa", &n),
