@@ -234,6 +234,8 @@ class Checker:
         bad = self.at_known_bad(frames)
         if end in self.may_end:
             return ("ends as it may", None, None)
+        if end == "no-table" and self.is_linkage(frames):
+            return ("excused", "%s, which has none" % frames[0].raw, None)
         if end != "outermost":
             return ("excused", bad, None) if bad else \
                 ("not whole", "ends early", None)
@@ -245,6 +247,11 @@ class Checker:
             return ("excused", bad, None)
         return ("wrong call site", site, None) if site else \
             (kind, detail, number)
+
+    def is_linkage(self, frames):
+        """A leaf in a static program's linkage table, which has no CFI."""
+        return self.static and len(frames) == 1 and \
+            frames[0].names[0].startswith("PLT!")
 
     def match(self, frames):
         furthest, prefix = 0, False
