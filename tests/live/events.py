@@ -87,8 +87,8 @@ def adds_up(bench, what, recording, samples):
     # Payloads are of every hit on the machine, so others' can push ours out;
     # that these are counted payload.py sees to.
     bench.timely(what + ": nothing is lost",
-               not any(n for place, n in recording.summary["lost"].items()
-                       if place != "payloads"), recording.log)
+                 not any(n for place, n in recording.summary["lost"].items()
+                         if place != "payloads"), recording.log)
 
 
 def depths(bench):
