@@ -96,7 +96,8 @@ def depths(bench):
     recording = bench.record(
         "-e", "raw_syscalls:sys_enter/max-stack=3/,"
         "raw_syscalls:sys_exit,cpu-clock/max-stack=9,name=nine/", "-F", "4999",
-        "--max-stack", "30", "--", program(bench, 150))
+        # As many calls as a fast machine can make in this time.
+        "-m", "64M", "--max-stack", "30", "--", program(bench, 150))
     samples = recording.samples()
     adds_up(bench, "depths", recording, samples)
     events = by_event(samples)
