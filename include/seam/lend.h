@@ -168,16 +168,15 @@ static inline int seam_tool_run(struct bpf_object_skeleton *skel,
 				client->name, alone);
 		fprintf(stderr, "%s: ready\n", client->name);
 		ret = seam_session_run(session, -1);
+		bpf_object__detach_skeleton(skel);
+		if (ret >= 0 || ret == -EINTR)
+			ret = seam_session_stop(session);
+		seam_requests_print(stderr, session);
 	}
-	if (ret < 0 && ret != -EINTR)
+	if (ret < 0)
 		fprintf(stderr, "%s: %s\n", client->name,
 			info.reason[0] ? info.reason : strerror(-ret));
 	bpf_object__detach_skeleton(skel);
-	if (ret >= 0 || ret == -EINTR) {
-		seam_session_stop(session);
-		seam_requests_print(stderr, session);
-		ret = 0;
-	}
 	seam_session_close(session);
 	return ret < 0;
 }

@@ -2,6 +2,8 @@
 #include "elf/doubt.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,26 @@ bool seam_is_doubted(const struct stat *st)
 	    is_listed(trust, st->st_uid))
 		return false;
 	return user != 0 || !is_listed(getenv("SUDO_UID"), st->st_uid);
+}
+
+int seam_doubt_open(const char *path, int flags, bool may_doubt,
+		    struct stat *ret_st)
+{
+	int rc = 0, fd = open(path, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK |
+					    O_NOCTTY);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, ret_st))
+		rc = -errno;
+	else if (!S_ISREG(ret_st->st_mode))
+		rc = -EINVAL;
+	else if (may_doubt && seam_is_doubted(ret_st))
+		rc = SEAM_DOUBTED;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
 }
 
 void seam_doubt_say(const struct stat *st, char ret[static SEAM_DOUBT_SIZE])

@@ -18,6 +18,14 @@
 
 bool seam_is_doubted(const struct stat *st);
 
+/*
+ * Opens a regular file to read; flags: more of open's. may_doubt: one in doubt
+ * is not opened. Return: the descriptor; -EINVAL: it is none such;
+ * SEAM_DOUBTED; or another -errno.
+ */
+int seam_doubt_open(const char *path, int flags, bool may_doubt,
+		    struct stat *ret_st);
+
 #define SEAM_DOUBT_SIZE 96
 /* Of one in doubt, the reason and what is to be done. */
 void seam_doubt_say(const struct stat *st, char ret[static SEAM_DOUBT_SIZE]);

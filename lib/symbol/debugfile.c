@@ -24,20 +24,11 @@ int seam_symbol_open(const char *path, int parts, bool may_doubt,
 		     struct seam_elf **ret)
 {
 	struct stat st;
-	int fd, rc;
+	int fd = seam_doubt_open(path, 0, may_doubt, &st), rc = -EFBIG;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		rc = -errno;
-	else if (!S_ISREG(st.st_mode))
-		rc = -EINVAL;
-	else if (may_doubt && seam_is_doubted(&st))
-		rc = SEAM_DOUBTED;
-	else if (parts == SEAM_ELF_SOURCE && st.st_size > COPY_MAX)
-		rc = -EFBIG;
-	else
+		return fd;
+	if (parts != SEAM_ELF_SOURCE || st.st_size <= COPY_MAX)
 		rc = seam_elf_open_fd(fd, parts, ret, NULL);
 	if (rc == -EFBIG)
 		rc = seam_elf_open_fd(

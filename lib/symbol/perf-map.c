@@ -60,7 +60,6 @@ int seam_perf_map_open(uint32_t pid, bool in_task,
 {
 	unsigned inner = in_task ? inner_pid(pid) : 0;
 	struct stat st;
-	int fd, rc = 0;
 
 	if (in_task && !inner)
 		return -ENOENT;
@@ -69,20 +68,7 @@ int seam_perf_map_open(uint32_t pid, bool in_task,
 			 "/proc/%u/root/tmp/perf-%u.map", pid, inner);
 	else
 		snprintf(ret_path, SEAM_PERF_MAP_PATH, "/tmp/perf-%u.map", pid);
-	fd = open(ret_path,
-		  O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		rc = -errno;
-	else if (!S_ISREG(st.st_mode))
-		rc = -EINVAL;
-	else if (seam_is_doubted(&st))
-		rc = SEAM_DOUBTED;
-	if (!rc)
-		return fd;
-	close(fd);
-	return rc;
+	return seam_doubt_open(ret_path, O_NOFOLLOW, true, &st);
 }
 
 /* --- what is in it --- */
