@@ -2,36 +2,56 @@
 /*
  * profile PID SECONDS: where a process spends its time, by whole user stacks.
  * Samples come at once, each stack once for all samples of a stay in the
- * kernel, and later: the cookie joins them. Needs what `seam record` needs.
+ * kernel, mostly behind them: the cookie joins them. Needs what `seam record`
+ * needs.
  */
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "seam/tracer.h"
 
-#define SLOTS (1u << 16) /* cookies that wait for their stack */
+#define SLOTS (1u << 16)
 
-static struct {
+/* The last entries into the kernel: a cookie is a count above its CPU. */
+static struct slot {
 	uint64_t cookie;
-	unsigned int n; /* samples */
-} waiting[SLOTS];
+	unsigned int n; /* samples that wait for the stack */
+	int end;
+	char *stack; /* as it is printed; NULL: it did not come yet */
+} slots[SLOTS];
 static unsigned int n_samples, n_joined, n_none, n_dropped, ends[32];
 
-/* A cookie's place, or a free one. */
-static unsigned int place_of(uint64_t cookie)
+/* Return: NULL: samples of another entry wait there. */
+static struct slot *slot_of(uint64_t cookie)
 {
-	unsigned int at = (cookie >> 16 ^ cookie) % SLOTS, i;
+	struct slot *s = &slots[((cookie >> 16) + (cookie << 12)) % SLOTS];
 
-	for (i = 0; i < 16 && waiting[at].n && waiting[at].cookie != cookie;
-	     i++)
-		at = (at + 1) % SLOTS;
-	return at;
+	if (s->cookie == cookie)
+		return s;
+	if (s->n)
+		return NULL;
+	free(s->stack);
+	*s = (struct slot){.cookie = cookie};
+	return s;
+}
+
+/* The samples that wait have their stack. */
+static void join(struct slot *s)
+{
+	if (!s->n || !s->stack)
+		return;
+	printf("%u\t%s\n", s->n, s->stack);
+	n_joined += s->n;
+	if (s->end >= 0 && s->end < 32)
+		ends[s->end] += s->n;
+	s->n = 0;
 }
 
 static void on_sample(void *ctx, const struct seam_sample *sample)
 {
-	unsigned int at = place_of(sample->cookie);
+	struct slot *s;
 
 	(void)ctx;
 	n_samples++;
@@ -39,31 +59,36 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		n_none++; /* sample->end says why */
 		return;
 	}
-	if (waiting[at].n && waiting[at].cookie != sample->cookie) {
+	s = slot_of(sample->cookie);
+	if (!s) {
 		n_dropped++;
 		return;
 	}
-	waiting[at].cookie = sample->cookie;
-	waiting[at].n++;
+	s->n++;
+	join(s); /* where the stack came first */
 }
 
 /* Comes for every cookie, if only to say that its stack is lost. */
 static void on_stack(void *ctx, const struct seam_user_stack *stack)
 {
-	unsigned int at = place_of(stack->cookie), n = waiting[at].n;
+	struct slot *s = slot_of(stack->cookie);
+	size_t size;
+	FILE *text;
 
 	(void)ctx;
-	if (!n || waiting[at].cookie != stack->cookie)
+	/* It may come once more, of an exec, and for what was pending. */
+	if (!s || (s->stack && s->end != SEAM_END_PENDING))
 		return;
-	printf("%u\t%s", n, seam_err_name(stack->end));
+	free(s->stack);
+	text = open_memstream(&s->stack, &size);
+	if (!text)
+		return;
+	fputs(seam_err_name(stack->end), text);
 	for (size_t i = 0; i < stack->n_ips; i++)
-		printf("\t%#" PRIx64, stack->ips[i]);
-	putchar('\n');
-	n_joined += n;
-	if (stack->end >= 0 && stack->end < 32)
-		ends[stack->end] += n;
-	/* Samples of a long exec or exit may come behind its stack. */
-	waiting[at].n = 0;
+		fprintf(text, "\t%#" PRIx64, stack->ips[i]);
+	fclose(text);
+	s->end = stack->end;
+	join(s);
 }
 
 static int failed(const char *what, const struct seam_errinfo *info)

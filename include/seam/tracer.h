@@ -189,7 +189,9 @@ struct seam_client_opts {
 	/* NULL only if no event wants a user stack. For each cookie that
 	 * on_sample or seam_request gave, in the end: if its stack is nowhere
 	 * to be had with SEAM_END_LOST, once that is sure. More than once where
-	 * the stack was taken again, or told SEAM_END_PENDING. */
+	 * the stack was taken again, or told SEAM_END_PENDING. Mostly behind
+	 * its samples; some may come after it, as where it was taken at the
+	 * event, or where the kernel was about to leave. */
 	void (*on_stack)(void *ctx, const struct seam_user_stack *stack);
 	/* What followed processes do, as perf records it (mmap, comm, fork,
 	 * exit, lost), in order of time; may be NULL. */

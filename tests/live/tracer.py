@@ -10,9 +10,13 @@ Who is right: a program whose every call is from one known path.
 """
 
 import collections
+import contextlib
+import itertools
+import os
 import re
 import subprocess
 import sys
+import threading
 
 import livetest
 from clients import SOURCE, private
@@ -164,13 +168,35 @@ SAID = re.compile(r"(\w+): (\d+) samples: (\d+) joined, (\d+) of them whole, "
                   r"(\d+) lost; (\d+) want none, (\d+) dropped")
 
 
+@contextlib.contextmanager
+def bouncing(pid):
+    """Has a task go from CPU to CPU."""
+    cpus, over = sorted(os.sched_getaffinity(0)), threading.Event()
+
+    def bounce():
+        for cpu in itertools.cycle(cpus):
+            if over.wait(0.002):
+                return
+            os.sched_setaffinity(pid, {cpu})
+
+    thread = threading.Thread(target=bounce)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def example(bench):
-    """examples/profile.c, of a program that spends its time in one leaf."""
+    """examples/profile.c, of a program that spends its time in one leaf, on
+    all CPUs in turns: their counts of cookies are close together."""
     exe = bench.compile(SOURCE, "known", "-no-pie")
     target = bench.start([exe])
-    done = subprocess.run([bench.args.example, str(target.pid), "2"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          encoding="utf-8", env=bench.env, check=False)
+    with bouncing(target.pid):
+        done = subprocess.run([bench.args.example, str(target.pid), "2"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              encoding="utf-8", env=bench.env, check=False)
     target.kill()
     target.wait()
     said = SAID.match(done.stderr)
