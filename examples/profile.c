@@ -5,7 +5,6 @@
  * kernel, mostly behind them: the cookie joins them. Needs what `seam record`
  * needs.
  */
-#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
