@@ -136,6 +136,9 @@ def script(seam_exe, path):
 def otherwise(seam_exe, folder, name):
     """Problems with the recording in the other byte order, or as a folder."""
     path = os.path.join(folder, name + ".data")
+    # Nothing here swaps or splits a folder, or what lies beside an address.
+    if os.path.isdir(path) or name.endswith("sides"):
+        return
     wanted = script(seam_exe, path)
     with open(path, "rb") as f:
         data = f.read()
@@ -146,7 +149,7 @@ def otherwise(seam_exe, folder, name):
         yield "big-endian", script(seam_exe, other) == wanted
         # Without time the order of files would decide.
         # Of zstd the records are inside compressed ones.
-        if name not in ("pipe", "per-thread", "zstd", "zstd-6.1"):
+        if not re.search("pipe|per-thread|zstd", name):
             split(data, os.path.join(tmp, "folder"))
             yield "a folder", \
                 script(seam_exe, os.path.join(tmp, "folder")) == wanted
