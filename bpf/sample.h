@@ -26,13 +26,21 @@ static __always_inline bool is_own(struct task_struct *task, bool is_perf)
 	       is_doing_of_unwind(task, is_perf);
 }
 
-/* When the stack was taken that a sample in an exec or exit has. */
-static __always_inline uint64_t taken_ns(struct task_struct *task)
+/* The stack was taken before, in an exec or exit: when, and where it left user
+ * space. The task's registers may be the new program's by now. */
+static __always_inline void fill_tail(struct seam_wire_sample *sample,
+				      struct task_struct *task)
 {
 	uint64_t self = (uint64_t)task;
 	const struct seam_element *el = bpf_map_lookup_elem(&elements, &self);
 
-	return el ? el->state.taken_ns : 0;
+	sample->user_ip = 0;
+	if (!el)
+		return;
+	sample->taken_ns = el->state.taken_ns;
+	sample->user_ip = el->state.regs[SEAM_AMD64_REG_IP];
+	if (sample->flags & SEAM_SAMPLE_USER)
+		sample->ip = sample->user_ip;
 }
 
 /* Asks for the user's half. unsure: what the task's registers are, at an event
@@ -70,7 +78,7 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	sample->stack_tid = a.asked.stack_tid;
 	sample->flags |= a.asked.flags;
 	if (a.asked.flags & SEAM_SAMPLE_TAIL)
-		sample->taken_ns = taken_ns(task);
+		fill_tail(sample, task);
 	return true;
 }
 

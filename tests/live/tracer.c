@@ -26,6 +26,8 @@
 static uint32_t pid;
 static const struct seam_client_event event = {.name = "task:task_rename",
 					       .period = 1};
+static const struct seam_client_event exec = {
+	.name = "sched:sched_process_exec", .period = 1};
 
 struct client {
 	const char *kind;
@@ -80,6 +82,8 @@ static int add(struct client *c)
 
 	if (!strcmp(c->kind, "deep"))
 		opts.registers = true;
+	if (!strcmp(c->kind, "execs"))
+		opts.events = &exec;
 	if (!strcmp(c->kind, "shallow")) {
 		opts.max_frames = 2;
 		opts.tasks = SEAM_TASKS_THREADS;

@@ -164,6 +164,38 @@ def polls(bench):
                done.stdout.count("polls stack") > 3, done.stdout[:500])
 
 
+EXECS = """
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	(void)argc;
+	usleep(10000);
+	execv("/proc/self/exe", argv);
+	return 1;
+}
+"""
+
+
+def execs(bench):
+    """At this event the registers are the new program's, the stack is not."""
+    target = bench.start([bench.compile(EXECS, "execs")])
+    done = subprocess.run([bench.args.tool, str(target.pid), SECONDS, "execs"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8", env=bench.env, check=False)
+    target.kill()
+    target.wait()
+    told = Told(done.stdout)
+    samples, stacks = told.samples["execs"], told.stacks["execs"]
+    both = samples.keys() & {c for c, s in stacks.items() if s[0] != "lost"}
+    bench.note("%d execs, %d with their stack" % (len(samples), len(both)))
+    bench.test("execs have samples, and stacks", done.returncode == 0 and
+               len(both) > 3, done.stderr)
+    wrong = [("%x" % samples[c], stacks[c]) for c in both
+             if samples[c] != int(stacks[c][3][0], 16)]
+    bench.test("which say where that program left user space", both and
+               not wrong, wrong[:3])
+
+
 SAID = re.compile(r"(\w+): (\d+) samples: (\d+) joined, (\d+) of them whole, "
                   r"(\d+) lost; (\d+) want none, (\d+) dropped")
 
@@ -227,6 +259,6 @@ def example(bench):
 
 if __name__ == "__main__":
     private()
-    sys.exit(livetest.main(tracers, example, polls, options=(
+    sys.exit(livetest.main(tracers, example, polls, execs, options=(
         ("--tool", "build/tests/live/tracer"),
         ("--example", "build/examples/example-profile"))))
