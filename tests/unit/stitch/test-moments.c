@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Description: of samples that hold a copy of their stack, registers of another
+ * moment are not believed, and a precise event's are taken back.
+ */
+#include "moment.h"
+
+/* A process's samples in the kernel, of whose registers something is wrong. */
+static void other_moment(void **state)
+{
+	const struct with kernel = {.misc = PERF_RECORD_MISC_KERNEL};
+	struct moment *bad = malloc(sizeof(*bad));
+	struct image m;
+	struct read in;
+
+	(void)state;
+	assert_non_null(bad);
+	start(&m, false);
+	add_sample(&m, &now, kernel);
+	*bad = now;
+	bad->regs[SP] = 0xffffc90000123000;
+	add_sample(&m, bad, kernel);
+	bad->regs[SP] = now.regs[IP] & ~UINT64_C(7); /* code */
+	add_sample(&m, bad, kernel);
+	*bad = now;
+	memset(bad->stack, 0x18, sizeof(bad->stack)); /* no code */
+	add_sample(&m, bad, kernel);
+	add_sample(&m, bad, (struct with){0});
+	add_sample(&m, &now,
+		   (struct with){.misc = kernel.misc, .no_regs = true});
+	open_all(&in, &m);
+	next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
+	for (int i = 0; i < 3; i++) {
+		next(&in, SEAM_HALF_WITH, SEAM_UNSURE);
+		assert_int_equal(in.out.n_frames, in.out.n_kernel);
+	}
+	/* There the registers are those of the ip. */
+	next(&in, SEAM_HALF_WITH, SEAM_NO_TABLE);
+	next(&in, SEAM_HALF_WITH, SEAM_UNSURE);
+	assert_int_equal(seam_stitch_stats(in.s)->end[SEAM_UNSURE], 4);
+	close_all(&in);
+	free(bad);
+}
+
+/* The stack of another moment: where the leaf's return address should lie, a
+ * word that is code. Return: whether it was there. */
+static bool set_return(struct moment *m, uint64_t to)
+{
+	for (size_t i = 16; i < sizeof(m->stack) - 8; i += 8)
+		if (!memcmp(m->stack + i, &m->callers[0], 8)) {
+			memcpy(m->stack + i, &to, 8);
+			return true;
+		}
+	return false;
+}
+
+/*
+ * In the kernel SP may be that of an earlier entry. Where the word there is
+ * behind no call, or behind one of another function, it is not believed; in
+ * user mode there is no such doubt.
+ */
+static void stale(void **state)
+{
+	const uint64_t words[] = {
+		now.callers[1], /* behind the call of outer */
+		(uint64_t)(uintptr_t)outer + 2, /* behind none */
+		now.callers[0], /* its own */
+	};
+	struct moment *m2 = malloc(sizeof(*m2));
+	struct image m;
+	struct read in;
+
+	(void)state;
+	assert_non_null(m2);
+	start(&m, false);
+	for (size_t i = 0; i < 3; i++) {
+		*m2 = now;
+		assert_true(set_return(m2, words[i]));
+		add_sample(&m, m2,
+			   (struct with){.misc = PERF_RECORD_MISC_KERNEL});
+		add_sample(&m, m2,
+			   (struct with){.misc = PERF_RECORD_MISC_USER});
+	}
+	open_all(&in, &m);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(seam_stitch_next(in.s, &in.out), 1);
+		assert_int_equal(in.out.end == SEAM_UNSURE, i < 2);
+		assert_int_equal(in.out.n_stack == 0, i < 2);
+		assert_int_equal(seam_stitch_next(in.s, &in.out), 1);
+		assert_int_not_equal(in.out.end, SEAM_UNSURE);
+		assert_int_equal(in.out.frames[in.out.n_kernel + 1].ip,
+				 words[i]);
+	}
+	assert_int_equal(seam_stitch_next(in.s, &in.out), 0);
+	assert_int_equal(seam_stitch_stats(in.s)->end[SEAM_UNSURE], 2);
+	close_all(&in);
+	free(m2);
+}
+
+/*
+ * push_first was called from here, and its push has made the event: the ip is
+ * that of the push, rsp that behind it.
+ */
+static void precise(void **state)
+{
+	struct moment *m2 = malloc(sizeof(*m2));
+	const struct seam_skid_counts *skid;
+	struct image m;
+	struct read in;
+
+	(void)state;
+	assert_non_null(m2);
+	*m2 = now;
+	memcpy(m2->stack, &now.regs[BX], 8);
+	memcpy(m2->stack + 8, &now.regs[IP], 8);
+	m2->regs[SP] -= 16;
+	m2->regs[IP] = (uint64_t)(uintptr_t)push_first;
+	start(&m, true);
+	add_sample(&m, m2,
+		   (struct with){.misc = PERF_RECORD_MISC_USER | EXACT_IP,
+				 .skip = 16});
+	/* The same, where nothing says so but that the two ips differ. */
+	m2->regs[IP]++;
+	add_sample(&m, m2, (struct with){.skip = 16, .ip = m2->regs[IP] - 1});
+	open_all(&in, &m);
+	for (int i = 0; i < 2; i++) {
+		next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
+		assert_int_equal(in.out.frames[0].ip, m2->regs[IP] - 1);
+		check_frames(&in.out, 1);
+	}
+	skid = &seam_stitch_stats(in.s)->skid;
+	assert_int_equal(skid->n[SEAM_SKID_UNDONE], 2);
+	assert_int_equal(skid->by[SEAM_SKID_UNDONE][SEAM_SKID_KIND_PUSH], 2);
+	close_all(&in);
+	free(m2);
+}
+
+static void add_cpuid(struct image *m, const char *text)
+{
+	uint64_t words[3] = {0};
+
+	strcpy((char *)words, text);
+	add_header(m, PD_HEADER_FEATURE, 0, 5);
+	add(m, PD_FEAT_CPUID);
+	add(m, pair(20, (uint32_t)words[0]));
+	add(m, words[0] >> 32 | words[1] << 32);
+	add(m, words[1] >> 32 | words[2] << 32);
+}
+
+/*
+ * The same words of AMD: registers of the interrupt, which may be those of the
+ * ip's frame, by luck, but are not those behind its push. They are believed no
+ * more than that, and not at all where the ip's function cannot have been
+ * called from.
+ */
+static void precise_elsewhere(void **state)
+{
+	const struct with exact = {.misc = PERF_RECORD_MISC_USER | EXACT_IP};
+	const struct seam_skid_counts *skid;
+	struct moment *m2 = malloc(sizeof(*m2));
+	struct image m;
+	struct read in;
+
+	(void)state;
+	assert_non_null(m2);
+	*m2 = now;
+	memcpy(m2->stack + 8, &now.regs[IP], 8);
+	m2->regs[SP] -= 8;
+	m2->regs[IP] = (uint64_t)(uintptr_t)push_first;
+	start(&m, true);
+	add_cpuid(&m, "AuthenticAMD,25,33");
+	/* Before the push, as if nothing had run since. */
+	add_sample(&m, &now, exact);
+	/* Behind the push: its word, which is no code, is no return address. */
+	m2->regs[SP] -= 8;
+	memset(m2->stack, 0x18, 8);
+	add_sample(&m, m2, (struct with){.misc = exact.misc, .skip = 16});
+	/* An imprecise one among them. */
+	add_sample(&m, &now, (struct with){0});
+	open_all(&in, &m);
+	next(&in, SEAM_HALF_WITH, SEAM_UNPROVEN);
+	check_frames(&in.out, 0);
+	next(&in, SEAM_HALF_WITH, SEAM_SKID_MOMENT);
+	assert_int_equal(in.out.n_frames, 1);
+	assert_int_equal(in.out.frames[0].ip, m2->regs[IP]);
+	next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
+	skid = &seam_stitch_stats(in.s)->skid;
+	assert_int_equal(skid->n[SEAM_SKID_UNDONE], 0);
+	assert_int_equal(skid->n[SEAM_SKID_MOMENT_END], 1);
+	close_all(&in);
+
+	/* Of Intel's the push is taken back. */
+	*m2 = now;
+	memcpy(m2->stack, &now.regs[BX], 8);
+	memcpy(m2->stack + 8, &now.regs[IP], 8);
+	m2->regs[SP] -= 16;
+	m2->regs[IP] = (uint64_t)(uintptr_t)push_first;
+	start(&m, true);
+	add_cpuid(&m, "GenuineIntel,6,85,4");
+	add_sample(&m, m2, (struct with){.misc = exact.misc, .skip = 16});
+	open_all(&in, &m);
+	next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
+	check_frames(&in.out, 1);
+	close_all(&in);
+	free(m2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_moment),
+		cmocka_unit_test(stale),
+		cmocka_unit_test(precise),
+		cmocka_unit_test(precise_elsewhere),
+	};
+
+	take_now();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
