@@ -3,88 +3,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "record/stay.h"
 #include "record/tails.h"
-
-/* After this an entry whose stack came has no more late samples, but for
- * exec and exit, which can take long. */
-#define SETTLED_NS 100000000ULL
-/* A task that was quiet for so long is forgotten; it may be gone. The session
- * forgets sooner which cookies it has told the stack of. */
-#define FORGET_NS 20000000000ULL
-/* A stack taken at the event is sent before the event's sample. Whoever
- * interrupts in between opens the task's next entry, and is seen first. */
-#define EARLY_NS 1000000000ULL
-/* And one of a task that went to sleep before its sample, which may be lost. */
-#define ASLEEP_NS (3600 * 1000000000ULL)
-
-/*
- * The tids that an entry's samples have: the stack's own, or the one that an
- * exec gave the thread, or both. Readers know a stack by tid and cookie, so
- * it is written under each, behind its samples: from then on the own tid may
- * be another thread's.
- */
-struct names {
-	uint32_t other; /* 0: none */
-	uint64_t own_ns; /* of the last sample under the own; 0: none */
-};
-
-/* Samples, all and of each event: each event shows as much of their stack as
- * it wants. */
-struct tally {
-	uint64_t n;
-	uint32_t by_event[SEAM_CLIENT_MAX_EVENTS];
-};
-
-/* What there is of one entry. */
-struct stay {
-	/* Of the samples, by their time: one that interrupts another is taken
-	 * later, but comes first. last_ns: or of the stack. */
-	uint64_t first_ns, last_ns;
-	struct tally waiting; /* samples without a stack yet */
-	struct tally served; /* samples that have one */
-	struct names names;
-	bool has_stack, written;
-	bool tail; /* the stack was taken at exec or exit */
-	bool asleep; /* or as the task went to sleep: the sample comes later */
-	struct seam_pd_stack stack;
-	uint64_t *ips; /* and behind them their methods, if said */
-};
 
 /* The open or last entry of one task. */
 struct entry {
 	uint64_t cookie;
-	struct stay stay;
+	struct seam_stay stay;
 	struct seam_tails tails;
 };
-
-/* Moves a time on, never back. */
-static void reach(uint64_t *ns, uint64_t to_ns)
-{
-	if (to_ns > *ns)
-		*ns = to_ns;
-}
-
-static void tally_sample(struct tally *t, const struct seam_sample *sample)
-{
-	t->n++;
-	t->by_event[sample->event]++;
-}
-
-static void tally_move(struct tally *to, struct tally *from)
-{
-	to->n += from->n;
-	for (size_t i = 0; i < SEAM_CLIENT_MAX_EVENTS; i++)
-		to->by_event[i] += from->by_event[i];
-	*from = (struct tally){0};
-}
-
-static void note(struct seam_entries *es, int err)
-{
-	if (err && !es->err)
-		es->err = err;
-}
 
 static void entry_free(void *value)
 {
@@ -95,114 +23,13 @@ static void entry_free(void *value)
 	free(e);
 }
 
-static void stay_free(void *value)
-{
-	struct stay *s = value;
-
-	free(s->ips);
-	free(s);
-}
-
 static struct entry *entry_of(struct seam_entries *es, uint32_t tid)
 {
 	struct entry *e = seam_idmap_make(&es->tasks, tid, sizeof(*e));
 
 	if (!e)
-		note(es, -ENOMEM);
+		seam_entries_note(es, -ENOMEM);
 	return e;
-}
-
-/* The record of a stack, but for its time. */
-static struct seam_pd_stack record_of(const struct seam_entries *es,
-				      const struct seam_user_stack *stack,
-				      const uint64_t *ips)
-{
-	struct seam_pd_stack record = {
-		.id = {stack->pid, stack->tid, 0, stack->cpu, es->id},
-		.cookie = stack->cookie,
-		.ips = ips,
-		.n_ips = stack->n_ips,
-		.end = stack->end,
-		.flags = stack->before_exec ? SEAM_PD_STACK_EXEC : 0,
-		.methods = stack->methods,
-	};
-
-	/* How frames were found takes room, too. */
-	if (record.methods && record.n_ips > SEAM_PD_MAX_IPS_METHODS) {
-		record.n_ips = SEAM_PD_MAX_IPS_METHODS;
-		record.end = SEAM_MAX_STACK;
-	}
-	return record;
-}
-
-/* Writes a stack that serves samples behind the last of them. */
-static void write_behind(struct seam_entries *es,
-			 const struct seam_pd_stack *stack, uint64_t last_ns,
-			 const struct names *names)
-{
-	struct seam_pd_stack record = *stack;
-
-	if (names->other && names->own_ns) {
-		record.id.time_ns = names->own_ns + 1;
-		note(es, es->write(es->ctx, &record));
-	}
-	if (names->other) {
-		record.id.tid = names->other;
-		record.flags |= SEAM_PD_STACK_EXEC;
-	}
-	record.id.time_ns = last_ns + 1;
-	note(es, es->write(es->ctx, &record));
-}
-
-/* Counts a stack and what it served. */
-static void count_stack(struct seam_entries *es, int end, size_t n_ips,
-			const struct tally *served)
-{
-	bool is_served = end != SEAM_PENDING;
-
-	es->sum->stacks += is_served;
-	for (size_t i = 0; i < SEAM_CLIENT_MAX_EVENTS; i++)
-		es->sum->end[n_ips > es->max_frames[i] ? SEAM_MAX_STACK
-						       : end] +=
-			served->by_event[i];
-	if (is_served && served->n > es->sum->max_served)
-		es->sum->max_served = served->n;
-}
-
-static void write_held(struct seam_entries *es, struct stay *s)
-{
-	write_behind(es, &s->stack, s->last_ns, &s->names);
-	s->written = true;
-}
-
-/* No more samples come to it: those that have its stack are counted. */
-static void stay_over(struct seam_entries *es, struct stay *s)
-{
-	if (!s->has_stack)
-		return;
-	if (s->served.n && !s->written)
-		write_held(es, s);
-	if (s->served.n)
-		count_stack(es, s->stack.end, s->stack.n_ips, &s->served);
-	else
-		es->sum->unused++;
-	s->has_stack = false;
-}
-
-/* Keeps a stay by its cookie in a map, and takes it from where it was. */
-static bool stay_keep(struct seam_entries *es, struct seam_idmap *map,
-		      uint64_t cookie, struct stay *from)
-{
-	struct stay *s = malloc(sizeof(*s));
-
-	if (!s || seam_idmap_put(map, cookie, s)) {
-		free(s);
-		note(es, -ENOMEM);
-		return false;
-	}
-	*s = *from;
-	from->ips = NULL;
-	return true;
 }
 
 /* The task is in another entry, or will be. A thread's exec gives its tid to
@@ -210,20 +37,20 @@ static bool stay_keep(struct seam_entries *es, struct seam_idmap *map,
  * in turns. */
 static void entry_end(struct seam_entries *es, struct entry *e)
 {
-	struct stay *s = &e->stay;
+	struct seam_stay *s = &e->stay;
 	bool kept = false;
 
 	if (!e->cookie)
 		return;
 	if (s->has_stack && s->served.n && !s->written)
-		write_held(es, s);
+		seam_stay_write(es, s);
 	if (s->waiting.n)
-		stay_keep(es, &es->orphans, e->cookie, s);
+		seam_stay_keep(es, &es->orphans, e->cookie, s);
 	else if (s->has_stack && (s->tail || !s->served.n))
-		kept = stay_keep(es, &es->told, e->cookie, s);
+		kept = seam_stay_keep(es, &es->told, e->cookie, s);
 	if (!kept)
-		stay_over(es, s);
-	*s = (struct stay){.ips = s->ips};
+		seam_stay_over(es, s);
+	*s = (struct seam_stay){.ips = s->ips};
 	e->cookie = 0;
 }
 
@@ -237,7 +64,7 @@ static void entry_is(struct seam_entries *es, struct entry *e, uint64_t cookie)
 }
 
 /* A sample that has the tid of its stack. */
-static int add_own(struct entry *e, struct stay *s,
+static int add_own(struct entry *e, struct seam_stay *s,
 		   const struct seam_sample *sample)
 {
 	/* The stack of a cold program comes late: the sample says it first. */
@@ -250,13 +77,13 @@ static int add_own(struct entry *e, struct stay *s,
 		seam_tails_late(&e->tails, sample->time_ns);
 	else if (s->tail)
 		seam_tails_end(&e->tails, sample->time_ns);
-	reach(&s->names.own_ns, sample->time_ns);
+	seam_reach(&s->names.own_ns, sample->time_ns);
 	return 0;
 }
 
 /* One whose thread has swapped tids with another since, in an exec. That one
  * may have an entry of its own. */
-static int add_other(struct seam_entries *es, struct stay *s,
+static int add_other(struct seam_entries *es, struct seam_stay *s,
 		     const struct seam_sample *sample)
 {
 	uint64_t from_ns = sample->tail_ns ? sample->tail_ns : sample->time_ns;
@@ -270,20 +97,15 @@ static int add_other(struct seam_entries *es, struct stay *s,
 		return -ENOMEM;
 	seam_tails_end(&other->tails, sample->time_ns);
 	if (!other->cookie)
-		reach(&other->stay.last_ns, sample->time_ns);
+		seam_reach(&other->stay.last_ns, sample->time_ns);
 	s->names.other = sample->tid;
 	return 0;
 }
 
-static bool has_samples(const struct stay *s)
-{
-	return s->waiting.n || s->served.n;
-}
-
 /* Of an entry that is over. */
-static struct stay *stay_of(const struct seam_entries *es, uint64_t cookie)
+static struct seam_stay *stay_of(const struct seam_entries *es, uint64_t cookie)
 {
-	struct stay *s = seam_idmap_get(&es->orphans, cookie);
+	struct seam_stay *s = seam_idmap_get(&es->orphans, cookie);
 
 	return s ? s : seam_idmap_get(&es->told, cookie);
 }
@@ -293,7 +115,7 @@ int seam_entries_sample(struct seam_entries *es,
 			const struct seam_sample *sample)
 {
 	struct entry *e = entry_of(es, sample->stack_tid);
-	struct stay *s = NULL;
+	struct seam_stay *s = NULL;
 	int err;
 
 	if (!e)
@@ -307,17 +129,12 @@ int seam_entries_sample(struct seam_entries *es,
 	err = sample->tid == sample->stack_tid ? add_own(e, s, sample)
 					       : add_other(es, s, sample);
 	if (err) {
-		note(es, err);
+		seam_entries_note(es, err);
 		return err;
 	}
-	if (!has_samples(s) || sample->time_ns < s->first_ns)
-		s->first_ns = sample->time_ns;
-	reach(&s->last_ns, sample->time_ns);
-	s->written = false; /* a late one: the stack comes again */
-	es->max_frames[sample->event] = sample->max_frames;
-	tally_sample(s->has_stack ? &s->served : &s->waiting, sample);
+	seam_stay_add(es, s, sample);
 	if (s != &e->stay && s->has_stack && !s->tail)
-		write_held(es, s); /* there are hardly more */
+		seam_stay_write(es, s); /* there are hardly more */
 	return 0;
 }
 
@@ -325,41 +142,18 @@ bool seam_entries_has(const struct seam_entries *es,
 		      const struct seam_sample *sample)
 {
 	const struct entry *e = seam_idmap_get(&es->tasks, sample->stack_tid);
-	const struct stay *s = e && e->cookie == sample->cookie
-				       ? &e->stay
-				       : stay_of(es, sample->cookie);
+	const struct seam_stay *s = e && e->cookie == sample->cookie
+					    ? &e->stay
+					    : stay_of(es, sample->cookie);
 
-	return s && has_samples(s) && s->first_ns <= sample->time_ns;
-}
-
-/* Holds a stack for its samples. */
-static int hold(struct seam_entries *es, struct stay *s,
-		const struct seam_user_stack *stack)
-{
-	size_t size = stack->n_ips * sizeof(*stack->ips);
-	/* For no bytes it would free what there was, and say that it failed. */
-	uint64_t *ips = realloc(s->ips, size + stack->n_ips + 1);
-
-	if (!ips)
-		return -ENOMEM;
-	if (size)
-		memcpy(ips, stack->ips, size);
-	s->ips = ips;
-	s->stack = record_of(es, stack, ips);
-	if (stack->methods)
-		s->stack.methods = memcpy((uint8_t *)ips + size, stack->methods,
-					  stack->n_ips);
-	s->has_stack = true;
-	s->asleep = stack->asleep;
-	tally_move(&s->served, &s->waiting);
-	return 0;
+	return s && seam_stay_has_samples(s) && s->first_ns <= sample->time_ns;
 }
 
 /* And says of when it is. */
 static int hold_now(struct seam_entries *es, struct entry *e,
 		    const struct seam_user_stack *stack)
 {
-	if (hold(es, &e->stay, stack))
+	if (seam_stay_hold(es, &e->stay, stack))
 		return -ENOMEM;
 	if (!e->stay.tail && (stack->before_exec || stack->at_exit)) {
 		if (seam_tails_begin(&e->tails, stack->time_ns, false))
@@ -373,40 +167,40 @@ static int hold_now(struct seam_entries *es, struct entry *e,
 static bool orphan_claim(struct seam_entries *es,
 			 const struct seam_user_stack *stack)
 {
-	struct stay *s = seam_idmap_remove(&es->orphans, stack->cookie);
+	struct seam_stay *s = seam_idmap_remove(&es->orphans, stack->cookie);
 	bool kept = false;
 
 	if (!s)
 		return false;
-	reach(&s->last_ns, stack->time_ns);
-	if (hold(es, s, stack)) {
-		note(es, -ENOMEM);
-		stay_free(s);
+	seam_reach(&s->last_ns, stack->time_ns);
+	if (seam_stay_hold(es, s, stack)) {
+		seam_entries_note(es, -ENOMEM);
+		seam_stay_free(s);
 		return true;
 	}
-	write_held(es, s);
+	seam_stay_write(es, s);
 	/* Its samples may all be of before. */
 	s->tail |= stack->before_exec || stack->at_exit;
 	if (s->tail)
-		kept = stay_keep(es, &es->told, stack->cookie, s);
+		kept = seam_stay_keep(es, &es->told, stack->cookie, s);
 	if (!kept)
-		stay_over(es, s);
-	stay_free(s);
+		seam_stay_over(es, s);
+	seam_stay_free(s);
 	return true;
 }
 
 /* Readers take a sample whose stack is in no record for lost. */
 static void lose(struct seam_entries *es, const struct seam_user_stack *stack)
 {
-	struct stay *s = seam_idmap_remove(&es->orphans, stack->cookie);
+	struct seam_stay *s = seam_idmap_remove(&es->orphans, stack->cookie);
 	struct entry *e = seam_idmap_get(&es->tasks, stack->tid);
 
 	if (s) {
 		es->sum->end[SEAM_LOST] += s->waiting.n;
-		stay_free(s);
+		seam_stay_free(s);
 	} else if (e && e->cookie == stack->cookie) {
 		es->sum->end[SEAM_LOST] += e->stay.waiting.n;
-		e->stay.waiting = (struct tally){0};
+		e->stay.waiting = (struct seam_tally){0};
 	}
 }
 
@@ -437,13 +231,13 @@ void seam_entries_stack(struct seam_entries *es,
 	if (e->stay.has_stack && e->stay.stack.end != SEAM_PENDING)
 		return;
 	if (hold_now(es, e, stack)) {
-		note(es, -ENOMEM);
+		seam_entries_note(es, -ENOMEM);
 		return;
 	}
 	/* Not so at exec and exit: what the kernel says of them may have
 	 * come before the stack was written. */
 	if (!e->stay.tail || !e->stay.served.n)
-		reach(&e->stay.last_ns, stack->time_ns);
+		seam_reach(&e->stay.last_ns, stack->time_ns);
 }
 
 uint64_t seam_entries_tail(const struct seam_entries *es, uint32_t tid,
@@ -459,40 +253,25 @@ bool seam_entries_await(const struct seam_entries *es)
 	return es->orphans.used != 0;
 }
 
-static void settle_stay(struct seam_entries *es, struct stay *s)
-{
-	if (s->has_stack && s->served.n && !s->written &&
-	    s->last_ns + SETTLED_NS < es->now_ns)
-		write_held(es, s);
-}
-
 static void settle(void *ctx, uint64_t tid, void *value)
 {
 	struct entry *e = value;
 
 	(void)tid;
-	settle_stay(ctx, &e->stay);
-}
-
-/* How long samples may be behind their stack. */
-static uint64_t kept_ns(const struct stay *s)
-{
-	if (s->asleep && !s->served.n)
-		return ASLEEP_NS;
-	return s->tail ? FORGET_NS : EARLY_NS;
+	seam_stay_settle(ctx, &e->stay);
 }
 
 static bool settle_told(void *ctx, uint64_t cookie, void *value)
 {
 	struct seam_entries *es = ctx;
-	struct stay *s = value;
+	struct seam_stay *s = value;
 
 	(void)cookie;
-	settle_stay(es, s);
-	if (s->last_ns + kept_ns(s) >= es->now_ns)
+	seam_stay_settle(es, s);
+	if (s->last_ns + seam_stay_kept_ns(s) >= es->now_ns)
 		return false;
-	stay_over(es, s);
-	stay_free(s);
+	seam_stay_over(es, s);
+	seam_stay_free(s);
 	return true;
 }
 
@@ -502,15 +281,15 @@ static bool stale(void *ctx, uint64_t tid, void *value)
 	struct entry *e = value;
 
 	(void)tid;
-	if (e->stay.last_ns + FORGET_NS >= es->now_ns)
+	if (e->stay.last_ns + SEAM_STAY_FORGET_NS >= es->now_ns)
 		return false;
 	/* Its stack is awaited until the session says that it is lost. */
 	if (e->stay.waiting.n)
 		return false;
 	if (e->stay.has_stack &&
-	    e->stay.last_ns + kept_ns(&e->stay) >= es->now_ns)
+	    e->stay.last_ns + seam_stay_kept_ns(&e->stay) >= es->now_ns)
 		return false;
-	stay_over(es, &e->stay);
+	seam_stay_over(es, &e->stay);
 	entry_free(e);
 	return true;
 }
@@ -535,7 +314,7 @@ static void end(void *ctx, uint64_t tid, void *value)
 static void end_told(void *ctx, uint64_t cookie, void *value)
 {
 	(void)cookie;
-	stay_over(ctx, value);
+	seam_stay_over(ctx, value);
 }
 
 void seam_entries_end(struct seam_entries *es)
@@ -547,6 +326,6 @@ void seam_entries_end(struct seam_entries *es)
 void seam_entries_fini(struct seam_entries *es)
 {
 	seam_idmap_fini(&es->tasks, entry_free);
-	seam_idmap_fini(&es->orphans, stay_free);
-	seam_idmap_fini(&es->told, stay_free);
+	seam_idmap_fini(&es->orphans, seam_stay_free);
+	seam_idmap_fini(&es->told, seam_stay_free);
 }
