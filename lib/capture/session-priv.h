@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* What session.c, session-start.c and read.c share. */
+/* What session.c, session-client.c, session-start.c and read.c share. */
 #ifndef SEAM_LIB_CAPTURE_SESSION_PRIV_H
 #define SEAM_LIB_CAPTURE_SESSION_PRIV_H
 
@@ -61,7 +61,8 @@ struct seam_session {
 	uint8_t *found; /* methods of one stack: SEAM_MAX_FRAMES */
 };
 
-/* session.c: opens the client's next event; direct: see event/event.h. */
+/* session-client.c: opens the client's next event; direct: see event/event.h.
+ */
 int seam_session_open_event(struct seam_session *s,
 			    struct seam_event_direct *direct,
 			    struct seam_errinfo *reterr);
