@@ -25,11 +25,33 @@ _Static_assert(sizeof(struct seam_bpf_stack) == sizeof(struct seam_wire_kept) &&
 	       "one layout");
 _Static_assert(TELLS_MAX < SEAM_LENT_TRIES, "the last try tells nothing");
 
+_Static_assert(SEAM_FROM_AREA == SEAM_KERNEL_ENTRY_AREA &&
+		       SEAM_FROM_AREA_SIZE == SEAM_KERNEL_ENTRY_AREA_SIZE &&
+		       SEAM_FROM_REGS_SIZE == SEAM_KERNEL_REGS_SIZE,
+	       "one rule");
+
+/* The address of the task's registers is a pointer to the verifier until it has
+ * been in memory, and is in the answer's place for that. */
+static __always_inline bool lacks_regs(struct seam_lent *l,
+				       struct task_struct *task)
+{
+	volatile unsigned long long *place = &l->cookie;
+	unsigned long long cookie = *place, regs;
+
+	if ((l->from & SEAM_FROM_KIND) != SEAM_FROM_STACK)
+		return false;
+	*place = (uint64_t)task_regs(task);
+	regs = *place;
+	*place = cookie;
+	return seam_lent_lacks_regs(l->from, regs);
+}
+
 static __always_inline void asker(struct seam_entry_task *t,
 				  struct seam_entry_env *env,
-				  const struct seam_lent *l)
+				  struct seam_lent *l)
 {
 	entry_task(t, env, bpf_get_current_task_btf());
+	env->unsure = lacks_regs(l, env->task);
 	t->depth = seam_request_depth;
 }
 
@@ -68,6 +90,8 @@ static __always_inline int answer(struct seam_lent *l,
 	if (next != SEAM_LENT_TAKE)
 		return next;
 	turn_keep(&l->stack, turn);
+	if (t->env->unsure && !l->stack.why_not)
+		l->stack.why_not = SEAM_UNSURE;
 	el = seam_entry_env_element(t);
 	if (el) {
 		tries_begin(&el->state, 0);
@@ -111,7 +135,7 @@ static __always_inline void note_client(struct seam_entry_task *t)
 
 int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
 {
-	bool in_user = l->from != SEAM_FROM_KERNEL;
+	bool in_user = seam_lent_in_user(l->from);
 	struct seam_turn turn = {0};
 	struct seam_entry_env env;
 	struct seam_entry_task t;

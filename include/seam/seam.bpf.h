@@ -38,11 +38,14 @@ enum seam_from {
 	SEAM_FROM_PROBE, /* a uprobe, or a probe at a function's return */
 };
 
-/* What a perf event interrupted, by its struct bpf_perf_event_data. */
+/* What a perf event interrupted, by its struct bpf_perf_event_data. In the
+ * kernel that says where its stack pointer was: an NMI may come before the
+ * registers are saved that the task entered with. */
 #define SEAM_FROM_PERF(ctx)                                                    \
 	((*(volatile unsigned long long *)&(ctx)->regs.cs & 3)                 \
-		 ? SEAM_FROM_USER                                              \
-		 : SEAM_FROM_KERNEL)
+		 ? (unsigned int)SEAM_FROM_USER                                \
+		 : seam_lent_from(*(volatile unsigned long long *)&(ctx)       \
+					   ->regs.SEAM_REGS_SP))
 
 /*
  * A tool whose programs are to see the stacks themselves has a map of them:
@@ -77,6 +80,49 @@ struct seam_bpf_stack {
 };
 
 /* Below this is what seam_request consists of; the end has itself. */
+
+#ifdef __VMLINUX_H__
+#define SEAM_REGS_SP sp
+#else
+#define SEAM_REGS_SP rsp
+#endif
+
+/* SEAM_FROM_KERNEL, with a stack pointer: its low half, and whether it is the
+ * user's or of the processor's entry area, where no task's stack is. Eight
+ * bytes is what the kernel's own are aligned to. */
+#define SEAM_FROM_STACK 3U
+#define SEAM_FROM_KIND 3U
+#define SEAM_FROM_OUTSIDE 4U
+#define SEAM_FROM_AREA 0xfffffe0000000000ULL
+#define SEAM_FROM_AREA_SIZE (512ULL << 30)
+#define SEAM_FROM_REGS_SIZE 192U
+
+static inline __attribute__((always_inline, unused)) unsigned int
+seam_lent_from(unsigned long long sp)
+{
+	unsigned int outside =
+		!(sp >> 63) || sp - SEAM_FROM_AREA < SEAM_FROM_AREA_SIZE;
+
+	return ((unsigned int)sp & ~7U) | SEAM_FROM_STACK |
+	       (outside ? SEAM_FROM_OUTSIDE : 0);
+}
+
+static inline __attribute__((always_inline, unused)) int
+seam_lent_in_user(unsigned int from)
+{
+	return from == SEAM_FROM_USER || from == SEAM_FROM_PROBE;
+}
+
+/* Whether the task's registers, which are saved at regs, may be those of the
+ * entry before. */
+static inline __attribute__((always_inline, unused)) int
+seam_lent_lacks_regs(unsigned int from, unsigned long long regs)
+{
+	if ((from & SEAM_FROM_KIND) != SEAM_FROM_STACK)
+		return 0;
+	return (from & SEAM_FROM_OUTSIDE) ||
+	       (from & ~7U) - (unsigned int)regs - 1 < SEAM_FROM_REGS_SIZE;
+}
 
 /* What a request or a return comes to next. */
 enum seam_lent_next { SEAM_LENT_DONE, SEAM_LENT_SCHEDULE, SEAM_LENT_TAKE };
@@ -202,7 +248,7 @@ static __always_inline int seam_lent_schedule(void)
 
 /*
  * Asks for the user stack of the current task. client: what seam_session_lend
- * returned. from: enum seam_from.
+ * returned. from: enum seam_from, or what SEAM_FROM_PERF says.
  *
  * Requests of one stay in the kernel have one cookie and one stack, whoever
  * asks. The stack is of the moment of the request: what the task does until it

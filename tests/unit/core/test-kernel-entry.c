@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "core/kernel-entry.h"
+#define SEAM_LENT 1
+#include "seam/seam.bpf.h"
 
 #define DOOR 0xffffffff81000010ULL
 #define DOOR_2 0xffffffff81009000ULL
@@ -18,6 +20,7 @@
 #define PROBER 0xffffffff81180000ULL
 #define CODE 0xffffffff81100000ULL
 #define REGS 0xffffc90000003f58ULL /* where the last is saved */
+#define LAST_REGS 0xffffc900ffffff58ULL
 #define MAX 127
 
 static const struct seam_kernel_entry entry = {
@@ -150,13 +153,79 @@ static void not_lacked(void **state)
 	assert_false(seam_kernel_may_lack_regs(UINT64_MAX, REGS));
 }
 
+/* What a tool's BPF program has of its event. */
+struct event {
+	struct {
+		unsigned long cs, rsp;
+	} regs;
+};
+
+static bool request_lacks(uint64_t cs, uint64_t sp)
+{
+	const struct event event = {{cs, sp}};
+
+	return seam_lent_lacks_regs(SEAM_FROM_PERF(&event), REGS);
+}
+
+/* Of requests the same is told, by what they say of their event. */
+static void request(void **state)
+{
+	const uint64_t area = SEAM_KERNEL_ENTRY_AREA;
+	const uint64_t sps[] = {1,
+				7,
+				0x7ffc00001000ULL,
+				INT64_MAX,
+				REGS + 8,
+				REGS + 168,
+				REGS + 192,
+				REGS + 200,
+				area,
+				area + 0x1f58,
+				area + (512ULL << 30) - 8,
+				area + (512ULL << 30),
+				area - 8,
+				REGS,
+				REGS - 8,
+				REGS - 0x3f00,
+				REGS - (1 << 20),
+				REGS + (1 << 20),
+				UINT64_MAX - 7};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sps) / sizeof(sps[0]); i++) {
+		assert_int_equal(request_lacks(0x10, sps[i]),
+				 seam_kernel_may_lack_regs(sps[i], REGS));
+		assert_false(request_lacks(0x33, sps[i]));
+	}
+	/* A user's stack pointer may be anything. */
+	assert_true(request_lacks(0x10, 0));
+}
+
+static void request_from(void **state)
+{
+	const struct event user = {{0x33, 0x7ffc00001000}};
+	const struct event kernel = {{0x10, REGS + 8}};
+
+	(void)state;
+	assert_true(seam_lent_in_user(SEAM_FROM_USER));
+	assert_true(seam_lent_in_user(SEAM_FROM_PROBE));
+	assert_true(seam_lent_in_user(SEAM_FROM_PERF(&user)));
+	assert_false(seam_lent_in_user(SEAM_FROM_KERNEL));
+	assert_false(seam_lent_in_user(SEAM_FROM_PERF(&kernel)));
+	/* What says nothing of its stack, which may end at 4 GiB. */
+	assert_false(seam_lent_lacks_regs(SEAM_FROM_KERNEL, LAST_REGS));
+	assert_false(seam_lent_lacks_regs(SEAM_FROM_USER, LAST_REGS));
+	assert_false(seam_lent_lacks_regs(SEAM_FROM_PROBE, LAST_REGS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(saved),      cmocka_unit_test(not_saved),
-		cmocka_unit_test(replaced),   cmocka_unit_test(cut),
-		cmocka_unit_test(unknown),    cmocka_unit_test(lacked),
-		cmocka_unit_test(not_lacked),
+		cmocka_unit_test(saved),	cmocka_unit_test(not_saved),
+		cmocka_unit_test(replaced),	cmocka_unit_test(cut),
+		cmocka_unit_test(unknown),	cmocka_unit_test(lacked),
+		cmocka_unit_test(not_lacked),	cmocka_unit_test(request),
+		cmocka_unit_test(request_from),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ int seam_lent_begin(struct seam_lent *l)
 	entry_task(&t, &env, a->client);
 	t.depth = a->depth;
 	a->clients = t.clients;
-	next = seam_turn_begin(&t, l->from != SEAM_FROM_KERNEL, &turn,
+	next = seam_turn_begin(&t, seam_lent_in_user(l->from), &turn,
 			       &a->asked);
 	a->env = env;
 	return answer(l, &turn, next);
