@@ -386,10 +386,14 @@ void input_warn_reader(const struct input *in)
 	char part[64];
 
 	if (d->damaged)
-		say("seam: %s%s: offset %llu: %s; what lies before was "
-		    "used\n",
-		    in->path, file_of(d->err.where, part, sizeof(part)),
-		    (unsigned long long)d->err.offset, d->err.reason);
+		say("seam: %s%s: offset %llu: %s; %s was used\n", in->path,
+		    file_of(d->err.where, part, sizeof(part)),
+		    (unsigned long long)d->err.offset, d->err.reason,
+		    d->err.offset ? "what lies before" : "nothing of it");
+	if (d->n_files > 1)
+		say("seam: %s: of the folder's other files %llu are damaged "
+		    "too\n",
+		    in->path, (unsigned long long)d->n_files - 1);
 	if (d->n_malformed)
 		say("seam: %s%s: offset %llu: a record is malformed; such "
 		    "records, %llu, were left out\n",

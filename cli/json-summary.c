@@ -38,7 +38,8 @@ static void add_damage(struct seam_strbuf *b, const struct seam_pd_damage *d)
 		seam_strbuf_printf(b, ",\"offset\":%llu,\"reason\":",
 				   (unsigned long long)d->err.offset);
 		seam_json_string(b, d->err.reason);
-		seam_strbuf_puts(b, "},");
+		seam_strbuf_printf(b, ",\"files\":%llu},",
+				   (unsigned long long)d->n_files);
 	}
 	if (d->n_malformed) {
 		seam_strbuf_puts(b, "\"malformed\":{\"file\":");

@@ -174,12 +174,39 @@ static int is_part(const struct dirent *d)
 	       !d->d_name[5 + strspn(d->d_name + 5, "0123456789")];
 }
 
+static int add_missing(struct seam_pd_reader *r, unsigned long long number)
+{
+	struct pd_part *part;
+	char name[32];
+
+	snprintf(name, sizeof(name), "data.%llu", number);
+	part = add_part(r, name);
+	if (!part)
+		return -ENOMEM;
+	snprintf(part->cut, sizeof(part->cut), "the folder has no such file");
+	return 0;
+}
+
+/* They are numbered from 0 on: perf leaves one for each of its threads, be it
+ * empty. Of several that are missing one stands for those beside it; of the
+ * last ones nothing tells. */
+static int load_numbered(struct seam_pd_reader *r, int folder, const char *name,
+			 unsigned long long *next)
+{
+	unsigned long long number = strtoull(name + 5, NULL, 10);
+	int rc = number > *next ? add_missing(r, *next) : 0;
+
+	*next = number + 1;
+	return rc ? rc : load_part(r, folder, name);
+}
+
 /* perf record --threads; --kcore leaves one too, with a copy of the kernel that
  * is not used, not tried: no machine at hand lets it be read. */
 static int load_folder(struct seam_pd_reader *r, const char *path)
 {
 	int folder = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY), n = 0;
 	struct dirent **names = NULL;
+	unsigned long long next = 0;
 	int rc;
 
 	if (folder < 0)
@@ -195,7 +222,7 @@ static int load_folder(struct seam_pd_reader *r, const char *path)
 		rc = -E2BIG;
 	for (int i = 0; i < n; i++) {
 		if (!rc)
-			rc = load_part(r, folder, names[i]->d_name);
+			rc = load_numbered(r, folder, names[i]->d_name, &next);
 		free(names[i]);
 	}
 	free(names);

@@ -239,12 +239,13 @@ struct seam_pd_reader {
 	uint64_t n_beyond; /* records of types above those */
 	struct seam_pd_info info;
 	struct seam_pd_damage damage;
+	const struct pd_part *damaged_part; /* the last one */
 };
 
 int seam_pd_fill_err(struct seam_errinfo *err, int rc, const char *where,
 		     uint64_t offset, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
-/* Notes the first damage only. */
+/* Notes the first damage, and how many files there is any in. */
 void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
 			const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -31,6 +31,9 @@ void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
 	struct seam_errinfo *err = &r->damage.err;
 	va_list ap;
 
+	if (!r->damage.damaged || r->damaged_part != r->part)
+		r->damage.n_files++;
+	r->damaged_part = r->part;
 	if (r->damage.damaged)
 		return;
 	r->damage.damaged = true;
@@ -69,6 +72,33 @@ static struct span data_span(struct seam_pd_reader *r,
 	return data;
 }
 
+/* A folder's other files have records alone: what has a header was put there
+ * by hand, and its events would be taken for those of the folder. */
+static bool has_header(const struct pd_part *part)
+{
+	uint64_t magic;
+
+	if (part->size < sizeof(magic))
+		return false;
+	memcpy(&magic, part->p, sizeof(magic));
+	return magic == PD_MAGIC || magic == PD_MAGIC_SWAPPED;
+}
+
+static int read_part(struct seam_pd_reader *r, struct pd_part *part)
+{
+	struct span records = pd_span(r, part->p, part->size);
+
+	if (has_header(part)) {
+		snprintf(part->cut, sizeof(part->cut),
+			 "it has a header of its own: it is none of the "
+			 "folder's");
+		records.left = 0;
+	}
+	r->part = part;
+	r->last_ns = 0;
+	return seam_pd_walk(r, records);
+}
+
 static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 {
 	struct pd_header h;
@@ -93,11 +123,8 @@ static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 	seam_pd_plan_ids(r);
 	seam_pd_read_features(r, &h);
 	rc = seam_pd_walk(r, data_span(r, &h));
-	for (size_t i = 1; !rc && i < r->n_parts; i++) {
-		r->part = &r->parts[i];
-		r->last_ns = 0;
-		rc = seam_pd_walk(r, pd_span(r, r->part->p, r->part->size));
-	}
+	for (size_t i = 1; !rc && i < r->n_parts; i++)
+		rc = read_part(r, &r->parts[i]);
 	return rc ? seam_pd_fill_err(reterr, rc, "data", h.data.offset,
 				     "no memory")
 		  : 0;

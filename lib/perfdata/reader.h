@@ -170,6 +170,7 @@ struct seam_pd_damage {
 	 * the compressed one that is damaged; .where: in which file of a
 	 * folder. */
 	struct seam_errinfo err;
+	uint64_t n_files; /* that are damaged; err is of the first */
 	uint64_t n_malformed; /* records left out */
 	uint64_t malformed_offset; /* of the first one, or of the compressed
 				    * one that it is in; */

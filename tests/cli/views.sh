@@ -58,12 +58,30 @@ assert d["malformed_records"] == 0 and "malformed" not in d' <"$dir/out"
 # Of a folder of files the one is named; the others are read to their ends.
 cut_in_folder() {
 	mkdir "$dir/parts" && cp "$golden/sig.data" "$dir/parts/data" &&
-		printf '\104\0\0\0\0\0\10\0\1\0\0\0' >"$dir/parts/data.7" ||
+		printf '\104\0\0\0\0\0\10\0\1\0\0\0' >"$dir/parts/data.0" ||
 		return
 	"$seam" report --json -i "$dir/parts" >"$dir/out" 2>"$dir/err" &&
-		grep -q 'parts/data.7: offset 8: the data ends inside a record' \
+		grep -q 'parts/data.0: offset 8: the data ends inside a record' \
 			"$dir/err" &&
-		grep -q '"file":"data.7","offset":8,' "$dir/out"
+		grep -q '"file":"data.0","offset":8,' "$dir/out"
+}
+
+# Files that are missing between others, a recording in place of one, and one
+# that is cut: each is told or counted, and the rest is read.
+odd_folder() {
+	mkdir "$dir/odd" && cp "$golden/sig.data" "$dir/odd/data" &&
+		cp "$golden/user-only.data" "$dir/odd/data.1" &&
+		printf '\104\0\0\0\0\0\10\0\1' >"$dir/odd/data.3" || return
+	"$seam" script -i "$golden/sig.data" >"$dir/want" &&
+		"$seam" script -i "$dir/odd" >"$dir/out" 2>"$dir/err" &&
+		cmp "$dir/want" "$dir/out" || return
+	grep -q 'odd/data.0: offset 0: the folder has no such file; nothing' \
+		"$dir/err" && grep -q "odd: of the folder's other files 3 are \
+damaged too" "$dir/err" || return
+	touch "$dir/odd/data.0"
+	"$seam" report --json -i "$dir/odd" >"$dir/out" 2>"$dir/err" &&
+		grep -q '"file":"data.1","offset":0,"reason":"it has a header'\
+'.*"files":3}' "$dir/out"
 }
 
 # What contradicts itself is left out: here a sample's chain, of two entries.
@@ -244,6 +262,7 @@ check 'bad files are refused' bad_files
 check 'help is given' help_texts
 check 'a cut recording is used' cut_off
 check 'a file of a folder that is cut is named' cut_in_folder
+check 'of a folder each file that is missing or odd is told' odd_folder
 check 'a record that contradicts itself is told' malformed
 check 'files beside a pipe are not passed over unsaid' pipe_in_folder
 check 'standard input is read' standard_input
