@@ -19,8 +19,12 @@ static struct pd_section section_at(const uint8_t *p, bool swap)
 	return (struct pd_section){pd_u64(p, swap), pd_u64(p + 8, swap)};
 }
 
+/* In the other byte order a bitmap without the host's name is read with its
+ * halves exchanged, and so written: one of its bits, of no feature that there
+ * is, would then say that the name is there. */
 static void find_features(struct pd_copy *c, const struct pd_header *h)
 {
+	const uint64_t named = 1ULL << PD_FEAT_HOSTNAME;
 	struct pd_features f;
 	struct pd_section old;
 	unsigned bit;
@@ -32,6 +36,8 @@ static void find_features(struct pd_copy *c, const struct pd_header *h)
 		c->header.features[0] |= 1ULL << bit;
 		c->kept[bit] = old;
 	}
+	if (c->r->swap && !(c->header.features[0] & named))
+		c->header.features[0] &= ~(named << 32);
 }
 
 static int align(struct pd_copy *c)
