@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -84,6 +85,16 @@ static int spool(struct pd_part *part, int fd, int file, uint8_t *buf,
 	return map_file(part, file, (size_t)kept);
 }
 
+bool seam_pd_has_magic(const void *p, size_t size)
+{
+	uint64_t magic;
+
+	if (size < sizeof(magic))
+		return false;
+	memcpy(&magic, p, sizeof(magic));
+	return magic == PD_MAGIC || magic == PD_MAGIC_SWAPPED;
+}
+
 /* Pipes and the like, which cannot be mapped. The first len bytes are in p, of
  * cap bytes from the heap, which is the part's from here on. */
 static int slurp_rest(struct pd_part *part, int fd, uint8_t *p, size_t len,
@@ -94,7 +105,8 @@ static int slurp_rest(struct pd_part *part, int fd, uint8_t *p, size_t len,
 
 	while (p && len < cap && (n = read_some(fd, p + len, cap - len)) > 0)
 		len += (size_t)n;
-	if (p && n >= 0 && len < cap) {
+	/* What is no recording may have no end: /dev/zero. */
+	if (p && n >= 0 && (len < cap || !seam_pd_has_magic(p, len))) {
 		part->p = p;
 		part->size = len;
 		part->allocated = true;

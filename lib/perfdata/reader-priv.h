@@ -259,6 +259,9 @@ static inline struct span pd_span(const struct seam_pd_reader *r,
 
 /* load.c: fills parts with what the path names. Return: 0 or -errno. */
 int seam_pd_load(struct seam_pd_reader *r, const char *path);
+
+/* Whether these are the first bytes of a recording, of either byte order. */
+bool seam_pd_has_magic(const void *p, size_t size);
 int seam_pd_load_mem(struct seam_pd_reader *r, const void *data, size_t size);
 /* The rest of a stream, of which the first was read: buf, of cap bytes from the
  * heap, which becomes the reader's. Return: as seam_pd_open(). */

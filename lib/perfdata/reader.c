@@ -76,12 +76,7 @@ static struct span data_span(struct seam_pd_reader *r,
  * by hand, and its events would be taken for those of the folder. */
 static bool has_header(const struct pd_part *part)
 {
-	uint64_t magic;
-
-	if (part->size < sizeof(magic))
-		return false;
-	memcpy(&magic, part->p, sizeof(magic));
-	return magic == PD_MAGIC || magic == PD_MAGIC_SWAPPED;
+	return seam_pd_has_magic(part->p, part->size);
 }
 
 static int read_part(struct seam_pd_reader *r, struct pd_part *part)

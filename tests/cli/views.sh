@@ -288,9 +288,17 @@ passed_over() {
 
 # A long stream goes to a file in TMPDIR.
 no_tmpdir() {
-	head -c 40000000 /dev/zero |
-		TMPDIR="$dir/none" fails 1 'TMPDIR cannot keep' \
-			"$seam" report -i -
+	{
+		printf PERFILE2
+		head -c 40000000 /dev/zero
+	} | TMPDIR="$dir/none" fails 1 'TMPDIR cannot keep' \
+		"$seam" report -i -
+}
+
+# Nor is it read for ever to be told that it is none.
+endless() {
+	fails 1 'no perf.data file' "$seam" script -i /dev/zero &&
+		fails 1 'no perf.data file' "$seam" report -i - </dev/zero
 }
 
 # What there is no room for is counted, and what came before is used.
@@ -359,6 +367,7 @@ check 'report prints none in JSON' no_json_orders report --json
 check 'messages hold none' no_orders_said
 check 'a message that names a file is one line' one_line_said
 check 'a stream that cannot be kept is told' no_tmpdir
+check 'what is no recording is not read to an end that it may not have' endless
 check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir
 check 'joins are told' joins_told
 check 'records that are passed over are counted' passed_over
