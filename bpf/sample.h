@@ -35,10 +35,11 @@ static __always_inline void fill_tail(struct seam_wire_sample *sample,
 	const struct seam_element *el = bpf_map_lookup_elem(&elements, &self);
 
 	sample->user_ip = 0;
-	if (!el)
-		return;
-	sample->taken_ns = el->state.taken_ns;
-	sample->user_ip = el->state.regs[SEAM_AMD64_REG_IP];
+	if (el) {
+		sample->taken_ns = el->state.taken_ns;
+		if (!(el->state.regs_flags & REGS_LACKED))
+			sample->user_ip = el->state.regs[SEAM_AMD64_REG_IP];
+	}
 	if (sample->flags & SEAM_SAMPLE_USER)
 		sample->ip = sample->user_ip;
 }

@@ -11,29 +11,36 @@
 
 #include "seam/tracer.h"
 
-#define SLOTS (1u << 16)
+/* The last entries into the kernel, and as many of their stacks. */
+#define BUCKETS (1u << 14)
+#define WAYS 4
 
-/* The last entries into the kernel: a cookie is a count above its CPU. */
 static struct slot {
 	uint64_t cookie;
 	unsigned int n; /* samples that wait for the stack */
 	int end;
 	char *stack; /* as it is printed; NULL: it did not come yet */
-} slots[SLOTS];
+} slots[BUCKETS][WAYS];
 static unsigned int n_samples, n_joined, n_none, n_dropped, ends[32];
 
-/* Return: NULL: samples of another entry wait there. */
+/* Return: NULL: samples of others wait in every place that it could have. */
 static struct slot *slot_of(uint64_t cookie)
 {
-	struct slot *s = &slots[((cookie >> 16) + (cookie << 12)) % SLOTS];
+	/* What a cookie consists of is not told. */
+	struct slot *s = slots[(cookie * 0x9e3779b97f4a7c15) >> 50],
+		    *ret = NULL;
 
-	if (s->cookie == cookie)
-		return s;
-	if (s->n)
+	for (int i = 0; i < WAYS; i++) {
+		if (s[i].cookie == cookie)
+			return &s[i];
+		if (!s[i].n && (!ret || !s[i].cookie))
+			ret = &s[i];
+	}
+	if (!ret)
 		return NULL;
-	free(s->stack);
-	*s = (struct slot){.cookie = cookie};
-	return s;
+	free(ret->stack);
+	*ret = (struct slot){.cookie = cookie};
+	return ret;
 }
 
 /* The samples that wait have their stack. */
@@ -64,30 +71,47 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 		return;
 	}
 	s->n++;
-	join(s); /* where the stack came first */
+	if (s->end != SEAM_END_PENDING)
+		join(s); /* the stack came first */
+}
+
+static char *text_of(const struct seam_user_stack *stack)
+{
+	char *ret = NULL;
+	size_t size;
+	FILE *text = open_memstream(&ret, &size);
+
+	if (!text)
+		return NULL;
+	fputs(seam_err_name(stack->end), text);
+	for (size_t i = 0; i < stack->n_ips; i++)
+		fprintf(text, "\t%#" PRIx64, stack->ips[i]);
+	fclose(text);
+	return ret;
 }
 
 /* Comes for every cookie, if only to say that its stack is lost. */
 static void on_stack(void *ctx, const struct seam_user_stack *stack)
 {
 	struct slot *s = slot_of(stack->cookie);
-	size_t size;
-	FILE *text;
 
 	(void)ctx;
 	/* It may come once more, of an exec, and for what was pending. */
 	if (!s || (s->stack && s->end != SEAM_END_PENDING))
 		return;
 	free(s->stack);
-	text = open_memstream(&s->stack, &size);
-	if (!text)
-		return;
-	fputs(seam_err_name(stack->end), text);
-	for (size_t i = 0; i < stack->n_ips; i++)
-		fprintf(text, "\t%#" PRIx64, stack->ips[i]);
-	fclose(text);
+	s->stack = text_of(stack);
 	s->end = stack->end;
-	join(s);
+	if (s->end != SEAM_END_PENDING)
+		join(s);
+}
+
+/* No more comes: what was pending stays so. */
+static void join_rest(void)
+{
+	for (unsigned int i = 0; i < BUCKETS; i++)
+		for (int way = 0; way < WAYS; way++)
+			join(&slots[i][way]);
 }
 
 static int failed(const char *what, const struct seam_errinfo *info)
@@ -141,6 +165,7 @@ int main(int argc, char **argv)
 	engine = seam_engine_name(seam_session_engine(session, NULL));
 	status = run(session, atof(argv[2]));
 	seam_client_remove(session); /* hands out what waits */
+	join_rest();
 	seam_session_close(session);
 	fprintf(stderr,
 		"%s: %u samples: %u joined, %u of them whole, %u lost; %u want "

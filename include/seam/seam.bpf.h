@@ -31,8 +31,8 @@
 
 /* What the program interrupted, which decides what the registers are worth. */
 enum seam_from {
-	/* The kernel at work for the task: tracepoints, fentry, kprobes. Always
-	 * safe to say. */
+	/* The kernel at work for the task: tracepoints, fentry, kprobes. Safe
+	 * to say wherever no NMI may be: at a perf event, SEAM_FROM_PERF. */
 	SEAM_FROM_KERNEL,
 	SEAM_FROM_USER, /* user code: a perf event in user mode */
 	SEAM_FROM_PROBE, /* a uprobe, or a probe at a function's return */

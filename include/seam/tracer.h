@@ -142,7 +142,8 @@ struct seam_user_stack {
 	int end; /* end code; SEAM_END_OUTERMOST: whole */
 	bool before_exec; /* of the program that an exec replaced */
 	bool by_library; /* unwound from a copy: may come late, after stacks
-			  * of later entries, but never before its samples */
+			  * of later entries; before its samples only if
+			  * asleep, before_exec or at_exit */
 	bool at_exit; /* the task's last */
 	bool asleep; /* taken as the task went to sleep: its sample comes later,
 		      * when the task runs again */

@@ -59,16 +59,10 @@ static void give_up(const struct sweep *sw, const struct entry *e)
 	sw->fn(sw->ctx, &stack);
 }
 
-/* The task is in another entry now. Or another task has its tid, in an exec:
- * samples of this one may come yet, if its stack was taken at an exec or exit,
- * or at an event whose sample is still to be sent. */
-static int move_over(struct seam_awaited *a, struct entry *e)
+static int keep_over(struct seam_awaited *a, const struct entry *e)
 {
-	struct entry *over;
+	struct entry *over = malloc(sizeof(*over));
 
-	if (!e->cookie || (!e->waits && !e->tail && e->sampled))
-		return 0;
-	over = malloc(sizeof(*over));
 	if (!over)
 		return -ENOMEM;
 	*over = *e;
@@ -76,6 +70,18 @@ static int move_over(struct seam_awaited *a, struct entry *e)
 		free(over);
 		return -ENOMEM;
 	}
+	return 0;
+}
+
+/* The task is in another entry now. Or another task has its tid, in an exec:
+ * samples of this one may come yet, if its stack was taken at an exec or exit,
+ * or at an event whose sample is still to be sent. */
+static int move_over(struct seam_awaited *a, struct entry *e)
+{
+	if (!e->cookie || (!e->waits && !e->tail && e->sampled))
+		return 0;
+	if (keep_over(a, e))
+		return -ENOMEM;
 	e->waits = false;
 	e->tail = false;
 	return 0;
@@ -140,6 +146,17 @@ static void over_stack(struct seam_awaited *a, struct entry *over,
 		free(seam_idmap_remove(&a->over, stack->cookie));
 }
 
+/* A stack that comes late. Its samples came before it, and another entry may
+ * have begun since; but those of a long exec or exit. */
+static int late_stack(struct seam_awaited *a,
+		      const struct seam_user_stack *stack)
+{
+	struct entry e = {.cookie = stack->cookie, .tid = stack->tid};
+
+	note_stack(&e, stack);
+	return e.tail ? keep_over(a, &e) : 0;
+}
+
 int seam_awaited_stack(struct seam_awaited *a,
 		       const struct seam_user_stack *stack)
 {
@@ -150,10 +167,9 @@ int seam_awaited_stack(struct seam_awaited *a,
 		return 0;
 	}
 	e = seam_idmap_get(&a->tasks, stack->tid);
-	/* Its samples came before it; another entry may have begun since. */
 	if (stack->by_library && !stack->asleep &&
 	    (!e || e->cookie != stack->cookie))
-		return 0;
+		return late_stack(a, stack);
 	e = seam_idmap_make(&a->tasks, stack->tid, sizeof(*e));
 	if (!e)
 		return -ENOMEM;

@@ -95,6 +95,12 @@ bool seam_pd_has_magic(const void *p, size_t size)
 	return magic == PD_MAGIC || magic == PD_MAGIC_SWAPPED;
 }
 
+/* Or may be one. What is none may have no end: /dev/zero, a log. */
+static bool is_recording(const uint8_t *p, size_t len)
+{
+	return len < PD_PIPE_HEADER_SIZE || seam_pd_has_magic(p, len);
+}
+
 /* Pipes and the like, which cannot be mapped. The first len bytes are in p, of
  * cap bytes from the heap, which is the part's from here on. */
 static int slurp_rest(struct pd_part *part, int fd, uint8_t *p, size_t len,
@@ -103,10 +109,10 @@ static int slurp_rest(struct pd_part *part, int fd, uint8_t *p, size_t len,
 	ssize_t n = 1;
 	int file, rc;
 
-	while (p && len < cap && (n = read_some(fd, p + len, cap - len)) > 0)
+	while (p && len < cap && is_recording(p, len) &&
+	       (n = read_some(fd, p + len, cap - len)) > 0)
 		len += (size_t)n;
-	/* What is no recording may have no end: /dev/zero. */
-	if (p && n >= 0 && (len < cap || !seam_pd_has_magic(p, len))) {
+	if (p && n >= 0 && (len < cap || !is_recording(p, len))) {
 		part->p = p;
 		part->size = len;
 		part->allocated = true;

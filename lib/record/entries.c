@@ -149,18 +149,44 @@ bool seam_entries_has(const struct seam_entries *es,
 	return s && seam_stay_has_samples(s) && s->first_ns <= sample->time_ns;
 }
 
-/* And says of when it is. */
-static int hold_now(struct seam_entries *es, struct entry *e,
-		    const struct seam_user_stack *stack)
+static bool is_tails(const struct seam_user_stack *stack)
 {
-	if (seam_stay_hold(es, &e->stay, stack))
+	return stack->before_exec || stack->at_exit;
+}
+
+/* And says of when it is. s: the task's, be it not its open entry. */
+static int hold_now(struct seam_entries *es, struct entry *e,
+		    struct seam_stay *s, const struct seam_user_stack *stack)
+{
+	if (seam_stay_hold(es, s, stack))
 		return -ENOMEM;
-	if (!e->stay.tail && (stack->before_exec || stack->at_exit)) {
+	if (!s->tail && is_tails(stack)) {
 		if (seam_tails_begin(&e->tails, stack->time_ns, false))
 			return -ENOMEM;
-		e->stay.tail = true;
+		s->tail = true;
 	}
 	return 0;
+}
+
+/* A stack that comes late. Its samples came before it, and another entry may
+ * have begun since; but those of a long exec or exit. */
+static int late_stack(struct seam_entries *es,
+		      const struct seam_user_stack *stack)
+{
+	struct seam_stay s = {.last_ns = stack->time_ns};
+	struct entry *e;
+	int err;
+
+	if (!is_tails(stack)) {
+		es->sum->unused++;
+		return 0;
+	}
+	e = entry_of(es, stack->tid);
+	err = e ? hold_now(es, e, &s, stack) : -ENOMEM;
+	if (err || !seam_stay_keep(es, &es->told, stack->cookie, &s))
+		seam_stay_over(es, &s);
+	free(s.ips);
+	return err;
 }
 
 /* Return: true if the stack was one that samples had been waiting for. */
@@ -180,7 +206,7 @@ static bool orphan_claim(struct seam_entries *es,
 	}
 	seam_stay_write(es, s);
 	/* Its samples may all be of before. */
-	s->tail |= stack->before_exec || stack->at_exit;
+	s->tail |= is_tails(stack);
 	if (s->tail)
 		kept = seam_stay_keep(es, &es->told, stack->cookie, s);
 	if (!kept)
@@ -217,10 +243,9 @@ void seam_entries_stack(struct seam_entries *es,
 	if (orphan_claim(es, stack) || seam_idmap_get(&es->told, stack->cookie))
 		return;
 	e = seam_idmap_get(&es->tasks, stack->tid);
-	/* Its samples came before it; another entry may have begun since. */
 	if (stack->by_library && !stack->asleep &&
 	    (!e || e->cookie != stack->cookie)) {
-		es->sum->unused++;
+		seam_entries_note(es, late_stack(es, stack));
 		return;
 	}
 	e = entry_of(es, stack->tid);
@@ -230,7 +255,7 @@ void seam_entries_stack(struct seam_entries *es,
 	/* The first is the one that samples were told of. */
 	if (e->stay.has_stack && e->stay.stack.end != SEAM_PENDING)
 		return;
-	if (hold_now(es, e, stack)) {
+	if (hold_now(es, e, &e->stay, stack)) {
 		seam_entries_note(es, -ENOMEM);
 		return;
 	}

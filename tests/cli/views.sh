@@ -298,7 +298,12 @@ no_tmpdir() {
 # Nor is it read for ever to be told that it is none.
 endless() {
 	fails 1 'no perf.data file' "$seam" script -i /dev/zero &&
-		fails 1 'no perf.data file' "$seam" report -i - </dev/zero
+		fails 1 'no perf.data file' "$seam" report -i - </dev/zero &&
+		mkfifo "$dir/log" || return
+	{
+		echo 'a line of a log that goes on' >&9
+		fails 1 'no perf.data file' "$seam" script -i - <&9
+	} 9<>"$dir/log"
 }
 
 # What there is no room for is counted, and what came before is used.

@@ -25,7 +25,7 @@ $RECORD
 test -f perf.data
 perf() { "$PERF" "$@" 2>>errors </dev/null; }
 perf report --stdio --no-children -g caller >report.txt
-perf script -F comm,tid,ip,sym >script.txt
+perf script --comms spin -F comm,tid,ip,sym >script.txt
 perf annotate --stdio -s leaf >annotate.txt
 """
 
@@ -47,8 +47,9 @@ def what_is_wrong(folder):
     # Nearly all of its time is leaf's own.
     in_leaf = sum("leaf" in found for found in seen)
     if sum(whole) < max(1, 0.9 * len(whole)) or in_leaf < 0.5 * len(seen):
-        return "%d of %d stacks are whole:\n%s" % (
-            sum(whole), len(whole), text("script.txt")[:2000])
+        return "%d of %d stacks are whole; not: %s" % (
+            sum(whole), len(whole),
+            [found for found, good in zip(seen, whole) if not good][:5])
     report = text("report.txt")
     if any(name not in report for name in SPIN_PATH):
         return "report has not the whole path:\n" + report[:2000]

@@ -112,10 +112,11 @@ def alone(bench):
     none = stays.pop(None, [])
     bench.note("%d samples, %d stays, %d without, %d left out" % (
         len(samples), len(stays), len(none), summary["left_out"]))
+    more = [s for s in samples
+            if livetest.kernel_frames(s) or "payload" in s]
     bench.test("the kernel's half and payloads are not there",
-               len(stays) > 1000 and not any(
-                   livetest.kernel_frames(s) or "payload" in s
-                   for s in samples))
+               len(stays) > 1000 and not more,
+               "\n".join(map(livetest.show, more[:3])))
     # One that interrupts another comes first, and both are there.
     several = [v for v in stays.values() if len(v) > 1]
     bench.test("a stack has one sample, but for interrupted ones",

@@ -28,6 +28,8 @@ static const struct seam_client_event event = {.name = "task:task_rename",
 					       .period = 1};
 static const struct seam_client_event exec = {
 	.name = "sched:sched_process_exec", .period = 1};
+static const struct seam_client_event user_exec = {
+	.name = "sched:sched_process_exec:u", .period = 1};
 
 struct client {
 	const char *kind;
@@ -39,7 +41,8 @@ static void on_sample(void *ctx, const struct seam_sample *s)
 	const struct client *c = ctx;
 
 	printf("%s sample %" PRIx64 " %" PRIx64 " %s\n", c->kind, s->cookie,
-	       s->user_ip, s->cookie ? "-" : seam_err_name(s->end));
+	       s->user ? s->ip : s->user_ip,
+	       s->cookie ? "-" : seam_err_name(s->end));
 }
 
 static void on_stack(void *ctx, const struct seam_user_stack *s)
@@ -84,6 +87,8 @@ static int add(struct client *c)
 		opts.registers = true;
 	if (!strcmp(c->kind, "execs"))
 		opts.events = &exec;
+	if (!strcmp(c->kind, "user-execs"))
+		opts.events = &user_exec;
 	if (!strcmp(c->kind, "shallow")) {
 		opts.max_frames = 2;
 		opts.tasks = SEAM_TASKS_THREADS;

@@ -178,22 +178,25 @@ int main(int argc, char **argv)
 
 def execs(bench):
     """At this event the registers are the new program's, the stack is not."""
+    kinds = "execs", "user-execs"
     target = bench.start([bench.compile(EXECS, "execs")])
-    done = subprocess.run([bench.args.tool, str(target.pid), SECONDS, "execs"],
+    done = subprocess.run([bench.args.tool, str(target.pid), SECONDS, *kinds],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           encoding="utf-8", env=bench.env, check=False)
     target.kill()
     target.wait()
     told = Told(done.stdout)
-    samples, stacks = told.samples["execs"], told.stacks["execs"]
-    both = samples.keys() & {c for c, s in stacks.items() if s[0] != "lost"}
-    bench.note("%d execs, %d with their stack" % (len(samples), len(both)))
-    bench.test("execs have samples, and stacks", done.returncode == 0 and
-               len(both) > 3, done.stderr)
-    wrong = [("%x" % samples[c], stacks[c]) for c in both
-             if samples[c] != int(stacks[c][3][0], 16)]
-    bench.test("which say where that program left user space", both and
-               not wrong, wrong[:3])
+    for kind in kinds:
+        samples, stacks = told.samples[kind], told.stacks[kind]
+        both = samples.keys() & {c for c, s in stacks.items() if s[3]}
+        bench.note("%d samples, %d with their stack" % (len(samples),
+                                                        len(both)))
+        bench.test(kind + ": have samples, and stacks",
+                   done.returncode == 0 and len(both) > 3, done.stderr)
+        wrong = [("%x" % samples[c], stacks[c]) for c in both
+                 if samples[c] != int(stacks[c][3][0], 16)]
+        bench.test(kind + ": say where that program left user space",
+                   both and not wrong, wrong[:3])
 
 
 SAID = re.compile(r"(\w+): (\d+) samples: (\d+) joined, (\d+) of them whole, "
@@ -239,6 +242,8 @@ def example(bench):
     samples, joined, whole, lost, none, dropped = map(int, said.groups()[1:])
     bench.test("every sample is joined, or counted",
                samples and samples == joined + none + dropped, done.stderr)
+    bench.test("there is room for those that wait", joined and
+               dropped <= 0.01 * samples, done.stderr)
     bench.timely("and nearly all are whole",
                  whole >= 0.9 * (joined - lost) and
                  said.group(1) == "deferred", done.stderr)
@@ -254,7 +259,7 @@ def example(bench):
         n, _, *ips = line.split("\t")
         leaves[bool(ips) and start <= int(ips[0], 16) < end] += int(n)
     bench.test("in the leaf that it spends its time in",
-               leaves[True] >= 0.8 * sum(leaves.values()), leaves)
+               leaves and leaves[True] >= 0.8 * sum(leaves.values()), leaves)
 
 
 if __name__ == "__main__":

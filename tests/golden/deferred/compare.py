@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-"""Description: seam script gives what perf 7.3.4 printed of the kernel's own
-deferred recordings: each sample's head, addresses and files, and the names of
-the kernel's functions, where these are told where they begin. Where perf
-printed a cookie seam must join the late stack, or say why there is none. The
-same recordings as a machine of the other byte order would have written them
-(swap.py), and as a folder of perf record --threads (split.py) of either, give
-the same text; perf's own script says so too.
+"""Description: seam script gives what perf 7.3.4 printed of a folder's
+recordings, as the kernel's own deferred ones: each sample's head, addresses and
+files, and the names of the kernel's functions, where these are told where they
+begin. Where perf printed a cookie seam must join the late stack, or say why
+there is none. The same recordings as a machine of the other byte order would
+have written them (swap.py), and as a folder of perf record --threads
+(split.py) of either, give the same text; perf's own script says so too.
 
 usage: compare.py SEAM FOLDER
 """

@@ -171,6 +171,24 @@ static void came_before(void **state)
 	assert_int_equal(t.n, 0);
 }
 
+/* And when the library was late with the stack, and nobody had asked. */
+static void came_cold(void **state)
+{
+	(void)state;
+	exit_stack(TID, 1, 110, true);
+	sample(TID, 2, 200);
+	exit_stack(TID, 3, 120, true);
+	stack(TID, 2, 210, false);
+	sample(TID, 2, 205);
+	sample(TID, 1, 130);
+	sample(TID, 3, 140);
+	assert_int_equal(t.a.over.used, 2);
+	sweep(12 * SECOND);
+	assert_int_equal(t.a.over.used, 0);
+	seam_awaited_end(&t.a, keep, &t);
+	assert_int_equal(t.n, 0);
+}
+
 static void over_and_lost(void **state)
 {
 	(void)state;
@@ -300,11 +318,12 @@ static void forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(came),	     CASE(came_before_its_sample),
-		CASE(came_late),     CASE(came_before),
-		CASE(over_and_lost), CASE(taken_asleep),
-		CASE(asleep),	     CASE(leaf),
-		CASE(forgotten),     CASE(many_asleep),
+		CASE(came),	    CASE(came_before_its_sample),
+		CASE(came_late),    CASE(came_before),
+		CASE(came_cold),    CASE(over_and_lost),
+		CASE(taken_asleep), CASE(asleep),
+		CASE(leaf),	    CASE(forgotten),
+		CASE(many_asleep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

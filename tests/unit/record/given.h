@@ -82,7 +82,7 @@ static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 	sample_under(tid, tid, cookie, time_ns, tail_ns);
 }
 
-enum kind { PLAIN, LIBRARY, EXEC, EXIT, PENDING, LOST, ASLEEP };
+enum kind { PLAIN, LIBRARY, EXEC, EXIT, COLD_EXIT, PENDING, LOST, ASLEEP };
 
 /* A stack of n frames; the last one is the cookie. */
 static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
@@ -96,10 +96,11 @@ static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 		.end = kind == PENDING ? SEAM_PENDING
 		       : kind == LOST  ? SEAM_LOST
 				       : SEAM_OUTERMOST,
-		.by_library = kind == LIBRARY || kind == ASLEEP,
+		.by_library =
+			kind == LIBRARY || kind == COLD_EXIT || kind == ASLEEP,
 		.asleep = kind == ASLEEP,
 		.before_exec = kind == EXEC,
-		.at_exit = kind == EXIT,
+		.at_exit = kind == EXIT || kind == COLD_EXIT,
 		.ips = ips,
 		.n_ips = n,
 	};

@@ -198,6 +198,30 @@ static void late_first(void **state)
 	assert_int_equal(t.n, 1);
 }
 
+/* So it is where the library unwound it; who has the tid by now goes on. */
+static void late_cold(void **state)
+{
+	const struct written want[] = {
+		{151, 1, 2, SEAM_PD_STACK_EXEC, SEAM_OUTERMOST, TID},
+		{211, 3, 2, 0, SEAM_OUTERMOST, FIRST},
+	};
+
+	(void)state;
+	stack_under(FIRST, 1, 90, 2, COLD_EXIT);
+	stack_under(FIRST, 2, 95, 2, COLD_EXIT); /* nobody's */
+	sample(FIRST, 3, 200, 0);
+	stack_under(FIRST, 3, 200, 2, PLAIN);
+	stack_under(FIRST, 4, 96, 2, COLD_EXIT);
+	sample(FIRST, 3, 210, 0);
+	sample_under(TID, FIRST, 1, 150, 90);
+	assert_false(seam_entries_await(&t.es));
+	seam_entries_end(&t.es);
+	assert_int_equal(t.n, 2);
+	check_counts(3, 0, 0, 2);
+	assert_memory_equal(&t.out[0], &want[1], sizeof(want[1]));
+	assert_memory_equal(&t.out[1], &want[0], sizeof(want[0]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +233,7 @@ int main(void)
 		CASE(late_orphans),
 		CASE(late_stack),
 		CASE(late_first),
+		CASE(late_cold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
