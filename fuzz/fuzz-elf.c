@@ -8,6 +8,7 @@
 #include "cfi/cfi.h"
 #include "elf/elf.h"
 #include "elf/entry.h"
+#include "elf/links.h"
 #include "sframe/verify.h"
 #include "table/table.h"
 
@@ -55,6 +56,20 @@ static void ask_segments(const struct seam_elf *elf)
 		check(seam_elf_off_to_svma(elf, segs[i].off, &v));
 		check(seam_elf_svma_to_off(elf, v, &back));
 	}
+}
+
+static void ask_links(const struct seam_elf *elf, size_t size)
+{
+	struct seam_links *links;
+	size_t n;
+
+	if (seam_links_read(elf, &links))
+		return;
+	check(seam_links_bytes(links) < 8 * size + 4096);
+	seam_links_defs(links, seam_link_name("main"), &n);
+	for (uint64_t svma = 0; svma < size; svma += 8)
+		seam_links_slot(links, svma);
+	seam_links_free(links);
 }
 
 static int on_row(void *ctx, const struct seam_cfi_row *row)
@@ -129,6 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(seam_elf_build_id(elf, id) <= SEAM_BUILD_ID_MAX);
 	ask_sections(elf, data, size);
 	ask_segments(elf);
+	ask_links(elf, size);
 	if (seam_entry_is_real(elf))
 		check(seam_entry_next_symbol(elf) >= seam_elf_entry(elf));
 	if (!seam_cfi_open(elf, &cfi, NULL)) {
