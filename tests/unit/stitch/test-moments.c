@@ -22,6 +22,11 @@ static void other_moment(void **state)
 	add_sample(&m, bad, kernel);
 	bad->regs[SP] = now.regs[IP] & ~UINT64_C(7); /* code */
 	add_sample(&m, bad, kernel);
+	bad->regs[SP] = now.regs[SP] + 4; /* no frame ends there */
+	add_sample(&m, bad, kernel);
+	*bad = now;
+	bad->regs[IP] = 0xffffffff81000000; /* the kernel's own */
+	add_sample(&m, bad, kernel);
 	*bad = now;
 	memset(bad->stack, 0x18, sizeof(bad->stack)); /* no code */
 	add_sample(&m, bad, kernel);
@@ -30,14 +35,14 @@ static void other_moment(void **state)
 		   (struct with){.misc = kernel.misc, .no_regs = true});
 	open_all(&in, &m);
 	next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 5; i++) {
 		next(&in, SEAM_HALF_WITH, SEAM_UNSURE);
 		assert_int_equal(in.out.n_frames, in.out.n_kernel);
 	}
 	/* There the registers are those of the ip. */
 	next(&in, SEAM_HALF_WITH, SEAM_NO_TABLE);
 	next(&in, SEAM_HALF_WITH, SEAM_UNSURE);
-	assert_int_equal(seam_stitch_stats(in.s)->end[SEAM_UNSURE], 4);
+	assert_int_equal(seam_stitch_stats(in.s)->end[SEAM_UNSURE], 6);
 	close_all(&in);
 	free(bad);
 }
