@@ -3,15 +3,17 @@
  * Whether a stack's first two frames can be of one moment: what lies where the
  * leaf's return address should be must be behind a call, and where that names
  * the function that it calls, it must be the leaf's, or one that can have
- * jumped on to it.
+ * jumped on to it. A call names it by where it leads to, or by a slot that the
+ * dynamic linker fills, which it reads itself or has read by a stub of the
+ * linkage table.
  */
 #include <string.h>
 
 #include "core/x86-insn.h"
 #include "offline/entered.h"
+#include "offline/func.h"
 
-#define CALL_LEN 5
-#define FUNC_MAX 4096 /* bytes; of more it is not asked where they lead */
+#define STUB_LEN 16
 
 static bool in_func(const struct seam_cfi_row *row, uint64_t svma)
 {
@@ -34,105 +36,249 @@ static int32_t rel32(const uint8_t *p)
 	return v;
 }
 
-/* Whether the byte there may begin a jump out of the function, or to where its
- * bytes do not tell. Any byte is taken for an instruction's first, so that none
- * is missed. */
-static bool may_leave(const uint8_t *p, size_t left, uint64_t svma,
-		      const struct seam_cfi_row *row)
+/* Return: false: it is not had, or too large. */
+static bool read_func(const struct seam_entered *e, uint64_t avma,
+		      const struct seam_cfi_row *row, struct seam_func *ret)
 {
-	uint8_t modrm = left > 1 ? p[1] : 0;
+	uint64_t size = row->func_end - row->func_start;
 
-	switch (p[0]) {
-	case 0xe9:
-		return left < 5 ||
-		       !in_func(row,
-				svma + 5 + (uint64_t)(int64_t)rel32(p + 1));
-	case 0xeb:
-	case 0x70 ... 0x7f:
-		return left > 1 &&
-		       !in_func(row,
-				svma + 2 + (uint64_t)(int64_t)(int8_t)p[1]);
-	case 0x0f:
-		return left >= 6 && (modrm & 0xf0) == 0x80 &&
-		       !in_func(row,
-				svma + 6 + (uint64_t)(int64_t)rel32(p + 2));
-	case 0xff: /* jmp of a register or of memory, near and far */
-		return (modrm & 0x38) == 0x20 || (modrm & 0x38) == 0x28;
-	}
-	return false;
-}
-
-/* Whether its last bytes may be a ret, a jump back, a trap, or a call that does
- * not return. Else it runs on into the next function. */
-static bool seems_to_end(const uint8_t *code, size_t size)
-{
-	if (size >= 5 && (code[size - 5] == 0xe8 || code[size - 5] == 0xe9))
-		return true;
-	if (size >= 2 && (code[size - 2] == 0xeb ||
-			  (code[size - 2] == 0x0f && code[size - 1] == 0x0b)))
-		return true;
-	return size && (code[size - 1] == 0xc3 || code[size - 1] == 0xf4);
+	if (!size || size > SEAM_FUNC_MAX ||
+	    e->code(e->ctx, avma, SEAM_DUMP_THEN, ret->code, (size_t)size) !=
+		    size)
+		return false;
+	ret->size = (size_t)size;
+	memset(ret->code + ret->size, 0, sizeof(ret->code) - SEAM_FUNC_MAX);
+	return true;
 }
 
 /* Whether the function that begins there can have jumped elsewhere. */
 static bool jumps_on(const struct seam_entered *e, uint64_t avma,
 		     const struct seam_cfi_row *row)
 {
-	uint64_t size = row->func_end - row->func_start;
-	uint8_t code[FUNC_MAX];
+	struct seam_func f;
 
-	if (size > sizeof(code) ||
-	    e->code(e->ctx, avma, SEAM_DUMP_THEN, code, (size_t)size) != size)
-		return true;
-	for (size_t i = 0; i < size; i++)
-		if (may_leave(code + i, (size_t)size - i, row->func_start + i,
-			      row))
-			return true;
-	return !seems_to_end(code, (size_t)size);
+	return !read_func(e, avma, row, &f) || seam_func_jumps_on(&f);
 }
 
-static bool calls_another(const struct seam_entered *e, uint64_t leaf_avma,
-			  uint64_t target_avma)
-{
-	struct seam_cfi_row leaf, target;
-	struct seam_mapping leaf_map = {0}, target_map = {0};
+/* --- what a call names --- */
 
-	if (!row_at(e, leaf_avma, &leaf_map, &leaf))
-		return false;
-	if (in_func(&leaf, target_avma - leaf_map.bias))
-		return false;
-	if (!row_at(e, target_avma, &target_map, &target) ||
-	    target.func_start != target_avma - target_map.bias)
-		return false; /* of the PLT, or without CFI */
-	return !jumps_on(e, target_avma, &target);
-}
+struct leaf {
+	uint64_t avma;
+	struct seam_cfi_row row;
+	struct seam_mapping map;
+};
 
-bool seam_entered_otherwise(const struct seam_entered *e, uint64_t leaf_avma,
-			    uint64_t ra_avma)
+/* Whether who calls the function there may have come to the leaf. */
+static bool may_lead_to(const struct seam_entered *e, const struct leaf *leaf,
+			uint64_t func_avma)
 {
 	struct seam_mapping map = {0};
 	struct seam_cfi_row row;
-	uint64_t before;
-	bool called;
 
+	if (in_func(&leaf->row, func_avma - leaf->map.bias))
+		return true;
+	return !row_at(e, func_avma, &map, &row) ||
+	       row.func_start != func_avma - map.bias || /* part of it */
+	       jumps_on(e, func_avma, &row);
+}
+
+/* Whether a function of that name in that area may, or what it has of that name
+ * is not known. Adds to *n how many there are. */
+static bool area_may(const struct seam_entered *e, const struct leaf *leaf,
+		     const struct seam_entered_area *area, uint64_t name,
+		     size_t *n)
+{
+	const struct seam_links *links = e->links(e->ctx, area->file);
+	const struct seam_link_def *defs;
+	size_t n_defs;
+
+	if (!links)
+		return true;
+	defs = seam_links_defs(links, name, &n_defs);
+	for (size_t i = 0; i < n_defs; i++) {
+		uint64_t at = defs[i].off - area->off;
+
+		if (!defs[i].is_func)
+			return true;
+		if (at >= area->end - area->start)
+			continue;
+		if (may_lead_to(e, leaf, area->start + at))
+			return true;
+		++*n;
+	}
+	return false;
+}
+
+static void *file_at(const struct seam_entered *e, uint64_t avma)
+{
+	struct seam_entered_area area;
+
+	for (size_t i = 0; e->area(e->ctx, i, &area); i++)
+		if (avma >= area.start && avma < area.end)
+			return area.file;
+	return NULL;
+}
+
+/* The same of all areas of a file, or of all files. */
+static bool any_may(const struct seam_entered *e, const struct leaf *leaf,
+		    const void *file, uint64_t name, size_t *n)
+{
+	struct seam_entered_area area;
+
+	for (size_t i = 0; e->area(e->ctx, i, &area); i++)
+		if (area.file && (!file || area.file == file) &&
+		    area_may(e, leaf, &area, name, n))
+			return true;
+	return false;
+}
+
+/*
+ * Which file's function it is depends on which are there and how they are
+ * bound, so that none of that name may lead to the leaf. Mostly the leaf's own
+ * file settles that it may, whatever else is mapped.
+ */
+static bool links_to_another(const struct seam_entered *e,
+			     const struct leaf *leaf, uint64_t caller_avma,
+			     uint64_t slot_svma, bool *ret_by_maps)
+{
+	void *from, *in;
+	const struct seam_links *links;
+	uint64_t name;
+	size_t n = 0;
+
+	if (!e->area || !e->links)
+		return false;
+	from = file_at(e, caller_avma);
+	in = file_at(e, leaf->avma);
+	links = from ? e->links(e->ctx, from) : NULL;
+	name = links ? seam_links_slot(links, slot_svma) : 0;
+	links = name && in ? e->links(e->ctx, in) : NULL;
+	if (!links || seam_links_is_linker(links) ||
+	    any_may(e, leaf, in, name, &n))
+		return false;
+	*ret_by_maps = true;
+	n = 0;
+	return !any_may(e, leaf, NULL, name, &n) && n;
+}
+
+/*
+ * Which slot a stub jumps through: endbr64? bnd? jmp *disp32(%rip).
+ * Return: false: it is other code.
+ */
+static bool reads_slot(const uint8_t *code, size_t size, uint64_t svma,
+		       uint64_t *ret)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	size_t at = 0;
+
+	if (size >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
+		at = sizeof(endbr64);
+	if (at < size && code[at] == 0xf2)
+		at++;
+	if (size - at < 6 || code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	*ret = svma + at + 6 + (uint64_t)(int64_t)rel32(code + at + 2);
+	return true;
+}
+
+/* What precedes the stubs, for calls not bound yet: push disp32(%rip). */
+static bool is_in_linkage_table(const struct seam_entered *e,
+				const struct leaf *leaf)
+{
+	uint8_t code[2];
+
+	return e->code(e->ctx, leaf->row.func_start + leaf->map.bias,
+		       SEAM_DUMP_THEN, code, sizeof(code)) != sizeof(code) ||
+	       (code[0] == 0xff && code[1] == 0x35);
+}
+
+/* What longjmp and those who unwind do: in their last instructions the stack is
+ * the one of whom they go to, which did not call them. */
+static bool switches_stack(const struct seam_entered *e,
+			   const struct leaf *leaf)
+{
+	struct seam_func f;
+
+	return read_func(e, leaf->row.func_start + leaf->map.bias, &leaf->row,
+			 &f) &&
+	       seam_func_moves_sp(&f);
+}
+
+static bool calls_another(const struct seam_entered *e, const struct leaf *leaf,
+			  const struct seam_mapping *caller,
+			  uint64_t target_avma, bool *ret_by_maps)
+{
+	uint8_t code[STUB_LEN];
+	uint64_t slot;
+	size_t n;
+
+	if (in_func(&leaf->row, target_avma - leaf->map.bias))
+		return false;
+	n = e->code(e->ctx, target_avma, SEAM_DUMP_THEN, code, sizeof(code));
+	if (reads_slot(code, n, target_avma - caller->bias, &slot))
+		return !is_in_linkage_table(e, leaf) &&
+		       links_to_another(e, leaf, target_avma, slot,
+					ret_by_maps);
+	return !may_lead_to(e, leaf, target_avma);
+}
+
+/* before: the 8 bytes before the return address. */
+static bool is_call_of_another(const struct seam_entered *e,
+			       const struct leaf *leaf,
+			       const struct seam_mapping *caller,
+			       uint64_t ra_avma, uint64_t before,
+			       bool *ret_by_maps)
+{
+	uint64_t to = (uint64_t)(int64_t)(int32_t)(before >> 32);
+
+	if ((before >> 24 & 0xff) == 0xe8)
+		return calls_another(e, leaf, caller, ra_avma + to,
+				     ret_by_maps);
+	return links_to_another(e, leaf, ra_avma - 1,
+				ra_avma - caller->bias + to, ret_by_maps);
+}
+
+/* Whether what is before the return address can be no other call than one whose
+ * bytes tell what it calls: call rel32, and call *disp32(%rip). They may be the
+ * end of another call's bytes as well. */
+static bool names_callee(uint64_t before)
+{
+	const uint64_t byte3 = UINT64_C(0xff) << 24, byte2 = byte3 >> 8;
+
+	if ((before & byte3) == UINT64_C(0xe8) << 24)
+		return !seam_x86_is_behind_call(before & ~byte3);
+	return (before & (byte3 | byte2)) == UINT64_C(0x15ff) << 16 &&
+	       !seam_x86_is_behind_call(before & ~byte2);
+}
+
+bool seam_entered_otherwise(const struct seam_entered *e, uint64_t leaf_avma,
+			    uint64_t ra_avma, bool *ret_by_maps)
+{
+	struct leaf leaf = {.avma = leaf_avma};
+	struct seam_mapping caller = {0};
+	struct seam_cfi_row row;
+	uint64_t before;
+	bool called, has_leaf;
+
+	*ret_by_maps = false;
 	if (e->code(e->ctx, ra_avma - sizeof(before), SEAM_DUMP_THEN, &before,
 		    sizeof(before)) != sizeof(before))
 		return false;
 	called = seam_x86_is_behind_call(before);
-	/* It may be the end of another call's bytes as well. */
-	if (called && ((before >> 24 & 0xff) != 0xe8 ||
-		       seam_x86_is_behind_call(before & ~(0xffULL << 24))))
+	if (called && !names_callee(before))
 		return false;
 	/* Of what is known alone. A signal's trampoline is not called, nor does
 	 * it call what it returns to; and where a function begins one byte
 	 * before, it was made to look called (Go's goexit). */
-	if (row_at(e, leaf_avma, &map, &row) && row.signal)
+	has_leaf = row_at(e, leaf_avma, &leaf.map, &leaf.row);
+	if (has_leaf && leaf.row.signal)
 		return false;
-	if (!row_at(e, ra_avma - 1, &map, &row) || row.signal ||
-	    row.func_start == ra_avma - 1 - map.bias)
+	if (!row_at(e, ra_avma - 1, &caller, &row) || row.signal ||
+	    row.func_start == ra_avma - 1 - caller.bias)
 		return false;
-	return !called ||
-	       calls_another(
-		       e, leaf_avma,
-		       ra_avma + (uint64_t)(int64_t)(int32_t)(before >> 32));
+	if (called &&
+	    (!has_leaf || !is_call_of_another(e, &leaf, &caller, ra_avma,
+					      before, ret_by_maps)))
+		return false;
+	return !has_leaf || !switches_stack(e, &leaf);
 }

@@ -33,6 +33,7 @@ void seam_offline_files_fini(struct seam_offline_files *files)
 		free(files->v[i]->found);
 		free(files->v[i]->doubt);
 		free(files->v[i]->table);
+		seam_links_free(files->v[i]->links);
 		free(files->v[i]);
 	}
 	free(files->v);
@@ -371,6 +372,38 @@ seam_offline_derived(struct seam_offline_files *files,
 			close(fd);
 	}
 	return im->derived;
+}
+
+static void read_links(struct seam_offline_files *files,
+		       struct seam_offline_file *f)
+{
+	int fd = f->found && f->has_code ? reopen(f) : -ENOENT;
+	struct seam_elf *elf;
+
+	if (fd < 0)
+		return;
+	if (!seam_elf_open_fd(fd, SEAM_ELF_NAMES, &elf, NULL)) {
+		if (seam_links_read(elf, &f->links))
+			f->links = NULL;
+		seam_elf_close(elf);
+	}
+	close(fd);
+	if (!f->links)
+		return;
+	files->links_bytes += seam_links_bytes(f->links);
+	if (files->links_bytes > SEAM_OFFLINE_LINKS_MAX) {
+		files->links_bytes -= seam_links_bytes(f->links);
+		f->links = seam_links_free(f->links);
+	}
+}
+
+const struct seam_links *seam_offline_links(struct seam_offline_files *files,
+					    struct seam_offline_file *f)
+{
+	if (!f->was_linked)
+		read_links(files, f);
+	f->was_linked = true;
+	return f->links;
 }
 
 size_t seam_offline_code(struct seam_offline_files *files,

@@ -16,11 +16,15 @@
 
 #include "base/index.h"
 #include "core/lookup.h"
+#include "elf/links.h"
 #include "table/table.h"
 #include "unwind/image.h"
 
 /* Of all tables together; beyond it files have CFI alone, which is slower. */
 #define SEAM_OFFLINE_TABLES_MAX ((size_t)512 << 20)
+/* The same of what files link; without, some stacks of another moment are
+ * believed. */
+#define SEAM_OFFLINE_LINKS_MAX ((size_t)64 << 20)
 
 /* Why a file is not had. */
 enum seam_offline_problem {
@@ -51,6 +55,8 @@ struct seam_offline_file {
 	bool has_code; /* else it is debugging information alone */
 	struct stat st; /* of found */
 	struct seam_image *image;
+	struct seam_links *links; /* NULL: not known */
+	bool was_linked; /* it was tried */
 	uint64_t stacks; /* atomic: that end since it is not had */
 };
 
@@ -61,7 +67,7 @@ struct seam_offline_files {
 	struct seam_index index; /* of v */
 	struct seam_table_cache *cache; /* NULL: none */
 	struct seam_images images;
-	size_t table_bytes;
+	size_t table_bytes, links_bytes;
 	bool is_other_kernel; /* its vDSO is not this one's */
 	struct seam_offline_file *code_of; /* code_fd is its; NULL: none */
 	int code_fd;
@@ -107,6 +113,9 @@ struct seam_image *seam_offline_image(struct seam_offline_files *files,
 const struct seam_derived *
 seam_offline_derived(struct seam_offline_files *files,
 		     struct seam_offline_file *f);
+/* Which functions it links. Return: NULL: that is not known. */
+const struct seam_links *seam_offline_links(struct seam_offline_files *files,
+					    struct seam_offline_file *f);
 /* Its bytes at an offset. Return: how many. */
 size_t seam_offline_code(struct seam_offline_files *files,
 			 struct seam_offline_file *f, uint64_t off, void *to,

@@ -92,6 +92,31 @@ static size_t read_code(void *ctx, uint64_t avma, enum seam_dump_when when,
 	return seam_offline_code(&full->o->files, f, off, to, size);
 }
 
+static bool area_at(void *ctx, size_t i, struct seam_entered_area *ret)
+{
+	const struct full *full = ctx;
+	struct seam_offline_area area;
+
+	if (!full->copy->area || !full->copy->area(full->copy->ctx, i, &area))
+		return false;
+	*ret = (struct seam_entered_area){area.start, area.end, area.off,
+					  area.file};
+	/* Nobody's calls are bound to the vDSO's functions but the C
+	 * library's, which are by pointer. */
+	if (area.file && !strcmp(area.file->path, "[vdso]"))
+		ret->file = NULL;
+	return true;
+}
+
+static const struct seam_links *links_of(void *ctx, void *file)
+{
+	const struct full *full = ctx;
+
+	if (!seam_offline_have_locked(&full->o->files, file))
+		return NULL;
+	return seam_offline_links(&full->o->files, file);
+}
+
 static size_t unwind_precise(struct full *full, struct seam_dump *dump,
 			     struct seam_offline_stack *ret)
 {
@@ -172,10 +197,11 @@ static bool is_another_call(struct full *full, const struct seam_dump *dump,
 			    const struct seam_offline_stack *s)
 {
 	const struct seam_offline_copy *copy = full->copy;
-	const struct seam_entered e = {find_mapping, read_code, full};
+	const struct seam_entered e = {find_mapping, read_code, full, area_at,
+				       links_of};
 	uint64_t leaf, ra, key[4] = {0}, hash, was, *known;
 	struct seam_offline_file *f[2];
-	bool is_other;
+	bool is_other, by_maps;
 
 	if (s->n < 2 || s->methods[1] == SEAM_METHOD_FP)
 		return false;
@@ -192,9 +218,10 @@ static bool is_another_call(struct full *full, const struct seam_dump *dump,
 	if ((was | 1) == hash)
 		return was == hash;
 	pthread_mutex_lock(&full->o->files.lock);
-	is_other = seam_entered_otherwise(&e, leaf, ra);
+	is_other = seam_entered_otherwise(&e, leaf, ra, &by_maps);
 	pthread_mutex_unlock(&full->o->files.lock);
-	__atomic_store_n(known, hash - !is_other, __ATOMIC_RELAXED);
+	if (!by_maps)
+		__atomic_store_n(known, hash - !is_other, __ATOMIC_RELAXED);
 	return is_other;
 }
 

@@ -20,6 +20,11 @@
 
 struct seam_offline_steps;
 
+struct seam_offline_area {
+	uint64_t start, end, off;
+	struct seam_offline_file *file; /* NULL: of none */
+};
+
 /* A copy, and where its addresses lie. All is borrowed. */
 struct seam_offline_copy {
 	struct seam_perf_user user;
@@ -31,6 +36,9 @@ struct seam_offline_copy {
 	/* Return: whether code is mapped there; *ret_file: NULL: of no file. */
 	bool (*find)(void *ctx, uint64_t avma, struct seam_offline_file **ret,
 		     uint64_t *ret_off);
+	/* The i-th mapping of code, from 0 on. Return: false: there are no
+	 * more. NULL: not known. */
+	bool (*area)(void *ctx, size_t i, struct seam_offline_area *ret);
 	void *ctx;
 	/* Where these are the same, find says the same; 0, 0: not known. */
 	uint32_t maps[2];

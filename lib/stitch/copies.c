@@ -186,6 +186,30 @@ static bool find(void *ctx, uint64_t avma, struct seam_offline_file **ret,
 	return true;
 }
 
+/* Those of before an exec, too: who calls may be of either. */
+static bool area(void *ctx, size_t i, struct seam_offline_area *ret)
+{
+	static const struct seam_ranges none;
+	const struct job *job = ctx;
+	const struct seam_ranges *now, *before;
+	const struct seam_range *range;
+	const struct seam_stitch_map *m;
+
+	now = job->space ? &job->space->areas : &none;
+	before = job->before ? &job->before->areas : &none;
+	if (i >= now->n + before->n)
+		return false;
+	range = i < now->n ? &now->v[i] : &before->v[i - now->n];
+	m = range->value;
+	*ret = (struct seam_offline_area){
+		.start = range->start,
+		.end = range->end,
+		.off = range->start - m->start + m->pgoff,
+		.file = m->kernel ? NULL : job->c->by_map[m->number],
+	};
+	return true;
+}
+
 /* Where the ip is exact the registers are those of a moment later. */
 static bool is_precise(const struct copies *c, const struct seam_pd_rec *rec)
 {
@@ -238,6 +262,7 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		.is_precise = is_precise(c, rec),
 		.is_later = is_later(c, rec),
 		.find = find,
+		.area = area,
 		.ctx = job,
 	};
 	job->space = seam_space_get(p->space);

@@ -5,6 +5,23 @@
  */
 #include "moment.h"
 
+/* A call that the dynamic linker binds. */
+__asm__(".text\n"
+	".type call_linked, @function\n"
+	"call_linked:\n"
+	".cfi_startproc\n"
+	"push %rbx\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset %rbx, -16\n"
+	"call getppid@plt\n"
+	"behind_linked:\n"
+	"pop %rbx\n"
+	".cfi_def_cfa_offset 8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size call_linked, . - call_linked\n");
+extern const char behind_linked[];
+
 /* A process's samples in the kernel, of whose registers something is wrong. */
 static void other_moment(void **state)
 {
@@ -98,6 +115,32 @@ static void stale(void **state)
 	}
 	assert_int_equal(seam_stitch_next(in.s, &in.out), 0);
 	assert_int_equal(seam_stitch_stats(in.s)->end[SEAM_UNSURE], 2);
+	close_all(&in);
+	free(m2);
+}
+
+/* A call that is bound names a function of any of the files that are mapped; of
+ * one that is not there it is not known what it has. */
+static void stale_by_name(void **state)
+{
+	const uint64_t at[3] = {4096, 8192, 0};
+	struct moment *m2 = malloc(sizeof(*m2));
+	const struct with kernel = {.misc = PERF_RECORD_MISC_KERNEL};
+	struct image m;
+	struct read in;
+
+	(void)state;
+	assert_non_null(m2);
+	*m2 = now;
+	assert_true(set_return(m2, (uint64_t)(uintptr_t)behind_linked));
+	start(&m, false);
+	add_sample(&m, m2, kernel);
+	add_map(&m, 5, at, "/nowhere/lib.so");
+	add_sample(&m, m2, kernel);
+	open_all(&in, &m);
+	next(&in, SEAM_HALF_WITH, SEAM_UNSURE);
+	assert_int_equal(seam_stitch_next(in.s, &in.out), 1);
+	assert_int_not_equal(in.out.end, SEAM_UNSURE);
 	close_all(&in);
 	free(m2);
 }
@@ -215,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(other_moment),
 		cmocka_unit_test(stale),
+		cmocka_unit_test(stale_by_name),
 		cmocka_unit_test(precise),
 		cmocka_unit_test(precise_elsewhere),
 	};
