@@ -65,6 +65,7 @@ int seam_check_compare(struct seam_check *c)
 		c->unsettled++;
 		return 0;
 	}
+	seam_check_entered(c, code, true);
 	share = code->runs++ < SEAM_CHECK_LIBRARY_FIRST ||
 		c->insns % SEAM_CHECK_LIBRARY_EACH == 0;
 	return compare(c, true, share);
@@ -76,6 +77,7 @@ static int compare_syscall(struct seam_check *c)
 	if (!c->shadow.current->settled)
 		return 0;
 	c->in_syscall++;
+	seam_check_entered(c, NULL, false);
 	return compare(c, false, true);
 }
 

@@ -3,7 +3,8 @@
  * Unwinds a stepped program's whole stack and compares it with the truth: by
  * the tables and the step of the kernel side, from the same headers; where
  * those have no rule, and for a share of all instructions, by full CFI as the
- * library does it.
+ * library does it. And none of them may be doubted, as if it were another
+ * moment's.
  */
 #ifndef SEAM_TESTS_TRUTH_CHECK_H
 #define SEAM_TESTS_TRUTH_CHECK_H
@@ -66,6 +67,9 @@ struct seam_check {
 	uint64_t cut; /* the library's copy ended at another stack */
 	uint64_t unsettled; /* not compared: see shadow.h */
 	uint64_t in_syscall;
+	/* Return addresses that were asked for; taken for another moment's;
+	 * and what had to look at all that is mapped. */
+	uint64_t entered, doubted, entered_by_maps;
 	uint64_t undecoded; /* capstone does not know them; SP stood still */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* Inside the check. walk.c unwinds, places.c keeps what was found wrong,
- * confirm.c asks elfutils, and check.c goes from one instruction to the next.
+ * confirm.c asks elfutils, entered.c whether it is doubted, and check.c goes
+ * from one instruction to the next.
  */
 #ifndef SEAM_TESTS_TRUTH_PRIVATE_H
 #define SEAM_TESTS_TRUTH_PRIVATE_H
@@ -16,6 +17,7 @@ struct seam_check_code { /* of an address */
 	bool insn_known;
 	struct seam_insn_about insn;
 	uint32_t runs;
+	uint64_t entered_from; /* what was asked last: entered.c */
 };
 
 /* Return: NULL: no memory. */
@@ -45,6 +47,10 @@ void seam_check_by_library(struct seam_check *c, bool exact,
 /* What perf would store of where it is: its registers, and the stack from rsp
  * on, as long as c is as it is. */
 void seam_check_copy(struct seam_check *c, struct seam_dump *ret);
+
+/* Asks whether its leaf can have been called from where it was. */
+void seam_check_entered(struct seam_check *c, struct seam_check_code *code,
+			bool exact);
 
 /* What known-bad.def says of an instruction. Return: NULL: nothing. */
 const struct seam_known_bad *seam_check_known_at(const struct seam_check *c,

@@ -18,6 +18,7 @@ static void free_file(struct seam_truth_file *f)
 {
 	free(f->table);
 	seam_derived_free(f->derived);
+	seam_links_free(f->links);
 	seam_cfi_close(f->cfi);
 	seam_elf_close(f->elf);
 	free(f->bytes);
@@ -59,6 +60,9 @@ static int read_rules(struct seam_truth_file *f)
 {
 	int err = seam_cfi_open(f->elf, &f->cfi, NULL);
 
+	if (err == -ENOMEM)
+		return err;
+	err = seam_links_read(f->elf, &f->links);
 	if (err == -ENOMEM)
 		return err;
 	err = seam_derived_build(f->elf, f->cfi, &f->derived);

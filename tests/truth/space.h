@@ -7,6 +7,7 @@
 #define SEAM_TESTS_TRUTH_SPACE_H
 
 #include "core/lookup.h"
+#include "elf/links.h"
 #include "truth/stepper.h"
 #include "unwind/dump.h"
 
@@ -17,6 +18,7 @@ struct seam_truth_file {
 	struct seam_elf *elf; /* NULL: not an ELF file */
 	struct seam_cfi *cfi;
 	struct seam_derived *derived;
+	struct seam_links *links; /* NULL: not known */
 	struct seam_lookup lookup;
 	uint8_t *table; /* NULL: none */
 };

@@ -3,7 +3,8 @@
  * Description: a real program is run one instruction at a time. At each, the
  * whole stack that its tables lead to is compared with the calls that it has
  * made. Where that differs, lib/sframe/known-bad.def has to know the
- * instruction, and elfutils to go wrong at it as well.
+ * instruction, and elfutils to go wrong at it as well. No true return address
+ * may be taken for one of another moment.
  *
  *	truth [-e] [-n MOST] [-l LEAST] PROGRAM [ARGUMENT]...
  *	truth -p [-w WHOLE] [-W THERE] [-k KINDS] ... PROGRAM [ARGUMENT]...
@@ -77,6 +78,9 @@ static void print_totals(const struct seam_check *c)
 	       " switches of stack\n",
 	       s->calls, s->returns, s->to_elsewhere, s->unwound, s->lifts,
 	       s->signals, s->switches);
+	printf("# return addresses: %" PRIu64 " asked, %" PRIu64
+	       " by all that is mapped, %" PRIu64 " doubted\n",
+	       c->entered, c->entered_by_maps, c->doubted);
 	printf("# not compared: %" PRIu64 " on a new stack, %" PRIu64
 	       " copies cut; %" PRIu64 " not decoded\n",
 	       c->unsettled, c->cut, c->undecoded);
@@ -125,7 +129,9 @@ static int report(const struct seam_check *c, const char *name, uint64_t least,
 			 "elfutils is wrong there in the same way");
 	failed |= result(3, !err && c->insns >= least, name,
 			 "it ran as far as it should");
-	printf("1..3\n");
+	failed |= result(4, !c->doubted, name,
+			 "no true return address is doubted");
+	printf("1..4\n");
 	return failed;
 }
 
