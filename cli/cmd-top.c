@@ -263,6 +263,7 @@ static int run_recorded(struct top *t)
 	t->in.path = "-";
 	t->in.has_window = true;
 	t->in.window_ns = WINDOW_NS;
+	t->in.is_live = true;
 	if (input_open(&t->in))
 		return -1;
 	rc = begin(t);

@@ -96,6 +96,16 @@ static void fit_kernel(struct input *in)
 		    in->path, seam_pd_info(in->reader)->osrelease);
 }
 
+static void fit_clock(struct input *in)
+{
+	bool is_pipe = !strcmp(in->path, "-");
+	struct seam_clock_fit fit;
+
+	seam_clock_fit(in->reader, is_pipe ? NULL : in->path, in->is_live,
+		       &fit);
+	seam_resolver_clock(in->resolver, &fit);
+}
+
 int input_open_reader(struct input *in)
 {
 	struct seam_errinfo err = {0};
@@ -152,6 +162,7 @@ int input_open(struct input *in)
 	if (rc)
 		return input_failed(in, rc);
 	fit_kernel(in);
+	fit_clock(in);
 	seam_resolver_source(in->resolver, &source);
 	/* Else one thread does all. */
 	if ((!in->is_printed || in->payloads) &&
@@ -259,9 +270,10 @@ static void warn_of_sources(const struct input *in)
 
 	for (size_t at = 0;
 	     (why = seam_symbolizer_source_problem(syms, &at, &path)) != NULL;)
-		say("seam: %s: %s; lines and inlined functions may be "
-		    "missing\n",
-		    path, why);
+		say("seam: %s: %s; %s may be missing\n", path, why,
+		    seam_symbolizer_map_path(syms, (int)at - 1)
+			    ? "names"
+			    : "lines and inlined functions");
 	doubts_say(syms);
 }
 

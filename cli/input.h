@@ -22,6 +22,7 @@ struct input {
 	bool is_printed; /* by input_printer(); no input_next() */
 	bool has_window; /* a pipe's samples are delivered as they come */
 	uint64_t window_ns;
+	bool is_live; /* they are taken meanwhile, here */
 
 	struct seam_pd_reader *reader;
 	struct seam_stitch *stitch;

@@ -49,6 +49,7 @@ struct recent {
 struct seam_resolver {
 	struct seam_symbolizer *syms;
 	struct seam_kernel_fit fit;
+	struct seam_clock_fit clock;
 	struct seam_resolve_opts opts;
 	struct entry *v;
 	size_t n, cap;
@@ -112,6 +113,12 @@ void seam_resolver_source(struct seam_resolver *r,
 	r->opts = *opts;
 }
 
+void seam_resolver_clock(struct seam_resolver *r,
+			 const struct seam_clock_fit *fit)
+{
+	r->clock = *fit;
+}
+
 int seam_resolver_file(struct seam_resolver *r,
 		       const struct seam_stitch_map *map)
 {
@@ -147,9 +154,16 @@ bool seam_resolver_is_jit(const struct seam_stitch_map *map)
 static int jit_place(struct seam_resolver *r, const struct seam_frame *f,
 		     struct key *key)
 {
-	int file = seam_symbolizer_map(r->syms, f->map->pid,
-				       !r->fit.other && !r->fit.other_runs);
+	struct seam_perf_owner of = {
+		.pid = f->map->pid,
+		.is_here = !r->fit.other && !r->fit.other_runs,
+		.until_ns = r->clock.until_ns,
+	};
+	int file;
 
+	if (r->clock.is_known && f->map->began_ns)
+		of.began_ns = f->map->began_ns + (uint64_t)r->clock.ahead_ns;
+	file = seam_symbolizer_map(r->syms, &of);
 	if (file == -ENOENT)
 		return 0;
 	key->file = file;

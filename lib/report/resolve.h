@@ -9,6 +9,7 @@
 #ifndef SEAM_LIB_REPORT_RESOLVE_H
 #define SEAM_LIB_REPORT_RESOLVE_H
 
+#include "report/clock.h"
 #include "report/kernel.h"
 #include "stitch/stitch.h"
 #include "symbol/symbol.h"
@@ -64,6 +65,10 @@ void seam_resolver_source(struct seam_resolver *r,
 /* No names for the kernel and the vDSO (other), or at shifted addresses. */
 void seam_resolver_kernel(struct seam_resolver *r,
 			  const struct seam_kernel_fit *fit);
+/* Without it no file is known to be of before a process or after the recording.
+ */
+void seam_resolver_clock(struct seam_resolver *r,
+			 const struct seam_clock_fit *fit);
 struct seam_symbolizer *seam_resolver_symbolizer(struct seam_resolver *r);
 
 /*

@@ -194,7 +194,10 @@ static int apply_map(struct world *w, const struct seam_pd_reader *r,
 		return insert(w, &w->kernel, m);
 	}
 	p = seam_world_process(w, rec->pid);
-	return p ? insert(w, &p->space, m) : -ENOMEM;
+	if (!p)
+		return -ENOMEM;
+	m->began_ns = p->began_ns;
+	return insert(w, &p->space, m);
 }
 
 /* The kernel names BPF programs as they come; what was there before they
@@ -249,6 +252,7 @@ static int apply_comm(struct world *w, const struct seam_pd_rec *rec)
 		return -ENOMEM;
 	replace_space(p);
 	p->fresh = true;
+	p->began_ns = rec->time_ns;
 	return 0;
 }
 
@@ -276,6 +280,7 @@ static int apply_fork(struct world *w, const struct seam_pd_rec *rec)
 	forget_before(p);
 	p->space = seam_space_get(from->space);
 	p->fresh = false;
+	p->began_ns = rec->time_ns;
 	return 0;
 }
 

@@ -47,6 +47,7 @@ struct seam_stitch_map {
 	const uint8_t *build_id; /* NULL: not recorded */
 	uint32_t build_id_len;
 	uint32_t pid; /* of the process that mapped it; of a fork, its parent */
+	uint64_t began_ns; /* that, or its program; 0: not recorded */
 	bool kernel;
 	bool symbol; /* path is the name of what is there: a BPF program */
 	uint32_t number; /* counts mappings from 0: an index for caches */

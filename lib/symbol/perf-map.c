@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 
 #include "base/ranges.h"
 #include "base/search.h"
-#include "elf/doubt.h"
 #include "symbol/perf-sweep.h"
 
 /* perf's rule, and two kinds of names that it does not know: those that
@@ -31,47 +29,6 @@ bool seam_perf_map_has(const char *path)
 			return true;
 	return false;
 }
-
-/* --- where it is --- */
-
-/* Its number where it was started, the last one of several. 0: not known. */
-static unsigned inner_pid(uint32_t pid)
-{
-	char line[256], path[32];
-	unsigned inner = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	while (!inner && fgets(line, sizeof(line), f)) {
-		const char *last = strrchr(line, '\t');
-
-		if (last && !strncmp(line, "NSpid:", 6))
-			inner = (unsigned)strtoul(last, NULL, 10);
-	}
-	fclose(f);
-	return inner;
-}
-
-int seam_perf_map_open(uint32_t pid, bool in_task,
-		       char ret_path[static SEAM_PERF_MAP_PATH])
-{
-	unsigned inner = in_task ? inner_pid(pid) : 0;
-	struct stat st;
-
-	if (in_task && !inner)
-		return -ENOENT;
-	if (in_task)
-		snprintf(ret_path, SEAM_PERF_MAP_PATH,
-			 "/proc/%u/root/tmp/perf-%u.map", pid, inner);
-	else
-		snprintf(ret_path, SEAM_PERF_MAP_PATH, "/tmp/perf-%u.map", pid);
-	return seam_doubt_open(ret_path, O_NOFOLLOW, true, &st);
-}
-
-/* --- what is in it --- */
 
 /* As much as there is when it is read: it may still grow. */
 static int read_text(struct seam_perf_map *map, int fd, char **ret)

@@ -6,7 +6,8 @@
  * and what is left of the other one keeps its name.
  *
  * Whoever may write in /tmp can put such a file there: it has to be a regular
- * one, of those who are believed (elf/doubt.h).
+ * one, of those who are believed (elf/doubt.h), and not of who had the number
+ * before (perf-owner.h).
  */
 #ifndef SEAM_LIB_SYMBOL_PERF_MAP_H
 #define SEAM_LIB_SYMBOL_PERF_MAP_H
@@ -33,12 +34,6 @@ struct seam_perf_map {
 /* Whether what is mapped under this name may have such names. */
 bool seam_perf_map_has(const char *path);
 
-/* Opens the one of a process, or, in_task, of a process that still runs, as it
- * is called where that has /tmp and its number. Return: a file descriptor, with
- * where it is in ret_path; -errno; SEAM_DOUBTED: *ret_path is not believed. */
-#define SEAM_PERF_MAP_PATH 64
-int seam_perf_map_open(uint32_t pid, bool in_task,
-		       char ret_path[static SEAM_PERF_MAP_PATH]);
 /* Fills map, which is zero. Return: 0 or -errno; fini() is due then too. */
 int seam_perf_map_read(struct seam_perf_map *map, int fd);
 /* Return: NULL: nothing is known of addr. */

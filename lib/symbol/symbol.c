@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/grow.h"
 #include "base/index.h"
@@ -139,59 +138,32 @@ int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
 	return (int)s->num_files - 1;
 }
 
-/* What is in /tmp under the number that it has here is asked first. */
-static int open_map(struct seam_symbol_file *f, bool is_here)
+static bool is_map_of(const struct seam_symbol_file *f,
+		      const struct seam_perf_owner *of)
 {
-	char path[SEAM_PERF_MAP_PATH], *copy;
-	int fd = seam_perf_map_open(f->pid, false, path);
-
-	if (fd == -ENOENT && is_here)
-		fd = seam_perf_map_open(f->pid, true, path);
-	seam_symbol_file_doubt(f, fd, path);
-	copy = fd < 0 ? NULL : strdup(path);
-	if (copy) {
-		free(f->path);
-		f->path = copy;
-	}
-	return fd;
-}
-
-static void load_map(struct seam_symbolizer *s, struct seam_symbol_file *f,
-		     bool is_here)
-{
-	int fd = open_map(f, is_here);
-
-	if (fd < 0)
-		return;
-	if (!s->map_room)
-		f->source_problem = "such files take more than 128 MiB: it is "
-				    "not read";
-	else if (seam_perf_map_read(&f->map, fd))
-		seam_perf_map_fini(&f->map);
-	close(fd);
-	if (f->map.is_cut)
-		f->source_problem = "it is longer than 64 MiB or 524,288 "
-				    "lines: the rest is not read";
-	s->map_room -= f->map.size < s->map_room ? f->map.size : s->map_room;
+	return f->is_map && f->owner.pid == of->pid &&
+	       f->owner.began_ns == of->began_ns;
 }
 
 /* Each process once, whether there are names or not. */
-int seam_symbolizer_map(struct seam_symbolizer *s, uint32_t pid, bool is_here)
+int seam_symbolizer_map(struct seam_symbolizer *s,
+			const struct seam_perf_owner *of)
 {
-	uint64_t hash = seam_hash(SEAM_HASH_START, &pid, sizeof(pid));
+	uint64_t hash = seam_hash(SEAM_HASH_START ^ of->began_ns, &of->pid,
+				  sizeof(of->pid));
 	struct seam_symbol_file *f;
 	uint32_t i;
 	int rc;
 
 	for (size_t at = 0; seam_index_next(&s->index, hash, &at, &i);)
-		if (s->files[i]->is_map && s->files[i]->pid == pid)
+		if (is_map_of(s->files[i], of))
 			return s->files[i]->map.n ? (int)i : -ENOENT;
 	rc = add_file(s, "//anon", hash, &f);
 	if (rc)
 		return rc;
 	f->is_map = f->loaded = f->source_loaded = true;
-	f->pid = pid;
-	load_map(s, f, is_here);
+	f->owner = *of;
+	seam_symbol_file_load_map(f, &s->map_room);
 	return f->map.n ? (int)s->num_files - 1 : -ENOENT;
 }
 

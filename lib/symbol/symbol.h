@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "seam/error.h"
+#include "symbol/perf-owner.h"
 #include "symbol/source.h"
 
 struct seam_symbolizer;
@@ -54,12 +55,12 @@ int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
 
 /*
  * The names that a process wrote down of its code that is in no file (see
- * perf-map.h); off of seam_symbolize_user is an address then. is_here: it may
- * still run on this machine, elsewhere in the file system.
- * Return: a handle, the same for the same pid; -ENOENT: there are none;
- * -ENOMEM.
+ * perf-map.h); off of seam_symbolize_user is an address then.
+ * Return: a handle, the same for the same pid and began_ns; -ENOENT: there are
+ * none; -ENOMEM.
  */
-int seam_symbolizer_map(struct seam_symbolizer *s, uint32_t pid, bool is_here);
+int seam_symbolizer_map(struct seam_symbolizer *s,
+			const struct seam_perf_owner *of);
 /* Where a handle's names are written; NULL: it is an ordinary file. */
 const char *seam_symbolizer_map_path(const struct seam_symbolizer *s, int file);
 

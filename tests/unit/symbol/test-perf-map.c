@@ -25,6 +25,13 @@ static struct seam_symbolizer *with_map(const char *text)
 	return new_symbolizer(false);
 }
 
+static int names_of(struct seam_symbolizer *s)
+{
+	const struct seam_perf_owner of = {.pid = PID};
+
+	return seam_symbolizer_map(s, &of);
+}
+
 static const char *name_at(struct seam_symbolizer *s, int file, uint64_t addr)
 {
 	static char answer[256];
@@ -57,11 +64,11 @@ static void test_lines(void **state)
 					     "6000 0 sizeless\n"
 					     "fffffffffffffff8 10 top\n"
 					     "7000 10 unfinished");
-	int file = seam_symbolizer_map(s, PID, false);
+	int file = names_of(s);
 
 	(void)state;
 	assert_true(file >= 0);
-	assert_int_equal(seam_symbolizer_map(s, PID, false), file);
+	assert_int_equal(names_of(s), file);
 	assert_string_equal(seam_symbolizer_map_path(s, file), map_path);
 	assert_string_equal(name_at(s, file, 0xfff), "none");
 	assert_string_equal(name_at(s, file, 0x1000), "first one(int)+0");
@@ -91,7 +98,7 @@ static void test_reused(void **state)
 					     "4000 20 again\n"
 					     "5080 100 behind\n"
 					     "5000 100 before\n");
-	int file = seam_symbolizer_map(s, PID, false);
+	int file = names_of(s);
 
 	(void)state;
 	assert_string_equal(name_at(s, file, 0x103f), "whole+63");
@@ -129,7 +136,7 @@ static void test_random(void **state)
 			painted[at] = i;
 	}
 	s = with_map(text);
-	file = seam_symbolizer_map(s, PID, false);
+	file = names_of(s);
 	for (unsigned at = 0; at < 4096; at++) {
 		unsigned is = 0;
 
@@ -151,8 +158,7 @@ static void test_long(void **state)
 	memcpy(text, "1000 10 ", 8);
 	memcpy(text + 39998, "\n", 2);
 	s = with_map(text);
-	assert_true(seam_symbolize_user(s, seam_symbolizer_map(s, PID, false),
-					0x1000, &sym));
+	assert_true(seam_symbolize_user(s, names_of(s), 0x1000, &sym));
 	assert_int_equal(strlen(sym.name), SEAM_SYMBOL_NAME_MAX);
 	seam_symbolizer_free(s);
 	free(text);
@@ -167,7 +173,7 @@ static void test_doubted(void **state)
 
 	(void)state;
 	assert_int_equal(chmod(map_path, 0666), 0);
-	assert_int_equal(seam_symbolizer_map(s, PID, false), -ENOENT);
+	assert_int_equal(names_of(s), -ENOENT);
 	assert_string_equal(seam_symbolizer_doubted(s, &at, &path), map_path);
 	seam_symbolizer_free(s);
 }
@@ -181,11 +187,11 @@ static void test_other_owner(void **state)
 		skip();
 	s = with_map("1000 10 forged\n");
 	assert_int_equal(chown(map_path, 12345, 12345), 0);
-	assert_int_equal(seam_symbolizer_map(s, PID, false), -ENOENT);
+	assert_int_equal(names_of(s), -ENOENT);
 	seam_symbolizer_free(s);
 	setenv("SEAM_TRUST", "12345", 1);
 	s = new_symbolizer(false);
-	assert_true(seam_symbolizer_map(s, PID, false) >= 0);
+	assert_true(names_of(s) >= 0);
 	seam_symbolizer_free(s);
 	unsetenv("SEAM_TRUST");
 }
@@ -199,12 +205,12 @@ static void test_no_file(void **state)
 	snprintf(other, sizeof(other), "%s/elsewhere", run_dir);
 	assert_int_equal(rename(map_path, other), 0);
 	assert_int_equal(symlink(other, map_path), 0);
-	assert_int_equal(seam_symbolizer_map(s, PID, false), -ENOENT);
+	assert_int_equal(names_of(s), -ENOENT);
 	seam_symbolizer_free(s);
 	unlink(map_path);
 	assert_int_equal(mkfifo(map_path, 0600), 0);
 	s = new_symbolizer(false);
-	assert_int_equal(seam_symbolizer_map(s, PID, false), -ENOENT);
+	assert_int_equal(names_of(s), -ENOENT);
 	seam_symbolizer_free(s);
 }
 
