@@ -23,6 +23,7 @@ struct input {
 	bool has_window; /* a pipe's samples are delivered as they come */
 	uint64_t window_ns;
 	bool is_live; /* they are taken meanwhile, here */
+	uint64_t renew_ns; /* then: when names are to be looked for anew */
 
 	struct seam_pd_reader *reader;
 	struct seam_stitch *stitch;

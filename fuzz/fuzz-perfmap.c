@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* Reads the input as what a process wrote down of its code; the pieces made of
- * it are in order, apart from each other, and each of the last line there. */
+/* Reads the input as what a process wrote down of its code, in two parts; the
+ * pieces made of it are in order, apart from each other, and each of the last
+ * line there. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,10 +43,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seam_perf_map map = {0};
 	int fd = memfd_create("input", MFD_CLOEXEC);
+	const size_t half = size / 2;
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+	if (fd < 0 || write(fd, data, half) != (ssize_t)half)
 		abort();
-	if (!seam_perf_map_read(&map, fd))
+	if (seam_perf_map_read(&map, fd) >= 0)
+		check(&map);
+	if (write(fd, data + half, size - half) != (ssize_t)(size - half))
+		abort();
+	if (seam_perf_map_read(&map, fd) >= 0)
 		check(&map);
 	seam_perf_map_fini(&map);
 	close(fd);

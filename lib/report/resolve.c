@@ -81,16 +81,25 @@ int seam_resolver_new(const struct seam_symbol_opts *opts,
 	return rc;
 }
 
+/* All answers. */
+static void forget(struct seam_resolver *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free((void *)r->v[i].source);
+	r->n = 0;
+	seam_index_fini(&r->index);
+	for (size_t i = 0; r->recent && i < N_RECENT; i++)
+		r->recent[i].name.number = 0;
+}
+
 struct seam_resolver *seam_resolver_free(struct seam_resolver *r)
 {
 	if (!r)
 		return NULL;
 	seam_symbolizer_free(r->syms);
-	for (size_t i = 0; i < r->n; i++)
-		free((void *)r->v[i].source);
+	forget(r);
 	free(r->v);
 	free(r->recent);
-	seam_index_fini(&r->index);
 	free(r->files);
 	free(r);
 	return NULL;
@@ -111,6 +120,12 @@ void seam_resolver_source(struct seam_resolver *r,
 			  const struct seam_resolve_opts *opts)
 {
 	r->opts = *opts;
+}
+
+void seam_resolver_renew(struct seam_resolver *r)
+{
+	if (seam_symbolizer_renew(r->syms))
+		forget(r);
 }
 
 void seam_resolver_clock(struct seam_resolver *r,

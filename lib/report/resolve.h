@@ -69,6 +69,9 @@ void seam_resolver_kernel(struct seam_resolver *r,
  */
 void seam_resolver_clock(struct seam_resolver *r,
 			 const struct seam_clock_fit *fit);
+/* Names of what JIT compilers have made since (symbol/perf-map.h). Those that
+ * were given before may be gone, but for where they are from. */
+void seam_resolver_renew(struct seam_resolver *r);
 struct seam_symbolizer *seam_resolver_symbolizer(struct seam_resolver *r);
 
 /*

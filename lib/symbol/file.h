@@ -26,6 +26,7 @@ struct seam_symbol_file {
 	const char *source_problem; /* why not, where it is there; or NULL */
 	char *doubted; /* a debug file that was not taken */
 	bool is_map; /* a process's own names: path is where, or would be */
+	bool is_placed; /* path has been given, and stays */
 	struct seam_perf_owner owner; /* whose */
 	struct seam_perf_map map;
 };
@@ -47,8 +48,9 @@ void seam_symbol_file_doubt(struct seam_symbol_file *f, int rc,
 			    const char *path);
 void seam_symbol_file_refuse(struct seam_symbol_file *f, int rc,
 			     const char *path);
-/* Of one that is_map: reads it, and takes what that needs off *room. */
-void seam_symbol_file_load_map(struct seam_symbol_file *f, uint64_t *room);
+/* Of one that is_map: reads it, or what has changed in it, and takes what that
+ * needs off *room. Return: whether anything has. */
+bool seam_symbol_file_read_map(struct seam_symbol_file *f, uint64_t *room);
 void seam_symbol_file_fini(struct seam_symbol_file *f);
 
 #endif

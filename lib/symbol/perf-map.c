@@ -30,33 +30,70 @@ bool seam_perf_map_has(const char *path)
 	return false;
 }
 
-/* As much as there is when it is read: it may still grow. */
-static int read_text(struct seam_perf_map *map, int fd, char **ret)
+/* Return: bytes that were read, fewer where the file ends; -errno. */
+static ssize_t read_at(int fd, char *to, size_t size, uint64_t off)
 {
-	size_t len = 0, size;
-	struct stat st;
-	char *text;
+	size_t len = 0;
 	ssize_t n;
 
-	if (fstat(fd, &st))
-		return -errno;
-	map->is_cut = st.st_size > SEAM_PERF_MAP_SIZE;
-	size = map->is_cut ? SEAM_PERF_MAP_SIZE : (size_t)st.st_size;
-	text = malloc(size + 1);
-	if (!text)
-		return -ENOMEM;
 	while (len < size) {
-		n = pread(fd, text + len, size - len, (off_t)len);
+		n = pread(fd, to + len, size - len, (off_t)(off + len));
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
+		if (n < 0)
+			return -errno;
+		if (!n)
 			break;
 		len += (size_t)n;
 	}
+	return (ssize_t)len;
+}
+
+/* As much as there is behind what was taken. It may still grow, and who writes
+ * may be in the middle of a line: *ret_len is that of whole ones. */
+static int read_text(struct seam_perf_map *map, int fd, char **ret,
+		     size_t *ret_len)
+{
+	const uint64_t from = map->seen.taken, end = SEAM_PERF_MAP_SIZE;
+	uint64_t file = (uint64_t)map->seen.st.st_size;
+	size_t size;
+	ssize_t len;
+	char *text;
+
+	map->is_cut |= file > end;
+	file = file > end ? end : file;
+	size = file > from ? (size_t)(file - from) : 0;
+	text = malloc(size + 1);
+	if (!text)
+		return -ENOMEM;
+	len = read_at(fd, text, size, from);
+	while (len > 0 && text[len - 1] != '\n')
+		len--;
+	if (len <= 0) {
+		free(text);
+		return (int)len;
+	}
 	text[len] = '\0';
-	map->size = len;
 	*ret = text;
-	return 0;
+	*ret_len = (size_t)len;
+	return 1;
+}
+
+/* Before the text is cut into lines. */
+static void know(struct seam_perf_seen *seen, const char *text, size_t len)
+{
+	size_t n = len < SEAM_PERF_MAP_KNOWN ? len : SEAM_PERF_MAP_KNOWN;
+
+	/* What is appended may be shorter than what is known of the first. */
+	if (!seen->taken) {
+		seen->n = n;
+		memcpy(seen->first, text, n);
+	} else if (n < seen->n) {
+		memmove(seen->last, seen->last + n, seen->n - n);
+	}
+	n = n < seen->n ? n : seen->n;
+	memcpy(seen->last + seen->n - n, text + len - n, n);
+	seen->taken += len;
 }
 
 static bool take_hex(char **at, uint64_t *ret)
@@ -87,31 +124,103 @@ static int add_line(struct seam_perf_map *map, char *line)
 	return sym.end > sym.start ? seam_symtab_add(&map->tab, &sym) : 0;
 }
 
-int seam_perf_map_read(struct seam_perf_map *map, int fd)
+static int add_lines(struct seam_perf_map *map, char *text)
 {
-	char *text = NULL, *next;
-	int rc = read_text(map, fd, &text);
+	char *next;
+	int rc = 0;
 
-	if (!rc)
-		rc = seam_symtab_own(&map->tab, text);
-	for (char *line = rc ? NULL : text; line && *line && !rc; line = next) {
+	for (char *line = text; *line && !rc; line = next) {
 		if (map->tab.count == SEAM_PERF_MAP_COUNT) {
 			map->is_cut = true;
 			break;
 		}
 		next = strchr(line, '\n');
-		/* Who writes may be in the middle of one, or a file may have
-		 * been cut off there. */
+		/* There may be a 0 in the text. */
 		if (!next)
 			break;
 		*next++ = '\0';
 		rc = add_line(map, line);
 	}
-	if (!rc)
-		rc = seam_perf_sweep(&map->tab, &map->pieces, &map->n);
-	map->size += map->tab.count * sizeof(*map->tab.syms) +
-		     map->n * sizeof(*map->pieces);
 	return rc;
+}
+
+/* Return: 1: there is more than there was; 0; -errno. */
+static int take_more(struct seam_perf_map *map, int fd)
+{
+	struct seam_perf_piece *pieces = NULL;
+	size_t n = 0, len = 0, before = map->tab.count;
+	char *text = NULL;
+	int rc = read_text(map, fd, &text, &len);
+
+	if (rc <= 0)
+		return rc;
+	know(&map->seen, text, len);
+	rc = seam_symtab_own(&map->tab, text);
+	if (!rc)
+		map->text += len;
+	if (!rc)
+		rc = add_lines(map, text);
+	if (rc || map->tab.count == before)
+		return rc;
+	rc = seam_perf_sweep(&map->tab, &pieces, &n);
+	if (rc)
+		return rc;
+	free(map->pieces);
+	map->pieces = pieces;
+	map->n = n;
+	return 1;
+}
+
+/* Whether what was taken is still where it was. */
+static bool is_continued(const struct seam_perf_seen *seen, int fd,
+			 const struct stat *st)
+{
+	char is[SEAM_PERF_MAP_KNOWN];
+	const ssize_t n = (ssize_t)seen->n;
+
+	return seen->taken && st->st_dev == seen->st.st_dev &&
+	       st->st_ino == seen->st.st_ino &&
+	       (uint64_t)st->st_size >= seen->taken &&
+	       read_at(fd, is, seen->n, 0) == n &&
+	       !memcmp(is, seen->first, seen->n) &&
+	       read_at(fd, is, seen->n, seen->taken - seen->n) == n &&
+	       !memcmp(is, seen->last, seen->n);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+	       a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+int seam_perf_map_read(struct seam_perf_map *map, int fd)
+{
+	bool had = map->n;
+	struct stat st;
+	int rc;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (is_same(&st, &map->seen.st))
+		return 0;
+	if (!is_continued(&map->seen, fd, &st))
+		seam_perf_map_fini(map);
+	else
+		had = false;
+	map->seen.st = st;
+	/* Of what is not read there may be ever more. */
+	rc = map->is_cut ? 0 : take_more(map, fd);
+	if (rc < 0)
+		seam_perf_map_fini(map);
+	return rc ? rc : had;
+}
+
+uint64_t seam_perf_map_size(const struct seam_perf_map *map)
+{
+	return map->text + map->tab.count * sizeof(*map->tab.syms) +
+	       map->n * sizeof(*map->pieces);
 }
 
 struct seam_sym *seam_perf_map_find(struct seam_perf_map *map, uint64_t addr)
@@ -127,6 +236,5 @@ void seam_perf_map_fini(struct seam_perf_map *map)
 {
 	seam_symtab_fini(&map->tab);
 	free(map->pieces);
-	map->pieces = NULL;
-	map->n = 0;
+	*map = (struct seam_perf_map){0};
 }

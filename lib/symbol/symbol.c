@@ -14,6 +14,8 @@
 #define KALLSYMS "/proc/kallsyms"
 /* Of all processes' maps together, with the tables made of them. */
 #define MAPS_ROOM (128u << 20)
+/* So many are looked at again at once; the next ones the next time. */
+#define MAPS_RENEWED 256
 
 struct seam_symbolizer {
 	char *debug_root, *kallsyms;
@@ -25,6 +27,7 @@ struct seam_symbolizer {
 	struct seam_symtab kernel;
 	bool cache_opened, kernel_loaded;
 	uint64_t map_room; /* what of maps of processes may still be read */
+	size_t renewed; /* files that were looked at again */
 	char kernel_problem[200];
 };
 
@@ -163,8 +166,25 @@ int seam_symbolizer_map(struct seam_symbolizer *s,
 		return rc;
 	f->is_map = f->loaded = f->source_loaded = true;
 	f->owner = *of;
-	seam_symbol_file_load_map(f, &s->map_room);
+	seam_symbol_file_read_map(f, &s->map_room);
 	return f->map.n ? (int)s->num_files - 1 : -ENOENT;
+}
+
+bool seam_symbolizer_renew(struct seam_symbolizer *s)
+{
+	size_t left = s->num_files, maps = MAPS_RENEWED;
+	bool has_changed = false;
+
+	for (; left && maps; left--) {
+		struct seam_symbol_file *f =
+			s->files[s->renewed++ % s->num_files];
+
+		if (!f->is_map)
+			continue;
+		has_changed |= seam_symbol_file_read_map(f, &s->map_room);
+		maps--;
+	}
+	return has_changed;
 }
 
 const char *seam_symbolizer_map_path(const struct seam_symbolizer *s, int file)

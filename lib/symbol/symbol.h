@@ -61,6 +61,9 @@ int seam_symbolizer_file(struct seam_symbolizer *s, const char *path,
  */
 int seam_symbolizer_map(struct seam_symbolizer *s,
 			const struct seam_perf_owner *of);
+/* Reads what processes have written since. Return: true: names from such files
+ * that were given before are gone, or may be others. */
+bool seam_symbolizer_renew(struct seam_symbolizer *s);
 /* Where a handle's names are written; NULL: it is an ordinary file. */
 const char *seam_symbolizer_map_path(const struct seam_symbolizer *s, int file);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* Description: what a process wrote down of its own code names it: the last
  * line counts where several hold an address; what is no line is passed over;
- * a file of nobody who is believed is not read, and a symbolic link neither. */
+ * a file of nobody who is believed is not read, and a symbolic link neither;
+ * what is written later is read later. */
 #include "run.h"
 
 #include <errno.h>
@@ -15,13 +16,18 @@
 
 static char map_path[64];
 
-static struct seam_symbolizer *with_map(const char *text)
+static void write_map(const char *mode, const char *text)
 {
-	FILE *f = fopen(map_path, "w");
+	FILE *f = fopen(map_path, mode);
 
 	assert_non_null(f);
 	fputs(text, f);
 	fclose(f);
+}
+
+static struct seam_symbolizer *with_map(const char *text)
+{
+	write_map("w", text);
 	return new_symbolizer(false);
 }
 
@@ -214,6 +220,112 @@ static void test_no_file(void **state)
 	seam_symbolizer_free(s);
 }
 
+/* The end of a line may come later. */
+static void test_appended(void **state)
+{
+	struct seam_symbolizer *s = with_map("1000 100 first\n2000 100 hal");
+	int file = names_of(s);
+
+	(void)state;
+	assert_false(seam_symbolizer_renew(s));
+	assert_string_equal(name_at(s, file, 0x2000), "none");
+	write_map("a", "f\n");
+	assert_string_equal(name_at(s, file, 0x2000), "none");
+	assert_true(seam_symbolizer_renew(s));
+	assert_false(seam_symbolizer_renew(s));
+	assert_int_equal(names_of(s), file);
+	assert_string_equal(name_at(s, file, 0x1010), "first+16");
+	assert_string_equal(name_at(s, file, 0x2000), "half+0");
+	/* In the place of what was there. */
+	write_map("a", "1010 10 second\n");
+	assert_true(seam_symbolizer_renew(s));
+	assert_string_equal(name_at(s, file, 0x100f), "first+15");
+	assert_string_equal(name_at(s, file, 0x1010), "second+0");
+	write_map("a", "no line\n");
+	assert_false(seam_symbolizer_renew(s));
+	seam_symbolizer_free(s);
+}
+
+/* Many pieces, against all at once. */
+static void test_pieces(void **state)
+{
+	struct seam_symbolizer *s = with_map(""), *whole;
+	int file = -1, other;
+	char line[400];
+
+	(void)state;
+	assert_int_equal(names_of(s), -ENOENT);
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(line, sizeof(line), "%x %x f%u%0*u\n", i * 7919 % 4000,
+			 1 + i % 90, i, 1 + (int)i % 300, i);
+		write_map("a", line);
+		assert_true(seam_symbolizer_renew(s));
+		file = names_of(s);
+		assert_true(file >= 0);
+	}
+	whole = new_symbolizer(false);
+	other = names_of(whole);
+	for (unsigned at = 0; at < 4100; at++) {
+		char is[256];
+
+		strcpy(is, name_at(s, file, at));
+		assert_string_equal(is, name_at(whole, other, at));
+	}
+	seam_symbolizer_free(whole);
+	seam_symbolizer_free(s);
+}
+
+static void test_rewritten(void **state)
+{
+	struct seam_symbolizer *s = with_map("1000 100 first\n");
+	int file = names_of(s);
+	const char *path = seam_symbolizer_map_path(s, file);
+	char text[600] = "";
+
+	(void)state;
+	/* As long, longer, and what begins alike; what was is gone. */
+	write_map("w", "2000 100 other\n");
+	assert_true(seam_symbolizer_renew(s));
+	assert_string_equal(name_at(s, file, 0x1000), "none");
+	assert_string_equal(name_at(s, file, 0x2000), "other+0");
+	write_map("w", "2000 100 other function\n3000 100 third\n");
+	assert_true(seam_symbolizer_renew(s));
+	assert_string_equal(name_at(s, file, 0x2000), "other function+0");
+	write_map("w", "2000 100 other function\n4000 100 fourth\n");
+	assert_true(seam_symbolizer_renew(s));
+	assert_string_equal(name_at(s, file, 0x3000), "none");
+	assert_string_equal(name_at(s, file, 0x4000), "fourth+0");
+	/* It begins alike for long. */
+	memset(text, 'x', sizeof(text) - 1);
+	memcpy(text, "7000 100 ", 9);
+	write_map("w", text);
+	write_map("a", "\n8000 100 eighth\n");
+	assert_true(seam_symbolizer_renew(s));
+	write_map("w", text);
+	write_map("a", "\n9000 100 ninth.\n8000 10 next\n");
+	assert_true(seam_symbolizer_renew(s));
+	assert_string_equal(name_at(s, file, 0x8010), "none");
+	assert_string_equal(name_at(s, file, 0x9000), "ninth.+0");
+	/* Another file in its place. */
+	assert_int_equal(unlink(map_path), 0);
+	write_map("w", "5000 100 fifth\n");
+	assert_true(seam_symbolizer_renew(s));
+	assert_string_equal(name_at(s, file, 0x5000), "fifth+0");
+	/* Names of before say where they were from. */
+	write_map("w", "");
+	assert_true(seam_symbolizer_renew(s));
+	assert_int_equal(names_of(s), -ENOENT);
+	write_map("w", "6000 100 sixth\n");
+	assert_true(seam_symbolizer_renew(s));
+	assert_int_equal(names_of(s), file);
+	assert_ptr_equal(seam_symbolizer_map_path(s, file), path);
+	/* What has gone is still known. */
+	assert_int_equal(unlink(map_path), 0);
+	assert_false(seam_symbolizer_renew(s));
+	assert_string_equal(name_at(s, file, 0x6000), "sixth+0");
+	seam_symbolizer_free(s);
+}
+
 static void test_which(void **state)
 {
 	(void)state;
@@ -236,6 +348,9 @@ int main(void)
 		cmocka_unit_test_teardown(test_doubted, remove_map),
 		cmocka_unit_test_teardown(test_other_owner, remove_map),
 		cmocka_unit_test_teardown(test_no_file, remove_map),
+		cmocka_unit_test_teardown(test_appended, remove_map),
+		cmocka_unit_test_teardown(test_pieces, remove_map),
+		cmocka_unit_test_teardown(test_rewritten, remove_map),
 		cmocka_unit_test(test_which),
 	};
 
