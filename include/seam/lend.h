@@ -147,6 +147,7 @@ static inline int seam_tool_run(struct bpf_object_skeleton *skel,
 				const struct seam_client_opts *client,
 				unsigned int *number)
 {
+	const char *name = client->name ? client->name : skel->name;
 	struct seam_errinfo info = {0};
 	struct seam_session *session = NULL;
 	int ret = seam_session_open_for(*skel->obj, client, &session, &info);
@@ -165,8 +166,8 @@ static inline int seam_tool_run(struct bpf_object_skeleton *skel,
 		if (alone)
 			fprintf(stderr,
 				"%s: shares no stacks with other tools: %s\n",
-				client->name, alone);
-		fprintf(stderr, "%s: ready\n", client->name);
+				name, alone);
+		fprintf(stderr, "%s: ready\n", name);
 		ret = seam_session_run(session, -1);
 		bpf_object__detach_skeleton(skel);
 		if (ret >= 0 || ret == -EINTR)
@@ -174,7 +175,7 @@ static inline int seam_tool_run(struct bpf_object_skeleton *skel,
 		seam_requests_print(stderr, session);
 	}
 	if (ret < 0)
-		fprintf(stderr, "%s: %s\n", client->name,
+		fprintf(stderr, "%s: %s\n", name,
 			info.reason[0] ? info.reason : strerror(-ret));
 	bpf_object__detach_skeleton(skel);
 	seam_session_close(session);

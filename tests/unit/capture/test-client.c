@@ -10,7 +10,10 @@
 
 #include <cmocka.h>
 
+#include <bpf/libbpf.h>
+
 #include "capture/session-priv.h"
+#include "seam/lend.h"
 #include "seam/tracer.h"
 
 static void on_sample(void *ctx, const struct seam_sample *sample)
@@ -244,6 +247,28 @@ static void keeps_no_others(void **state)
 	assert_non_null(strstr(info.reason, "all stacks"));
 }
 
+/* What a tool says begins with its client's name, or else its programs'. */
+static void tool_name(void **state)
+{
+	const struct seam_client_opts unnamed = {.sz = sizeof(unnamed)};
+	struct bpf_object *obj = NULL;
+	struct bpf_object_skeleton skel = {
+		.sz = sizeof(skel), .name = "tool", .obj = &obj};
+	FILE *was = stderr, *said = tmpfile();
+	char text[64] = "";
+	unsigned int number;
+
+	(void)state;
+	assert_non_null(said);
+	stderr = said;
+	assert_int_equal(seam_tool_run(&skel, &unnamed, &number), 1);
+	stderr = was;
+	rewind(said);
+	assert_non_null(fgets(text, sizeof(text), said));
+	assert_string_equal(text, "tool: Invalid argument\n");
+	fclose(said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +279,7 @@ int main(void)
 		cmocka_unit_test(no_frames),
 		cmocka_unit_test(versions),
 		cmocka_unit_test(keeps_no_others),
+		cmocka_unit_test(tool_name),
 	};
 
 	self = (uint32_t)getpid();
