@@ -35,8 +35,8 @@ static bool read_map(struct seam_symbol_file *f, int fd, uint64_t *room)
 
 	f->source_problem = NULL;
 	if (!*room) {
-		f->source_problem = "such files take more than 128 MiB: it is "
-				    "not read";
+		f->source_problem = "such files take more than 128 MiB: it, or "
+				    "what came later, is not read";
 		return false;
 	}
 	rc = seam_perf_map_read(&f->map, fd);
