@@ -5,9 +5,9 @@ those of samply's import or more complete, sample by sample, frame by frame.
 
     samply-copies.py --seam build/seam [--data RECORDING]...
 
-python3 and git are recorded by perf, or recordings given. Samples are matched
-by thread and time; frames are an address in a file each, of the kernel and of
-code without a file the address itself. Each difference has a name, and is
+python3, git and cc1plus are recorded by perf, or recordings given. Samples are
+matched by thread and time; frames are an address in a file each, of the kernel
+and of code without a file the address itself. Each difference has a name, and is
 counted under it; one without fails. A stack of ours may
     go on where samply's ends,
     have frames between that samply's leaves out,
@@ -43,7 +43,10 @@ for i in range(3):
     "git": ["sh", "-c", "for i in 1 2 3; do git -C '%s' log -p -n 100; "
             "git -C '%s' status; done >/dev/null" % (
                 (os.path.dirname(os.path.abspath(__file__)),) * 2)],
+    "cc1plus": ["sh", "-c", "echo '#include <regex>\nstd::regex r(\"a+\");' "
+                "| g++ -O1 -S -o - -x c++ - >/dev/null"],
 }
+TOOLS = {"git": "git", "cc1plus": "g++"}
 
 
 def record(perf, name, folder):
@@ -205,8 +208,9 @@ def main():
     if not args.data and (os.geteuid() or not perf):
         print("recording needs root and a perf")
         return 77
-    if not args.data and not shutil.which("git"):
-        del WORK["git"]
+    for name, program in TOOLS.items():
+        if not shutil.which(program):
+            del WORK[name]
     with tempfile.TemporaryDirectory(prefix="samply-") as folder:
         todo = args.data or [record(perf, name, folder) for name in WORK]
         results = [check(args.seam, os.path.basename(data), data, folder)
