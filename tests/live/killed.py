@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: a recorder that is killed at any moment, and one whose disk is
 full, leave a recording that is whole up to its last flush: nothing of it is
-damaged, and its stacks are the program's.
+damaged, and its stacks are the program's. Amid its work, with copies of stacks
+too; as it starts, when what was there before stays, or is beside it; as it
+ends, and as it merges stacks into samples then.
 """
 
+import collections
+import glob
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +21,7 @@ import livetest
 
 AT_ONCE = 4 # recorders of one program
 LONGEST_S = 1.5 # a flush comes twice a second
+OLD = b"what was there before"
 
 
 def report(bench, path):
@@ -36,7 +42,7 @@ def paths(bench, path):
                           stderr=subprocess.DEVNULL, check=True)
     found = [livetest.user_path(sample)[::-1] for sample in
              map(json.loads, done.stdout.splitlines())
-             if sample["end"] == "outermost"]
+             if sample.get("end") == "outermost"]
     found = [path for path in found if set(path) & set(livetest.SPIN_PATH)]
     return sum(map(livetest.is_spin, found)), len(found)
 
@@ -55,12 +61,18 @@ def wrong(bench, path):
     return None, told["samples"]
 
 
-def kill_some(bench, target, numbers):
+def recorder_of(bench, target, i, *options):
+    """A recorder, the i-th, that compresses or does not."""
+    return bench.recorder("-F", "999", "-z", str(i % 2), "-p",
+                          str(target.pid), *options,
+                          name="killed%d.data" % i)
+
+
+def kill_some(bench, target, numbers, options):
     """Return: what is wrong with each recording, and samples in all."""
     running, result, samples = [], [], 0
     for i in numbers:
-        recorder = bench.recorder("-F", "999", "-z", str(i % 2), "-p",
-                                  str(target.pid), name="killed%d.data" % i)
+        recorder = recorder_of(bench, target, i, *options)
         running.append((random.uniform(0, LONGEST_S), recorder))
     for _, recorder in running:
         recorder.ready()
@@ -77,19 +89,128 @@ def kill_some(bench, target, numbers):
     return result, samples
 
 
-def moments(bench):
+def spin(bench):
+    return bench.start([bench.compile(livetest.SPIN, "spin"), "100000000"])
+
+
+def amid(bench, title, *options):
     n = int(bench.args.moments)
-    target = bench.start([bench.compile(livetest.SPIN, "spin"), "100000000"])
+    target = spin(bench)
     problems, samples = [], 0
     for first in range(0, n, AT_ONCE):
         some, more = kill_some(bench, target,
-                               range(first, min(first + AT_ONCE, n)))
+                               range(first, min(first + AT_ONCE, n)), options)
         problems += some
         samples += more
     target.kill()
     bench.note("%d samples were kept" % samples)
-    bench.test("killed at %d moments" % n, not problems and samples,
+    bench.test("%s at %d moments" % (title, n), not problems and samples,
                "\n".join(problems) or "no sample was kept")
+
+
+def moments(bench):
+    amid(bench, "killed")
+
+
+def dumps(bench):
+    amid(bench, "killed while it copies stacks", "--engine", "dump")
+
+
+def read(path):
+    with open(path, "rb") as data:
+        return data.read()
+
+
+def left(bench, path):
+    """What is wrong with what there is where a recorder was killed as it
+    started, and what there is."""
+    before = path + ".old" if os.path.exists(path + ".old") else path
+    if not os.path.exists(before) or read(before) != OLD:
+        return "what was there before is lost", None
+    if before == path:
+        return None, "what was there before"
+    if not os.path.exists(path):
+        return None, "nothing new"
+    if not os.path.getsize(path):
+        return None, "an empty file"
+    return wrong(bench, path)[0], "a recording"
+
+
+def time_to_record(bench, target, i):
+    began = time.monotonic()
+    recorder = recorder_of(bench, target, i).ready()
+    took = time.monotonic() - began
+    os.unlink(recorder.interrupt().data)
+    return took
+
+
+def starts(bench):
+    n, target = int(bench.args.moments), spin(bench)
+    longest = max(time_to_record(bench, target, i) for i in (0, 1))
+    problems, found = [], collections.Counter()
+    for i in range(n):
+        path = bench.path("killed%d.data" % i)
+        with open(path, "wb") as data:
+            data.write(OLD)
+        moment = random.uniform(0, longest)
+        recorder = recorder_of(bench, target, i)
+        time.sleep(moment)
+        recorder.process.kill()
+        recorder.wait()
+        why, what = left(bench, path)
+        found[what] += 1
+        if why:
+            problems.append("after %.6f s: %s" % (moment, why))
+        for name in glob.glob(path + "*"):
+            os.unlink(name)
+    target.kill()
+    bench.note("it records after %.3f s; found: %s" % (longest, dict(found)))
+    bench.test("killed at %d moments of its start" % n, not problems,
+               "\n".join(problems))
+
+
+def end_of(bench, target, i, options, moment):
+    """A recording that is ended, and killed when a moment has passed if it is
+    not None; and how long it took from its end on."""
+    recorder = recorder_of(bench, target, i, *options).ready()
+    livetest.burn(0.2, target.pid)
+    recorder.process.terminate()
+    began = time.monotonic()
+    if moment is not None:
+        time.sleep(moment)
+        recorder.process.kill()
+    recording = recorder.wait()
+    return recording, time.monotonic() - began
+
+
+def finishes(bench, title, *options):
+    n, target = int(bench.args.moments), spin(bench)
+    longest = max(end_of(bench, target, i, options, None)[1] for i in (0, 1))
+    problems, killed, samples = [], 0, 0
+    for i in range(n):
+        moment = random.uniform(0, longest)
+        recording, _ = end_of(bench, target, i, options, moment)
+        why, more = wrong(bench, recording.data)
+        killed += recording.status == -signal.SIGKILL
+        samples += more
+        if why:
+            problems.append("after %.6f s: %s" % (moment, why))
+        for name in glob.glob(recording.data + "*"):
+            os.unlink(name)
+    target.kill()
+    bench.note("it ends in %.3f s; %d were killed before; %d samples were kept"
+               % (longest, killed, samples))
+    bench.test("%s at %d moments" % (title, n),
+               not problems and killed and samples,
+               "\n".join(problems) or "none was killed in time")
+
+
+def ends(bench):
+    finishes(bench, "killed while it ends")
+
+
+def merges(bench):
+    finishes(bench, "killed while it ends and merges", "--merge")
 
 
 def full_disk(bench):
@@ -123,4 +244,5 @@ def full_disk(bench):
         subprocess.run(["umount", folder], check=True)
 
 
-sys.exit(livetest.main(moments, full_disk, options=[("--moments", "200")]))
+sys.exit(livetest.main(moments, dumps, starts, ends, merges, full_disk,
+                       options=[("--moments", "200")]))
