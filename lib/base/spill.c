@@ -86,6 +86,7 @@ static int to_file(struct seam_spill *s, size_t bytes, size_t used)
 		memcpy(file.p, s->p, used);
 	free(s->p);
 	file.max = s->max;
+	file.from = s->from;
 	*s = file;
 	return 0;
 }
@@ -105,6 +106,11 @@ static int to_memory(struct seam_spill *s, size_t bytes, size_t used)
 	return 0;
 }
 
+static size_t to_file_from(const struct seam_spill *s)
+{
+	return s->from && s->from < seam_spill_from ? s->from : seam_spill_from;
+}
+
 int seam_spill_grow(struct seam_spill *s, size_t need, size_t size)
 {
 	size_t n = s->max, used = s->max * size;
@@ -114,7 +120,7 @@ int seam_spill_grow(struct seam_spill *s, size_t need, size_t size)
 		return 0;
 	if (need > PTRDIFF_MAX / 2 / size)
 		return -ENOMEM;
-	if (!s->mapped && need * size < seam_spill_from)
+	if (!s->mapped && need * size < to_file_from(s))
 		return seam_grow(&s->p, need, &s->max, size);
 	for (n = n ? n : need; n < need;)
 		n *= 2;
@@ -138,6 +144,13 @@ void seam_spill_fini(struct seam_spill *s)
 		free(s->p);
 	}
 	*s = (struct seam_spill){0};
+}
+
+void seam_spill_let_go(const struct seam_spill *s)
+{
+	/* What is shared with a file stays in that. */
+	if (s->mapped)
+		madvise(s->p, s->mapped, MADV_DONTNEED);
 }
 
 /* Merging takes a pass for each doubling of their number, qsort one for each of

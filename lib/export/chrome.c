@@ -6,53 +6,20 @@
  * Source: the Trace Event Format document, of 2016, sections on stack frames,
  * samples, metadata and instant events
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "export/private.h"
 
 #define ull unsigned long long /* what printf takes */
 
 struct chrome {
-	const struct seam_model *m;
+	struct seam_model *m;
 	struct seam_out *out;
-	uint32_t *row; /* by node: of its outermost function */
 };
 
-static uint32_t n_levels(const struct seam_model *m, uint32_t node)
-{
-	uint32_t n = 0;
-
-	for (uint32_t at = seam_model_levels_at(m, node); at;
-	     at = SEAM_MODEL_GET(levels, m->levels, at).outer)
-		n++;
-	return n;
-}
-
-/* Callers have lower numbers, and so lower rows. */
-static int number_nodes(struct chrome *p)
-{
-	const struct seam_model *m = p->m;
-	uint32_t next = 1;
-
-	p->row = calloc(m->nodes.n, sizeof(*p->row));
-	if (!p->row)
-		return -ENOMEM;
-	for (uint32_t i = 1; i < m->nodes.n; i++) {
-		uint32_t n = n_levels(m, i);
-
-		if (n > UINT32_MAX - next)
-			return -EOVERFLOW;
-		p->row[i] = next;
-		next += n;
-	}
-	return 0;
-}
-
-/* Of the innermost function at a stack's leaf. */
+/* Of the innermost function at a stack's leaf, from 1. Callers have lower
+ * numbers, and so lower rows. */
 static uint32_t leaf_row(const struct chrome *p, uint32_t node)
 {
-	return p->row[node] + n_levels(p->m, node) - 1;
+	return seam_model_leaf_row(p->m, node) + 1;
 }
 
 static void string(struct chrome *p, const struct seam_strbuf *s)
@@ -90,23 +57,22 @@ static void frame(struct chrome *p, const struct seam_model_frame *f,
 
 static void frames(struct chrome *p)
 {
-	const struct seam_model *m = p->m;
+	struct seam_model *m = p->m;
+	const char *comma = "";
 
 	for (uint32_t i = 1; i < m->nodes.n; i++) {
-		uint32_t caller = SEAM_MODEL_GET(node, m->nodes, i).caller;
+		uint32_t caller = seam_model_node(m, i)->caller;
+		uint32_t outermost = caller ? leaf_row(p, caller) : 0;
 		uint32_t row = leaf_row(p, i);
 
 		for (uint32_t at = seam_model_levels_at(m, i); at; row--) {
 			const struct seam_model_levels *l =
 				&SEAM_MODEL_GET(levels, m->levels, at);
 
-			if (i > 1 || at != seam_model_levels_at(m, i))
-				seam_strbuf_puts(&p->out->b, ",\n");
+			seam_strbuf_puts(&p->out->b, comma);
+			comma = ",\n";
 			frame(p, &SEAM_MODEL_GET(frame, m->frames, l->frame),
-			      row,
-			      l->outer ? row - 1
-			      : caller ? leaf_row(p, caller)
-				       : 0);
+			      row, l->outer ? row - 1 : outermost);
 			at = l->outer;
 			if (!seam_out_piece(p->out))
 				return;
@@ -152,7 +118,7 @@ static void sample_head(struct chrome *p, const struct seam_model_sample *s)
 
 static void events(struct chrome *p)
 {
-	const struct seam_model *m = p->m;
+	struct seam_model *m = p->m;
 	struct seam_strbuf *b = &p->out->b;
 	const char *comma = "";
 
@@ -169,7 +135,7 @@ static void events(struct chrome *p)
 		thread_name(p, t, "process_name");
 	}
 	for (size_t i = 0; i < m->n_samples && seam_out_piece(p->out); i++) {
-		const struct seam_model_sample *s = &m->samples[i];
+		const struct seam_model_sample *s = seam_model_sample(m, i);
 		const struct seam_model_track *t =
 			&SEAM_MODEL_GET(track, m->tracks, s->track);
 
@@ -189,19 +155,20 @@ static void events(struct chrome *p)
 
 static void samples(struct chrome *p)
 {
-	const struct seam_model *m = p->m;
+	struct seam_model *m = p->m;
 	struct seam_strbuf *b = &p->out->b;
 	const char *comma = "{";
 
 	for (size_t i = 0; i < m->n_samples && seam_out_piece(p->out); i++) {
+		const struct seam_model_sample *s = seam_model_sample(m, i);
+
 		/* There is nothing to show of one without a stack. */
-		if (!m->samples[i].node)
+		if (!s->node)
 			continue;
 		seam_strbuf_puts(b, comma);
 		comma = ",\n{";
-		sample_head(p, &m->samples[i]);
-		seam_strbuf_printf(b, ",\"weight\":%llu}",
-				   (ull)m->samples[i].weight);
+		sample_head(p, s);
+		seam_strbuf_printf(b, ",\"weight\":%llu}", (ull)s->weight);
 	}
 }
 
@@ -233,21 +200,17 @@ void seam_export_chrome(struct seam_export *e, struct seam_out *out)
 	struct chrome p = {.m = &e->model, .out = out};
 	struct seam_strbuf *b = &out->b;
 
-	out->err = number_nodes(&p);
-	if (!out->err) {
-		seam_strbuf_puts(b, "{\"displayTimeUnit\":\"ns\",\n"
-				    "\"traceEvents\":[");
-		events(&p);
-		seam_strbuf_puts(b, "],\n\"stackFrames\":{");
-		frames(&p);
-		seam_strbuf_puts(b, "},\n\"samples\":[");
-		samples(&p);
-		seam_strbuf_puts(b, "],\n\"otherData\":{\"exporter\":"
-				    "\"seam " SEAM_VERSION "\",\"recording\":");
-		seam_json_string(b, e->name);
-		seam_strbuf_puts(b, ",\"files\":[");
-		files(&p);
-		seam_strbuf_puts(b, "]}}\n");
-	}
-	free(p.row);
+	seam_strbuf_puts(b, "{\"displayTimeUnit\":\"ns\",\n"
+			    "\"traceEvents\":[");
+	events(&p);
+	seam_strbuf_puts(b, "],\n\"stackFrames\":{");
+	frames(&p);
+	seam_strbuf_puts(b, "},\n\"samples\":[");
+	samples(&p);
+	seam_strbuf_puts(b, "],\n\"otherData\":{\"exporter\":"
+			    "\"seam " SEAM_VERSION "\",\"recording\":");
+	seam_json_string(b, e->name);
+	seam_strbuf_puts(b, ",\"files\":[");
+	files(&p);
+	seam_strbuf_puts(b, "]}}\n");
 }

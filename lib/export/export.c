@@ -8,13 +8,13 @@
 
 static const struct {
 	void (*write)(struct seam_export *e, struct seam_out *out);
-	bool has_times;
+	bool add_up, by_track; /* as the model has it */
 } formats[] = {
-	[SEAM_EXPORT_FOLDED] = {seam_export_folded, false},
-	[SEAM_EXPORT_PPROF] = {seam_export_pprof, false},
-	[SEAM_EXPORT_FIREFOX] = {seam_export_firefox, true},
-	[SEAM_EXPORT_CHROME] = {seam_export_chrome, true},
-	[SEAM_EXPORT_SPEEDSCOPE] = {seam_export_speedscope, true},
+	[SEAM_EXPORT_FOLDED] = {seam_export_folded, true, false},
+	[SEAM_EXPORT_PPROF] = {seam_export_pprof, true, false},
+	[SEAM_EXPORT_FIREFOX] = {seam_export_firefox, false, true},
+	[SEAM_EXPORT_CHROME] = {seam_export_chrome, false, false},
+	[SEAM_EXPORT_SPEEDSCOPE] = {seam_export_speedscope, false, false},
 };
 
 int seam_export_new(enum seam_export_format format,
@@ -26,12 +26,15 @@ int seam_export_new(enum seam_export_format format,
 	if (!e)
 		return -ENOMEM;
 	e->format = format;
-	rc = seam_model_init(&e->model, reader, !formats[format].has_times);
-	if (rc)
+	rc = seam_model_init(&e->model, reader);
+	if (rc) {
 		free(e);
-	else
-		*ret = e;
-	return rc;
+		return rc;
+	}
+	e->model.add_up = formats[format].add_up;
+	e->model.by_track = formats[format].by_track;
+	*ret = e;
+	return 0;
 }
 
 struct seam_export *seam_export_free(struct seam_export *e)

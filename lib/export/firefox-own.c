@@ -24,10 +24,8 @@ static void own_end(struct seam_firefox_own *own)
 int seam_firefox_begin(struct seam_firefox *p)
 {
 	const struct seam_model *m = p->m;
-	int rc = own_begin(&p->nodes, m->nodes.n);
+	int rc = own_begin(&p->spots, m->spots.n);
 
-	if (!rc)
-		rc = own_begin(&p->spots, m->spots.n);
 	if (!rc)
 		rc = own_begin(&p->funcs, m->funcs.n);
 	if (!rc)
@@ -39,7 +37,6 @@ int seam_firefox_begin(struct seam_firefox *p)
 
 void seam_firefox_end(struct seam_firefox *p)
 {
-	own_end(&p->nodes);
 	own_end(&p->spots);
 	own_end(&p->funcs);
 	own_end(&p->texts);
@@ -74,16 +71,6 @@ static int take_one(struct seam_firefox *p, struct seam_firefox_own *own,
 	return has(p, own, i) ? 0 : take(p, own, i, 1);
 }
 
-uint32_t seam_firefox_levels(const struct seam_firefox *p, uint32_t spot)
-{
-	uint32_t n = 0;
-
-	for (uint32_t at = SEAM_MODEL_GET(spot, p->m->spots, spot).levels; at;
-	     at = seam_firefox_level(p, at)->outer)
-		n++;
-	return n;
-}
-
 static int take_func(struct seam_firefox *p, uint32_t number)
 {
 	const struct seam_model_func *f =
@@ -108,35 +95,18 @@ static int take_func(struct seam_firefox *p, uint32_t number)
 	return rc;
 }
 
-static int take_node(struct seam_firefox *p, uint32_t node)
+/* Functions of a spot have their rows one behind the other, the outermost
+ * first. */
+static int take_spot(struct seam_firefox *p, uint32_t spot)
 {
-	uint32_t spot = seam_firefox_spot(p, node),
-		 n = seam_firefox_levels(p, spot);
-	int rc = take(p, &p->nodes, node, n);
+	int rc;
 
-	if (rc || has(p, &p->spots, spot))
-		return rc;
-	rc = take(p, &p->spots, spot, n);
+	if (has(p, &p->spots, spot))
+		return 0;
+	rc = take(p, &p->spots, spot, seam_model_n_levels(p->m, spot));
 	for (uint32_t at = SEAM_MODEL_GET(spot, p->m->spots, spot).levels;
 	     !rc && at; at = seam_firefox_level(p, at)->outer)
 		rc = take_func(p, seam_firefox_func(p, at));
-	return rc;
-}
-
-/* Callers first. */
-static int take_stack(struct seam_firefox *p, uint32_t node)
-{
-	size_t n = 0;
-	int rc = 0;
-
-	for (; node && !has(p, &p->nodes, node); n++) {
-		if (seam_grow(&p->path, n + 1, &p->cap_path, sizeof(*p->path)))
-			return -ENOMEM;
-		p->path[n] = node;
-		node = SEAM_MODEL_GET(node, p->m->nodes, node).caller;
-	}
-	while (!rc && n-- > 0)
-		rc = take_node(p, p->path[n]);
 	return rc;
 }
 
@@ -148,18 +118,20 @@ static void empty(struct seam_firefox_own *own)
 
 int seam_firefox_take(struct seam_firefox *p, size_t track)
 {
-	const struct seam_model *m = p->m;
+	struct seam_model *m = p->m;
+	const struct seam_model_node *node;
 	int rc;
 
 	p->thread = (uint32_t)track + 1;
-	empty(&p->nodes);
 	empty(&p->spots);
 	empty(&p->funcs);
 	empty(&p->texts);
 	empty(&p->modules);
 	rc = take_one(p, &p->texts, p->lost);
-	for (uint32_t s = m->of_track[track].first; !rc && s;
-	     s = m->samples[s - 1].next)
-		rc = take_stack(p, m->samples[s - 1].node);
+	for (uint32_t i = m->of_track[track].first_node; !rc && i;
+	     i = node->next) {
+		node = seam_model_node(m, i);
+		rc = take_spot(p, node->spot);
+	}
 	return rc;
 }

@@ -20,43 +20,71 @@ void seam_firefox_ms(struct seam_strbuf *b, uint64_t ns)
 typedef void put_fn(struct seam_firefox *p, uint32_t i, uint32_t at,
 		    uint32_t j);
 
-/* Its functions, outermost first, into path. */
-static int innermost_last(struct seam_firefox *p, uint32_t spot, uint32_t *ret)
-{
-	uint32_t n = seam_firefox_levels(p, spot), left = n;
+struct column {
+	put_fn *put;
+	const char *comma;
+};
 
-	if (seam_grow(&p->path, n, &p->cap_path, sizeof(*p->path)))
-		return -ENOMEM;
+static struct column begin_column(struct seam_firefox *p, const char *name,
+				  put_fn *put)
+{
+	seam_strbuf_printf(&p->out->b, ",\n\"%s\":[", name);
+	return (struct column){put, ""};
+}
+
+static void put_row(struct seam_firefox *p, struct column *c, uint32_t i,
+		    uint32_t at, uint32_t j)
+{
+	seam_strbuf_puts(&p->out->b, c->comma);
+	c->comma = ",";
+	c->put(p, i, at, j);
+}
+
+/* A row for each of a spot's functions, outermost first. */
+static bool put_levels(struct seam_firefox *p, struct column *c, uint32_t i,
+		       uint32_t spot)
+{
+	uint32_t n = seam_model_n_levels(p->m, spot), left = n;
+
+	if (seam_grow(&p->path, n, &p->cap_path, sizeof(*p->path))) {
+		p->out->err = -ENOMEM;
+		return false;
+	}
 	for (uint32_t at = SEAM_MODEL_GET(spot, p->m->spots, spot).levels; at;
 	     at = seam_firefox_level(p, at)->outer)
 		p->path[--left] = at;
-	*ret = n;
-	return 0;
+	for (uint32_t j = 0; j < n; j++)
+		put_row(p, c, i, p->path[j], j);
+	return seam_out_piece(p->out);
 }
 
 static void column(struct seam_firefox *p, const struct seam_firefox_own *own,
 		   const char *name, put_fn *put)
 {
-	bool by_level = own == &p->nodes || own == &p->spots;
-	const char *comma = "";
+	struct column c = begin_column(p, name, put);
 
-	seam_strbuf_printf(&p->out->b, ",\n\"%s\":[", name);
-	for (size_t k = 0; k < own->n && seam_out_piece(p->out); k++) {
-		uint32_t i = own->v[k], n = 1;
+	for (size_t k = 0; k < own->n && seam_out_piece(p->out); k++)
+		put_row(p, &c, own->v[k], 0, 0);
+	seam_strbuf_puts(&p->out->b, "]");
+}
 
-		if (by_level &&
-		    innermost_last(
-			    p, own == &p->nodes ? seam_firefox_spot(p, i) : i,
-			    &n)) {
-			p->out->err = -ENOMEM;
+static void spot_column(struct seam_firefox *p, const char *name, put_fn *put)
+{
+	struct column c = begin_column(p, name, put);
+
+	for (size_t k = 0; k < p->spots.n; k++)
+		if (!put_levels(p, &c, p->spots.v[k], p->spots.v[k]))
 			return;
-		}
-		for (uint32_t j = 0; j < n; j++) {
-			seam_strbuf_puts(&p->out->b, comma);
-			comma = ",";
-			put(p, i, by_level ? p->path[j] : 0, j);
-		}
-	}
+	seam_strbuf_puts(&p->out->b, "]");
+}
+
+static void node_column(struct seam_firefox *p, const char *name, put_fn *put)
+{
+	struct column c = begin_column(p, name, put);
+	uint32_t i = p->m->of_track[p->thread - 1].first_node;
+
+	while (i && put_levels(p, &c, i, seam_model_node(p->m, i)->spot))
+		i = seam_model_node(p->m, i)->next;
 	seam_strbuf_puts(&p->out->b, "]");
 }
 
@@ -105,23 +133,16 @@ static void put_category(struct seam_firefox *p, uint32_t i, uint32_t at,
 					       : USER);
 }
 
-/* Of the innermost function at a stack's leaf. */
-static uint32_t leaf_row(const struct seam_firefox *p, uint32_t node)
-{
-	return p->nodes.row[node] +
-	       seam_firefox_levels(p, seam_firefox_spot(p, node)) - 1;
-}
-
 static void put_prefix(struct seam_firefox *p, uint32_t i, uint32_t at,
 		       uint32_t j)
 {
-	uint32_t caller = SEAM_MODEL_GET(node, p->m->nodes, i).caller;
+	uint32_t caller = seam_model_node(p->m, i)->caller;
 
 	(void)at;
 	if (j)
-		put_number(p, p->nodes.row[i] + j - 1);
+		put_number(p, seam_model_node(p->m, i)->row + j - 1);
 	else if (caller)
-		put_number(p, leaf_row(p, caller));
+		put_number(p, seam_model_leaf_row(p->m, caller));
 	else
 		put_null(p, 0, 0, 0);
 }
@@ -130,7 +151,7 @@ static void put_frame(struct seam_firefox *p, uint32_t i, uint32_t at,
 		      uint32_t j)
 {
 	(void)at;
-	put_number(p, p->spots.row[seam_firefox_spot(p, i)] + j);
+	put_number(p, p->spots.row[seam_model_node(p->m, i)->spot] + j);
 }
 
 /* In the file, or -1. */
@@ -241,23 +262,23 @@ static void end_table(struct seam_firefox *p)
 
 static void tables(struct seam_firefox *p)
 {
-	table(p, "stackTable", p->nodes.n_rows);
-	column(p, &p->nodes, "frame", put_frame);
-	column(p, &p->nodes, "prefix", put_prefix);
-	column(p, &p->nodes, "category", put_category);
-	column(p, &p->nodes, "subcategory", put_zero);
+	table(p, "stackTable", p->m->of_track[p->thread - 1].n_rows);
+	node_column(p, "frame", put_frame);
+	node_column(p, "prefix", put_prefix);
+	node_column(p, "category", put_category);
+	node_column(p, "subcategory", put_zero);
 	end_table(p);
 	table(p, "frameTable", p->spots.n_rows);
-	column(p, &p->spots, "address", put_address);
-	column(p, &p->spots, "inlineDepth", put_depth);
-	column(p, &p->spots, "category", put_category);
-	column(p, &p->spots, "subcategory", put_zero);
-	column(p, &p->spots, "func", put_func);
-	column(p, &p->spots, "nativeSymbol", put_null);
-	column(p, &p->spots, "innerWindowID", put_null);
-	column(p, &p->spots, "implementation", put_null);
-	column(p, &p->spots, "line", put_line);
-	column(p, &p->spots, "column", put_null);
+	spot_column(p, "address", put_address);
+	spot_column(p, "inlineDepth", put_depth);
+	spot_column(p, "category", put_category);
+	spot_column(p, "subcategory", put_zero);
+	spot_column(p, "func", put_func);
+	spot_column(p, "nativeSymbol", put_null);
+	spot_column(p, "innerWindowID", put_null);
+	spot_column(p, "implementation", put_null);
+	spot_column(p, "line", put_line);
+	spot_column(p, "column", put_null);
 	end_table(p);
 	table(p, "funcTable", p->funcs.n_rows);
 	column(p, &p->funcs, "name", put_name);
@@ -291,7 +312,7 @@ static uint64_t since_start(const struct seam_model *m, uint64_t time_ns)
 /* Weights are periods: milliseconds of clocks, else numbers of events. */
 static void samples(struct seam_firefox *p, size_t track)
 {
-	const struct seam_model *m = p->m;
+	struct seam_model *m = p->m;
 	struct seam_strbuf *b = &p->out->b;
 	bool in_ns = seam_model_in_ns(
 		m, SEAM_MODEL_GET(track, m->tracks, track).event);
@@ -303,22 +324,22 @@ static void samples(struct seam_firefox *p, size_t track)
 	seam_strbuf_printf(b, ",\"weightType\":\"%s\",\n\"stack\":[",
 			   in_ns ? "tracing-ms" : "samples");
 	for (uint32_t i = first; i && seam_out_piece(p->out); i = s->next) {
-		s = &m->samples[i - 1];
+		s = seam_model_sample(m, i - 1);
 		seam_strbuf_puts(b, i == first ? "" : ",");
 		if (s->node)
-			put_number(p, leaf_row(p, s->node));
+			put_number(p, seam_model_leaf_row(m, s->node));
 		else
 			put_null(p, 0, 0, 0);
 	}
 	seam_strbuf_puts(b, "],\n\"time\":[");
 	for (uint32_t i = first; i && seam_out_piece(p->out); i = s->next) {
-		s = &m->samples[i - 1];
+		s = seam_model_sample(m, i - 1);
 		seam_strbuf_puts(b, i == first ? "" : ",");
 		seam_firefox_ms(b, since_start(m, s->time_ns));
 	}
 	seam_strbuf_puts(b, "],\n\"weight\":[");
 	for (uint32_t i = first; i && seam_out_piece(p->out); i = s->next) {
-		s = &m->samples[i - 1];
+		s = seam_model_sample(m, i - 1);
 		seam_strbuf_puts(b, i == first ? "" : ",");
 		if (in_ns)
 			seam_firefox_ms(b, s->weight);

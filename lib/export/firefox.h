@@ -25,11 +25,11 @@ struct seam_firefox {
 	struct seam_intern libs;
 	uint32_t *lib_of; /* by module */
 	uint32_t thread; /* + 1: that is written */
-	struct seam_firefox_own nodes, spots, funcs, texts, modules;
+	struct seam_firefox_own spots, funcs, texts, modules;
 	struct seam_firefox_own none; /* of what a table without rows has */
 	uint32_t lost; /* the text "Lost" */
 	uint32_t marks; /* markers of the thread that is written */
-	uint32_t *path; /* nodes or levels, on the way out */
+	uint32_t *path; /* levels, on the way out */
 	size_t cap_path;
 };
 
@@ -46,16 +46,6 @@ static inline uint32_t seam_firefox_func(const struct seam_firefox *p,
 
 	return SEAM_MODEL_GET(frame, p->m->frames, frame).func;
 }
-
-static inline uint32_t seam_firefox_spot(const struct seam_firefox *p,
-					 uint32_t node)
-{
-	return SEAM_MODEL_GET(node, p->m->nodes, node).spot;
-}
-
-/* How many functions a spot has; their rows are one behind the other, the
- * outermost first. */
-uint32_t seam_firefox_levels(const struct seam_firefox *p, uint32_t spot);
 
 int seam_firefox_begin(struct seam_firefox *p);
 void seam_firefox_end(struct seam_firefox *p);

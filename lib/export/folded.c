@@ -12,10 +12,13 @@ int seam_export_folded_add(struct seam_export *e, const struct seam_text *t)
 
 void seam_export_folded(struct seam_export *e, struct seam_out *out)
 {
-	seam_fold_sort(&e->fold);
-	for (size_t i = 0; i < e->fold.n && seam_out_piece(out); i++) {
-		seam_strbuf_puts(&out->b, e->fold.v[i].text);
+	struct seam_fold_line line;
+
+	out->err = seam_fold_begin(&e->fold);
+	while (!out->err && seam_fold_next(&e->fold, &line)) {
+		seam_strbuf_puts(&out->b, line.text);
 		seam_strbuf_printf(&out->b, " %llu\n",
-				   (unsigned long long)e->fold.v[i].count);
+				   (unsigned long long)line.count);
+		seam_out_piece(out);
 	}
 }

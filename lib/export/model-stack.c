@@ -251,15 +251,48 @@ static int64_t end_spot(struct seam_model *m, const char *missing)
 	return seam_intern(&m->spots, &spot, sizeof(spot));
 }
 
-static int64_t below(struct seam_model *m, int64_t caller, int64_t spot)
+/* A stack that no other was equal to. */
+static void into_tree(struct seam_model *m, uint32_t track, uint32_t node,
+		      uint32_t n_rows)
+{
+	struct seam_model_of_track *of = &m->of_track[track];
+
+	if (!m->by_track) {
+		m->n_rows += n_rows;
+		return;
+	}
+	of->n_rows += n_rows;
+	if (of->last_node)
+		seam_nodes_at(&m->nodes, of->last_node)->next = node;
+	else
+		of->first_node = node;
+	of->last_node = node;
+}
+
+static int64_t below(struct seam_model *m, uint32_t track, int64_t caller,
+		     int64_t spot)
 {
 	struct seam_model_node node = {.caller = (uint32_t)caller,
 				       .spot = (uint32_t)spot};
+	size_t n = m->nodes.n;
+	uint32_t n_rows;
+	int64_t rc;
 
-	return spot < 0 ? spot : seam_intern(&m->nodes, &node, sizeof(node));
+	if (spot < 0)
+		return spot;
+	node.track = m->by_track ? track + 1 : 0;
+	node.row = m->by_track ? m->of_track[track].n_rows : m->n_rows;
+	n_rows = seam_model_n_levels(m, node.spot);
+	if (n_rows > UINT32_MAX - node.row - 1)
+		return -EOVERFLOW;
+	rc = seam_nodes_add(&m->nodes, &node);
+	if (rc == (int64_t)n)
+		into_tree(m, track, (uint32_t)n, n_rows);
+	return rc;
 }
 
-int64_t seam_model_stack(struct seam_model *m, const struct seam_text *t)
+int64_t seam_model_stack(struct seam_model *m, uint32_t track,
+			 const struct seam_text *t)
 {
 	const struct seam_stitched *s = t->sample;
 	const char *missing = seam_text_missing(s);
@@ -268,9 +301,11 @@ int64_t seam_model_stack(struct seam_model *m, const struct seam_text *t)
 
 	if (n > t->opts.max_stack)
 		n = t->opts.max_stack;
+	seam_nodes_stack(&m->nodes);
 	if (missing)
-		node = below(m, node, end_spot(m, missing));
+		node = below(m, track, node, end_spot(m, missing));
 	while (node >= 0 && n-- > 0)
-		node = below(m, node, spot_of(m, &s->frames[n], &t->names[n]));
+		node = below(m, track, node,
+			     spot_of(m, &s->frames[n], &t->names[n]));
 	return node;
 }

@@ -7,12 +7,17 @@
 
 #include "base/grow.h"
 
+/* Bytes of samples in memory, before there is a file. */
+#define FROM (4 << 20)
+
+size_t seam_model_sample_part = 1 << 19;
+
 static int first_ones(struct seam_model *m)
 {
 	const struct seam_model_module module = {0};
 	/* None, and not equal to any that is one. */
 	const struct seam_model_levels levels = {UINT32_MAX, UINT32_MAX};
-	const struct seam_model_node node = {UINT32_MAX, UINT32_MAX};
+	const struct seam_model_node node = {UINT32_MAX, UINT32_MAX, 0, 0, 0};
 	int64_t rc = seam_texts_add(&m->texts, "");
 
 	if (!rc)
@@ -25,16 +30,15 @@ static int first_ones(struct seam_model *m)
 		rc = seam_intern(&m->levels, &levels, sizeof(levels));
 	}
 	if (!rc)
-		rc = seam_intern(&m->nodes, &node, sizeof(node));
+		rc = seam_nodes_add(&m->nodes, &node);
 	return (int)rc;
 }
 
-int seam_model_init(struct seam_model *m, struct seam_pd_reader *reader,
-		    bool add_up)
+int seam_model_init(struct seam_model *m, struct seam_pd_reader *reader)
 {
 	int rc;
 
-	*m = (struct seam_model){.reader = reader, .add_up = add_up};
+	*m = (struct seam_model){.reader = reader};
 	rc = first_ones(m);
 	if (rc)
 		seam_model_fini(m);
@@ -49,7 +53,7 @@ void seam_model_fini(struct seam_model *m)
 	seam_intern_fini(&m->frames);
 	seam_intern_fini(&m->levels);
 	seam_intern_fini(&m->spots);
-	seam_intern_fini(&m->nodes);
+	seam_nodes_fini(&m->nodes);
 	seam_intern_fini(&m->tracks);
 	seam_intern_fini(&m->seen);
 	seam_index_fini(&m->sums);
@@ -91,6 +95,11 @@ static int64_t track_of(struct seam_model *m, const struct seam_stitched *s)
 	return rc == (int64_t)n ? begin_track(m, n, track.event) : rc;
 }
 
+static struct seam_model_sample *sample_at(const struct seam_model *m, size_t i)
+{
+	return (struct seam_model_sample *)m->sample_room.p + i;
+}
+
 static uint64_t hash_sum(const struct seam_model_sample *s)
 {
 	const uint32_t key[] = {s->node, s->track, s->end};
@@ -104,12 +113,24 @@ static struct seam_model_sample *same(struct seam_model *m,
 	uint64_t hash = hash_sum(s);
 	uint32_t i;
 
-	for (size_t at = 0; seam_index_next(&m->sums, hash, &at, &i);)
-		if (m->samples[i].node == s->node &&
-		    m->samples[i].track == s->track &&
-		    m->samples[i].end == s->end)
-			return &m->samples[i];
+	for (size_t at = 0; seam_index_next(&m->sums, hash, &at, &i);) {
+		struct seam_model_sample *other = sample_at(m, i);
+
+		if (other->node == s->node && other->track == s->track &&
+		    other->end == s->end)
+			return other;
+	}
 	return NULL;
+}
+
+/* Those of the last part are let go, and none of them is added to any more. */
+static void next_part(struct seam_model *m)
+{
+	if (m->n_samples / seam_model_sample_part == m->sample_part)
+		return;
+	m->sample_part = m->n_samples / seam_model_sample_part;
+	seam_index_fini(&m->sums);
+	seam_spill_let_go(&m->sample_room);
 }
 
 static int append(struct seam_model *m, const struct seam_model_sample *s)
@@ -119,16 +140,16 @@ static int append(struct seam_model *m, const struct seam_model_sample *s)
 
 	if (m->n_samples >= UINT32_MAX - 1)
 		return -EOVERFLOW;
+	m->sample_room.from = FROM;
 	if (seam_spill_grow(&m->sample_room, m->n_samples + 1, sizeof(*s)))
 		return -ENOMEM;
-	m->samples = m->sample_room.p;
 	rc = m->add_up ? seam_index_add(&m->sums, hash_sum(s), m->n_samples)
 		       : 0;
 	if (rc)
 		return rc;
-	m->samples[m->n_samples++] = *s;
+	*sample_at(m, m->n_samples++) = *s;
 	if (of->last)
-		m->samples[of->last - 1].next = (uint32_t)m->n_samples;
+		sample_at(m, of->last - 1)->next = (uint32_t)m->n_samples;
 	else
 		of->first = (uint32_t)m->n_samples;
 	of->last = (uint32_t)m->n_samples;
@@ -138,9 +159,11 @@ static int append(struct seam_model *m, const struct seam_model_sample *s)
 static int add_sample(struct seam_model *m, struct seam_model_sample *s)
 {
 	struct seam_model_of_track *of = &m->of_track[s->track];
-	struct seam_model_sample *sum = m->add_up ? same(m, s) : NULL;
+	struct seam_model_sample *sum;
 	int rc = 0;
 
+	next_part(m);
+	sum = m->add_up ? same(m, s) : NULL;
 	if (sum) {
 		sum->count++;
 		sum->weight = seam_add_up(sum->weight, s->weight);
@@ -163,11 +186,12 @@ int seam_model_add(struct seam_model *m, const struct seam_text *t)
 	struct seam_model_sample sample = {.time_ns = s->rec->time_ns,
 					   .weight = period ? period : 1,
 					   .end = (uint32_t)s->end};
-	int64_t node = seam_model_stack(m, t);
-	int64_t track = node < 0 ? node : track_of(m, s);
+	int64_t track = track_of(m, s);
+	int64_t node =
+		track < 0 ? track : seam_model_stack(m, (uint32_t)track, t);
 
-	if (track < 0)
-		return (int)track;
+	if (node < 0)
+		return (int)node;
 	if (!m->n_samples || s->rec->time_ns < m->first_ns)
 		m->first_ns = s->rec->time_ns;
 	if (!m->n_samples || s->rec->time_ns > m->last_ns)
@@ -175,6 +199,33 @@ int seam_model_add(struct seam_model *m, const struct seam_text *t)
 	sample.node = (uint32_t)node;
 	sample.track = (uint32_t)track;
 	return add_sample(m, &sample);
+}
+
+const struct seam_model_sample *seam_model_sample(struct seam_model *m,
+						  size_t i)
+{
+	if (i / seam_model_sample_part != m->sample_part) {
+		m->sample_part = i / seam_model_sample_part;
+		seam_spill_let_go(&m->sample_room);
+	}
+	return sample_at(m, i);
+}
+
+uint32_t seam_model_n_levels(const struct seam_model *m, uint32_t spot)
+{
+	uint32_t n = 0;
+
+	for (uint32_t at = SEAM_MODEL_GET(spot, m->spots, spot).levels; at;
+	     at = SEAM_MODEL_GET(levels, m->levels, at).outer)
+		n++;
+	return n;
+}
+
+uint32_t seam_model_leaf_row(struct seam_model *m, uint32_t node)
+{
+	const struct seam_model_node *n = seam_model_node(m, node);
+
+	return n->row + seam_model_n_levels(m, n->spot) - 1;
 }
 
 const char *seam_model_track_event(const struct seam_model *m, uint32_t track)

@@ -2,7 +2,9 @@
 /*
  * What formats are written from: samples, and tables of what they have in
  * common. Each thing has a number; number 0 of strings is "", of modules,
- * levels and nodes it is none. All texts are UTF-8.
+ * levels and nodes it is none. All texts are UTF-8. Samples and nodes are in
+ * files, of which memory has what was looked at last: they are had by
+ * functions.
  */
 #ifndef SEAM_LIB_EXPORT_MODEL_H
 #define SEAM_LIB_EXPORT_MODEL_H
@@ -10,6 +12,7 @@
 #include "base/spill.h"
 #include "export/export.h"
 #include "export/intern.h"
+#include "export/nodes.h"
 
 /* A part of a file, mapped; of processes that share it the first one's. */
 struct seam_model_module {
@@ -47,11 +50,6 @@ struct seam_model_spot {
 	uint32_t module, levels;
 };
 
-/* A stack: its leaf, and the stack of the caller, whose number is lower. */
-struct seam_model_node {
-	uint32_t caller, spot;
-};
-
 /* A thread under one name, as far as one event has sampled it. */
 struct seam_model_track {
 	uint32_t pid, tid, comm, event;
@@ -60,6 +58,8 @@ struct seam_model_track {
 struct seam_model_of_track {
 	uint32_t first, last; /* samples, + 1 */
 	uint32_t event_name;
+	/* Of its own tree of stacks, if it has one. */
+	uint32_t first_node, last_node, n_rows;
 	uint64_t n, weight; /* the latter no more than UINT64_MAX */
 };
 
@@ -79,16 +79,19 @@ _Static_assert(sizeof(struct seam_model_sample) == 32,
 struct seam_model {
 	struct seam_pd_reader *reader;
 	bool add_up; /* samples that differ in time alone become one */
+	bool by_track; /* each track has a tree of stacks */
 	struct seam_texts texts;
-	struct seam_intern modules, funcs, frames, levels, spots, nodes, tracks;
+	struct seam_intern modules, funcs, frames, levels, spots, tracks;
+	struct seam_nodes nodes;
+	uint32_t n_rows; /* of the tree of all */
 	uint64_t *module_start; /* by module: where the first one had it */
 	size_t cap_start;
 	struct seam_model_of_track *of_track;
 	size_t cap_of_track;
-	struct seam_model_sample *samples; /* in sample_room */
 	size_t n_samples;
 	struct seam_spill sample_room;
-	struct seam_index sums; /* of samples, if add_up */
+	size_t sample_part; /* in memory */
+	struct seam_index sums; /* of its samples, if add_up */
 	struct seam_intern seen; /* frames as they came, to know them by */
 	uint32_t *seen_spot;
 	size_t cap_seen;
@@ -97,13 +100,13 @@ struct seam_model {
 	uint64_t cut_names;
 };
 
-int seam_model_init(struct seam_model *m, struct seam_pd_reader *reader,
-		    bool add_up);
+int seam_model_init(struct seam_model *m, struct seam_pd_reader *reader);
 void seam_model_fini(struct seam_model *m);
 int seam_model_add(struct seam_model *m, const struct seam_text *t);
 /* Its parts. Return: the number of a string, of a node; or -errno. */
 int64_t seam_model_text(struct seam_model *m, const char *s);
-int64_t seam_model_stack(struct seam_model *m, const struct seam_text *t);
+int64_t seam_model_stack(struct seam_model *m, uint32_t track,
+			 const struct seam_text *t);
 
 /* The i-th of a table, as a constant struct seam_model_KIND. */
 #define SEAM_MODEL_GET(kind, table, i)                                         \
@@ -115,14 +118,32 @@ static inline const char *seam_model_string(const struct seam_model *m,
 	return seam_texts_get(&m->texts, i);
 }
 
-/* The functions at a stack's leaf. */
-static inline uint32_t seam_model_levels_at(const struct seam_model *m,
-					    uint32_t node)
+/* Samples that are looked through for equal ones. A power of two. For tests to
+ * change. */
+extern size_t seam_model_sample_part;
+
+/* When all are in, in the order of time or of a track: valid until the next. */
+const struct seam_model_sample *seam_model_sample(struct seam_model *m,
+						  size_t i);
+
+static inline const struct seam_model_node *
+seam_model_node(struct seam_model *m, uint32_t node)
 {
-	uint32_t spot = SEAM_MODEL_GET(node, m->nodes, node).spot;
+	return seam_nodes_get(&m->nodes, node);
+}
+
+/* The functions at a stack's leaf. */
+static inline uint32_t seam_model_levels_at(struct seam_model *m, uint32_t node)
+{
+	uint32_t spot = seam_model_node(m, node)->spot;
 
 	return SEAM_MODEL_GET(spot, m->spots, spot).levels;
 }
+
+/* How many they are. */
+uint32_t seam_model_n_levels(const struct seam_model *m, uint32_t spot);
+/* The row of the innermost function at a stack's leaf. */
+uint32_t seam_model_leaf_row(struct seam_model *m, uint32_t node);
 
 /* The name of a track's event. */
 const char *seam_model_track_event(const struct seam_model *m, uint32_t track);

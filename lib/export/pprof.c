@@ -184,11 +184,12 @@ static bool sample(struct pprof *p, const struct seam_model_sample *s)
 {
 	struct seam_strbuf made = {0};
 
-	for (uint32_t node = s->node; node;
-	     node = SEAM_MODEL_GET(node, p->m->nodes, node).caller)
-		seam_proto_varint(&p->inner,
-				  SEAM_MODEL_GET(node, p->m->nodes, node).spot +
-					  1ULL);
+	for (uint32_t at = s->node; at;) {
+		const struct seam_model_node *node = seam_model_node(p->m, at);
+
+		seam_proto_varint(&p->inner, node->spot + 1ULL);
+		at = node->caller;
+	}
 	if (s->node)
 		seam_proto_message(&made, 1, &p->inner);
 	values(p, &made, s);
@@ -309,7 +310,7 @@ static void profile(struct pprof *p, const char *name)
 
 	sample_types(p);
 	for (size_t i = 0; on && i < m->n_samples; i++)
-		on = sample(p, &m->samples[i]);
+		on = sample(p, seam_model_sample(m, i));
 	on = on && (!main || mapping(p, main));
 	for (size_t i = 1; on && i < m->modules.n; i++)
 		on = i == main || mapping(p, i);

@@ -14,7 +14,7 @@
 #define ull unsigned long long /* what printf takes */
 
 struct speedscope {
-	const struct seam_model *m;
+	struct seam_model *m;
 	struct seam_out *out;
 	uint32_t *frames; /* of a stack, leaf first */
 	size_t cap;
@@ -51,11 +51,11 @@ static void frame(struct speedscope *p, size_t i)
 /* The numbers of its frames, root first. */
 static bool stack(struct speedscope *p, uint32_t node)
 {
-	const struct seam_model *m = p->m;
+	struct seam_model *m = p->m;
 	const struct seam_model_levels *l;
 	size_t n = 0;
 
-	for (; node; node = SEAM_MODEL_GET(node, m->nodes, node).caller) {
+	for (; node; node = seam_model_node(m, node)->caller) {
 		uint32_t at = seam_model_levels_at(m, node);
 
 		for (; at; at = l->outer) {
@@ -77,7 +77,8 @@ static bool stack(struct speedscope *p, uint32_t node)
 
 static void profile(struct speedscope *p, size_t i)
 {
-	const struct seam_model *m = p->m;
+	struct seam_model *m = p->m;
+	const struct seam_model_sample *sample;
 	const struct seam_model_track *t = &SEAM_MODEL_GET(track, m->tracks, i);
 	struct seam_strbuf *b = &p->out->b, name = {0};
 	const char *comma = "";
@@ -98,17 +99,18 @@ static void profile(struct speedscope *p, size_t i)
 			   seam_model_in_ns(m, t->event) ? "nanoseconds"
 							 : "none",
 			   (ull)m->of_track[i].weight);
-	for (uint32_t s = m->of_track[i].first; s; s = m->samples[s - 1].next) {
+	for (uint32_t s = m->of_track[i].first; s; s = sample->next) {
+		sample = seam_model_sample(m, s - 1);
 		seam_strbuf_puts(b, comma);
 		comma = ",\n";
-		if (!stack(p, m->samples[s - 1].node))
+		if (!stack(p, sample->node))
 			return;
 	}
 	seam_strbuf_puts(b, "],\n\"weights\":[");
 	comma = "";
-	for (uint32_t s = m->of_track[i].first; s; s = m->samples[s - 1].next) {
-		seam_strbuf_printf(b, "%s%llu", comma,
-				   (ull)m->samples[s - 1].weight);
+	for (uint32_t s = m->of_track[i].first; s; s = sample->next) {
+		sample = seam_model_sample(m, s - 1);
+		seam_strbuf_printf(b, "%s%llu", comma, (ull)sample->weight);
 		comma = ",";
 		if (!seam_out_piece(p->out))
 			return;

@@ -7,59 +7,151 @@
 
 #include "base/grow.h"
 
+/* A line of a run: how often, and the text with its '\0'. */
+#define COUNT sizeof(uint64_t)
+
+size_t seam_fold_most = 8 << 20;
+
 /* Return: the line's number, or -errno. */
-static int64_t line_of(struct seam_fold *f, const char *text)
+static int64_t line_of(struct seam_fold *f, const char *text, size_t len)
 {
-	uint64_t hash = seam_hash(SEAM_HASH_START, text, strlen(text));
-	struct seam_fold_line *l;
+	uint64_t hash = seam_hash(SEAM_HASH_START, text, len);
 	uint32_t i;
 	int err;
 
 	for (size_t at = 0; seam_index_next(&f->index, hash, &at, &i);)
-		if (!strcmp(f->v[i].text, text))
+		if (!strcmp(f->text + f->v[i].at, text))
 			return i;
-	if (seam_grow(&f->v, f->n + 1, &f->cap, sizeof(*f->v)))
-		return -ENOMEM;
-	l = &f->v[f->n];
-	*l = (struct seam_fold_line){.text = strdup(text)};
-	if (!l->text)
+	if (seam_grow(&f->text, f->len + len, &f->cap, 1) ||
+	    seam_grow(&f->v, f->n + 1, &f->cap_v, sizeof(*f->v)))
 		return -ENOMEM;
 	err = seam_index_add(&f->index, hash, f->n);
-	if (err) {
-		free(l->text);
+	if (err)
 		return err;
-	}
+	memcpy(f->text + f->len, text, len);
+	f->v[f->n] = (struct seam_fold_kept){.at = f->len};
+	f->len += len;
 	return (int64_t)f->n++;
+}
+
+static int by_text(const void *a, const void *b, void *text)
+{
+	const struct seam_fold_kept *x = a, *y = b;
+
+	return strcmp((char *)text + x->at, (char *)text + y->at);
+}
+
+/* What is in memory becomes a run, in its order. */
+static int make_run(struct seam_fold *f)
+{
+	size_t len = f->n * COUNT + f->len;
+	char *to;
+
+	f->room.from = seam_fold_most; /* one run alone stays in memory */
+	if (seam_grow(&f->runs, f->n_runs + 1, &f->cap_runs,
+		      sizeof(*f->runs)) ||
+	    seam_spill_grow(&f->room, f->used + len, 1))
+		return -ENOMEM;
+	qsort_r(f->v, f->n, sizeof(*f->v), by_text, f->text);
+	f->runs[f->n_runs++] = (struct seam_fold_run){f->used, f->used + len};
+	to = (char *)f->room.p + f->used;
+	for (size_t i = 0; i < f->n; i++) {
+		const char *text = f->text + f->v[i].at;
+
+		memcpy(to, &f->v[i].count, COUNT);
+		to = stpcpy(to + COUNT, text) + 1;
+	}
+	f->used += len;
+	f->len = 0;
+	f->n = 0;
+	seam_index_fini(&f->index);
+	seam_spill_let_go(&f->room);
+	return 0;
 }
 
 int seam_fold_add(struct seam_fold *f, const char *text, uint64_t count)
 {
-	int64_t i = line_of(f, text);
+	size_t len = strlen(text) + 1;
+	int64_t i;
+	int rc = 0;
 
+	if (f->n && f->len + len + f->n * sizeof(*f->v) > seam_fold_most)
+		rc = make_run(f);
+	i = rc ? rc : line_of(f, text, len);
 	if (i < 0)
 		return (int)i;
 	f->v[i].count += count;
 	return 0;
 }
 
-static int by_text(const void *a, const void *b)
+static const char *first_text(const struct seam_fold *f, size_t run)
 {
-	const struct seam_fold_line *x = a, *y = b;
-
-	return strcmp(x->text, y->text);
+	return (char *)f->room.p + f->runs[run].at + COUNT;
 }
 
-void seam_fold_sort(struct seam_fold *f)
+/* Puts the run at a place of the heap where it belongs below that. */
+static void sift(struct seam_fold *f, size_t i)
 {
-	if (f->n)
-		qsort(f->v, f->n, sizeof(*f->v), by_text);
+	for (size_t least = i;; i = least) {
+		struct seam_fold_run run = f->runs[i];
+
+		for (size_t child = 2 * i + 1;
+		     child <= 2 * i + 2 && child < f->n_runs; child++)
+			if (strcmp(first_text(f, child), first_text(f, least)) <
+			    0)
+				least = child;
+		if (least == i)
+			return;
+		f->runs[i] = f->runs[least];
+		f->runs[least] = run;
+	}
+}
+
+int seam_fold_begin(struct seam_fold *f)
+{
+	int rc = f->n ? make_run(f) : 0;
+
+	for (size_t i = f->n_runs / 2; !rc && i-- > 0;)
+		sift(f, i);
+	return rc;
+}
+
+/* The least line that there is, out of its run. */
+static struct seam_fold_line take(struct seam_fold *f)
+{
+	struct seam_fold_line line = {.text = first_text(f, 0)};
+	size_t len = COUNT + strlen(line.text) + 1;
+
+	memcpy(&line.count, line.text - COUNT, COUNT);
+	f->runs[0].at += len;
+	f->given += len;
+	if (f->runs[0].at == f->runs[0].end)
+		f->runs[0] = f->runs[--f->n_runs];
+	if (f->n_runs)
+		sift(f, 0);
+	return line;
+}
+
+bool seam_fold_next(struct seam_fold *f, struct seam_fold_line *ret)
+{
+	if (!f->n_runs)
+		return false;
+	if (f->given > seam_fold_most) {
+		f->given = 0;
+		seam_spill_let_go(&f->room);
+	}
+	*ret = take(f);
+	while (f->n_runs && !strcmp(first_text(f, 0), ret->text))
+		ret->count += take(f).count;
+	return true;
 }
 
 void seam_fold_fini(struct seam_fold *f)
 {
-	for (size_t i = 0; i < f->n; i++)
-		free(f->v[i].text);
+	free(f->text);
 	free(f->v);
+	free(f->runs);
 	seam_index_fini(&f->index);
+	seam_spill_fini(&f->room);
 	*f = (struct seam_fold){0};
 }

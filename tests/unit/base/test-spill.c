@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -76,6 +77,26 @@ static void run(bool in_file)
 	assert_null(s.p);
 }
 
+/* Bytes of it in this process's memory. */
+static size_t resident(const struct seam_spill *s)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long long begin, end;
+	size_t kib, found = SIZE_MAX;
+	bool here = false;
+	char line[4096];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx-%llx ", &begin, &end) == 2)
+			here = begin == (uintptr_t)s->p;
+		else if (here && sscanf(line, "Rss: %zu kB", &kib) == 1)
+			found = kib << 10;
+	}
+	fclose(f);
+	return found;
+}
+
 static void in_memory(void **state)
 {
 	(void)state;
@@ -90,6 +111,23 @@ static void in_a_file(void **state)
 	run(true);
 	seam_spill_from = 100000; /* what is in memory moves */
 	run(true);
+}
+
+/* What is let go is there again when it is wanted. */
+static void let_go(void **state)
+{
+	struct seam_spill s = {.from = 50000};
+
+	(void)state;
+	seam_spill_from = SIZE_MAX;
+	seam_spill_let_go(&s);
+	fill(&s);
+	assert_int_not_equal(s.mapped, 0);
+	assert_true(resident(&s) > s.mapped / 2);
+	seam_spill_let_go(&s);
+	assert_int_equal(resident(&s), 0);
+	check_sorted(&s);
+	seam_spill_fini(&s);
 }
 
 static void nowhere(void **state)
@@ -168,6 +206,7 @@ int main(void)
 		cmocka_unit_test(in_memory), cmocka_unit_test(in_a_file),
 		cmocka_unit_test(nowhere),   cmocka_unit_test(no_room),
 		cmocka_unit_test(few_runs),  cmocka_unit_test(none),
+		cmocka_unit_test(let_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

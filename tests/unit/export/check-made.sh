@@ -11,10 +11,23 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
 same_stacks() {
-	"$1" "$2" >"$dir/$3" || return
+	"$1" "$2" $4 >"$dir/$3" || return
 	python3 "$here/../../cli/export-read.py" "$3" "$dir/$3" \
 		>"$dir/stacks" || return
 	cmp "$dir/stacks" "$dir/wanted"
+}
+
+# And so in whatever parts it is looked through.
+same_parts() {
+	for part in 1 2 4 16; do
+		same_stacks "$1" "$2" "$3" $part || return
+	done
+}
+
+folded_parts() {
+	for part in 1 128; do
+		"$1" 0 $part | cmp - "$dir/folded" || return
+	done
 }
 
 # So it is in each format, which has the same stacks.
@@ -40,6 +53,7 @@ for line in sorted(text.split("\n")[:-1],
     print(line)
 END
 check 'guessed frames have their mark' marked
+check 'folded has them in parts' folded_parts "$1"
 n=0
 for format in speedscope pprof firefox chrome; do
 	n=$((n + 1))
@@ -48,5 +62,6 @@ for format in speedscope pprof firefox chrome; do
 		continue
 	}
 	check "$format has all stacks" same_stacks "$1" $n $format
+	check "$format has them in parts" same_parts "$1" $n $format
 done
 tap_done

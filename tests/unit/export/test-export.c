@@ -148,7 +148,7 @@ static void shared(void **state)
 	int64_t leaf[2];
 
 	(void)state;
-	assert_int_equal(seam_model_init(&model, r, false), 0);
+	assert_int_equal(seam_model_init(&model, r), 0);
 	for (int i = 0; i < 2; i++) {
 		const struct seam_stitched s = {.frames = &made_frames[5 + i],
 						.n_frames = 1};
@@ -156,7 +156,7 @@ static void shared(void **state)
 					    .names = &made_names[5 + i],
 					    .opts = {.max_stack = 9}};
 
-		leaf[i] = seam_model_stack(&model, &t);
+		leaf[i] = seam_model_stack(&model, 0, &t);
 		assert_true(leaf[i] > 0);
 	}
 	assert_int_equal(leaf[0], leaf[1]);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* write-made FORMAT: the samples of made.h, in a format's number. */
+/* write-made FORMAT [PART]: the samples of made.h, in a format's number, in
+ * parts of so many nodes, samples and bytes. */
 #include <errno.h>
 
+#include "base/spill.h"
+#include "export/model.h"
 #include "made.h"
+#include "report/fold.h"
 
 static int put(void *ctx, const void *bytes, size_t len)
 {
@@ -16,6 +20,11 @@ int main(int argc, char **argv)
 	struct seam_export *e;
 	int rc = argc < 2;
 
+	if (argc > 2) {
+		seam_spill_from = 1;
+		seam_nodes_part = (uint32_t)atoi(argv[2]);
+		seam_model_sample_part = seam_fold_most = seam_nodes_part;
+	}
 	if (!rc)
 		rc = seam_export_new((enum seam_export_format)atoi(argv[1]), r,
 				     &e);

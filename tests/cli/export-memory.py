@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""export-memory.py SEAM [whole]
+
+Description: what export has in memory beyond what script has is bounded,
+however many different stacks a recording has, and every sample is exported; of
+a million samples, with "whole", it is no more than script and report may have.
+"""
+
+import json
+import os
+import random
+import shutil
+import struct
+import sys
+import tempfile
+
+FORMATS = "folded", "speedscope", "pprof", "firefox", "chrome"
+TIDS = range(1, 9)
+SHORT, LONG, WHOLE = 20000, 60000, 1000000 # samples, of other stacks each
+FRAMES = 30
+CODE, CODE_SIZE = 0x10000000, 0x100000
+CONTEXT = 2**64 - 512 # the user's half
+MIB = 1 << 20
+GROWS = 12 * MIB # between those: of nodes it would be twice that at least
+MOST = 300 * 10**6
+
+
+def record(kind, body, misc=0):
+    return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+
+def write(path, n):
+    """A pipe's recording of one event: address, task, time and chain. There
+    are no symbols: each address of a file that is not there has its name."""
+    rnd = random.Random(n)
+    code = [CODE + rnd.randrange(CODE_SIZE) for _ in range(20000)]
+    attr = struct.pack("<IIQQQQQ", 1, 128, 0, 100, 1 | 2 | 4 | 32, 0,
+                       1 << 18).ljust(128, b"\0")
+    body = struct.Struct("<QIIQQQ%dQ" % FRAMES)
+    with open(path, "wb") as f:
+        f.write(b"PERFILE2" + struct.pack("<Q", 16) + record(64, attr))
+        for tid in TIDS:
+            f.write(record(1, struct.pack("<IIQQQ", tid, tid, CODE, CODE_SIZE,
+                                          0) + b"/no/such/file\0\0\0" +
+                           struct.pack("<IIQ", tid, tid, 1), 2))
+        for i in range(n):
+            tid = TIDS[i % len(TIDS)]
+            ips = rnd.choices(code, k=FRAMES)
+            f.write(record(9, body.pack(ips[0], tid, tid, 10**9 + i * 1000,
+                                        FRAMES + 1, CONTEXT, *ips), 2))
+
+
+class Test:
+    def __init__(self, seam, folder):
+        self.seam, self.folder = seam, folder
+        self.n, self.bad = 0, 0
+        self.env = dict(os.environ, TMPDIR=folder, XDG_CACHE_HOME=folder)
+
+    def test(self, what, good, why=""):
+        self.n += 1
+        self.bad += not good
+        print("%sok %d - %s" % ("" if good else "not ", self.n, what))
+        if not good:
+            print("# %s" % (why,))
+        sys.stdout.flush()
+
+    def most(self, *command):
+        """The most memory that a command had, in bytes."""
+        null = os.open(os.devnull, os.O_WRONLY)
+        pid = os.posix_spawn(
+            self.seam, [self.seam, *command], self.env,
+            file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (1, 2)])
+        os.close(null)
+        _, status, usage = os.wait4(pid, 0)
+        if status:
+            raise RuntimeError("%s: status %d" % (command, status))
+        return usage.ru_maxrss << 10
+
+    def export(self, form, path):
+        """And whether all samples were exported."""
+        out, counts = path + ".out", path + ".counts"
+        most = self.most("export", "--to", form, "-i", path, "-o", out,
+                         "--json-summary", counts)
+        os.unlink(out)
+        with open(counts, encoding="ascii") as f:
+            return most, json.load(f)["exported"]["samples"]
+
+
+def bounded(t):
+    """The file's pages that are in memory are so for script as well."""
+    paths = {n: os.path.join(t.folder, str(n)) for n in (SHORT, LONG)}
+    more = {}
+    for n, path in paths.items():
+        write(path, n)
+        script = t.most("script", "--format", "json", "-i", path)
+        for form in FORMATS:
+            most, exported = t.export(form, path)
+            more[form, n] = most - script
+            t.test("%s: all of %d samples" % (form, n), exported == n,
+                   exported)
+    for form in FORMATS:
+        short, long = more[form, SHORT], more[form, LONG]
+        print("# %s: %d and %d MiB more than script" % (
+            form, short // MIB, long // MIB))
+        t.test("%s: memory does not grow with the stacks" % form,
+               long - short < GROWS, "%d, then %d" % (short, long))
+
+
+def whole(t):
+    path = os.path.join(t.folder, "whole")
+    write(path, WHOLE)
+    for form in FORMATS:
+        most, exported = t.export(form, path)
+        print("# %s: %d MB" % (form, most // 10**6))
+        t.test("%s: memory of %d samples" % (form, WHOLE),
+               exported == WHOLE and most < MOST, "%d of %d" % (most, exported))
+
+
+def main():
+    t = Test(os.path.abspath(sys.argv[1]), tempfile.mkdtemp(
+        prefix="seam-export-", dir=os.environ.get("TMPDIR", "/var/tmp")))
+    try:
+        (whole if sys.argv[2:] else bounded)(t)
+    finally:
+        shutil.rmtree(t.folder)
+    print("1..%d" % t.n)
+    return 1 if t.bad else 0
+
+
+sys.exit(main())
