@@ -12,6 +12,7 @@
 #include "cli/bad-option.h"
 #include "cli/messages.h"
 #include "cli/number.h"
+#include "cli/record-pattern.h"
 #include "cli/record-perf.h"
 #include "event/event-name.h"
 #include "event/order.h"
@@ -27,8 +28,9 @@ static const char usage_text[] =
 	"cache-misses,\n"
 	"                        page-faults, minor-faults, major-faults,\n"
 	"                        context-switches, cpu-migrations, or a\n"
-	"                        tracepoint, as sched:sched_switch, or a "
-	"place\n"
+	"                        tracepoint, as sched:sched_switch, or "
+	"several,\n"
+	"                        as 'sched:*exec*', or a place\n"
 	"                        in a program, uprobe:FILE:FUNCTION or\n"
 	"                        uretprobe:FILE:FUNCTION; a list, or\n"
 	"                        repeated (default: cycles, or cpu-clock "
@@ -37,7 +39,10 @@ static const char usage_text[] =
 	"the\n"
 	"                        kernel, EVENT:k is the kernel's alone, "
 	"EVENT:p,\n"
-	"                        :pp and :ppp are ever more precise; and\n"
+	"                        :pp and :ppp are ever more precise, :P as can "
+	"be;\n"
+	"                        rHEX is the hardware's event of that number; "
+	"and\n"
 	"                        EVENT/TERM,TERM.../ with max-stack=N, "
 	"freq=HZ,\n"
 	"                        period=N, name=TEXT, kernel-callchains,\n"
@@ -252,6 +257,8 @@ static int add_event(struct record_options *o, const char *name, size_t len)
 {
 	if (!len)
 		return bad("-e", name, "want an event, or several with commas");
+	if (record_is_pattern(name, len))
+		return record_pattern(o, name, len, add_event);
 	if (o->n_events == sizeof(o->events) / sizeof(o->events[0]))
 		return bad("-e", name, "16 events are the most");
 	o->names[o->n_events] = strndup(name, len);

@@ -358,7 +358,8 @@ static char *with_modifiers(const char *name, size_t len, const char *mods,
 		return text;
 	/* What is wrong with a name is said when it is opened. */
 	is_open = !seam_event_name_parse(text, &parsed, &why) &&
-		  (parsed.user || parsed.kernel || parsed.precise);
+		  (parsed.user || parsed.kernel || parsed.precise ||
+		   parsed.precise_max);
 	for (size_t i = 0; i < n_mods; i++) {
 		if ((mods[i] == 'u' && parsed.user) ||
 		    (mods[i] == 'k' && parsed.kernel))

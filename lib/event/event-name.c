@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "event/event-name.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -77,11 +78,15 @@ static int parse_modifiers(struct part mods, struct seam_event_name *name,
 			name->precise++;
 			continue;
 		}
+		if (mods.at[i] == 'P') {
+			name->precise_max = true;
+			continue;
+		}
 		if (!to || *to)
 			return seam_fail(reterr, -EINVAL,
 					 "':%.*s' is no modifier that seam "
-					 "knows; there are u, k, p, pp and "
-					 "ppp",
+					 "knows; there are u, k, p, pp, ppp "
+					 "and P",
 					 PART(mods));
 		*to = true;
 	}
@@ -211,19 +216,40 @@ static size_t probe_len(const char *text, size_t file_at,
 	return (size_t)(colon + 1 - text) + strcspn(colon + 1, ":/,");
 }
 
+/* rHEX, as perf has it. */
+static void parse_raw(struct part base, struct seam_event_name *name)
+{
+	if (base.len < 2 || base.len > 17 || *base.at != 'r')
+		return;
+	for (size_t i = 1; i < base.len; i++)
+		if (!isxdigit((unsigned char)base.at[i]))
+			return;
+	name->raw = true;
+	name->config = strtoull(base.at + 1, NULL, 16);
+}
+
 /* NAME, with which a text or list begins. */
 static void parse_base(const char *text, struct seam_event_name *name)
 {
 	struct part base = {text, strcspn(text, ":/,")};
 
 	name->known = find_known(base);
+	if (!name->known)
+		parse_raw(base, name);
 	name->returns = is(base, "uretprobe");
 	/* SUBSYSTEM:NAME; modifiers are behind a colon too. */
 	if ((name->returns || is(base, "uprobe")) && text[base.len] == ':')
 		base.len = probe_len(text, base.len + 1, name);
-	else if (!name->known && text[base.len] == ':')
+	else if (!name->known && !name->raw && text[base.len] == ':')
 		base.len += 1 + strcspn(text + base.len + 1, ":/,");
 	name->base_len = base.len;
+}
+
+/* PMU/TERM,TERM.../, with the terms of the PMU. */
+static bool is_pmu(const char *text, const struct seam_event_name *name)
+{
+	return text[name->base_len] == '/' && !name->known && !name->raw &&
+	       !memchr(text, ':', name->base_len);
 }
 
 int seam_event_name_parse(const char *text, struct seam_event_name *ret,
@@ -235,6 +261,13 @@ int seam_event_name_parse(const char *text, struct seam_event_name *ret,
 
 	parse_base(text, &name);
 	p = text + name.base_len;
+	if (is_pmu(text, &name))
+		return seam_fail(reterr, -EINVAL,
+				 "'%.60s': a PMU's own terms are not read "
+				 "here; write its event's name, as cycles, or "
+				 "its number, as r13c for cpu/event=0x3c,"
+				 "umask=0x1/",
+				 text);
 	if (*p == '/') {
 		struct part terms = {p + 1, strcspn(p + 1, "/")};
 

@@ -4,10 +4,11 @@
  *
  *	NAME[/TERM[=VALUE],.../][:MODIFIERS]
  *
- * NAME is one of perf's events, SUBSYSTEM:NAME of a tracepoint, or a probe as
- * bpftrace has it: uprobe:FILE:SYMBOL[+OFFSET] or uretprobe:FILE:SYMBOL. Terms:
- * max-stack, freq, period, name, call-graph, kernel-callchains,
- * user-callchains and no-payload; modifiers: u and k, and p, up to three times.
+ * NAME is one of perf's events, rHEX of one that the hardware has by that
+ * number, SUBSYSTEM:NAME of a tracepoint, or a probe as bpftrace has it:
+ * uprobe:FILE:SYMBOL[+OFFSET] or uretprobe:FILE:SYMBOL. Terms: max-stack, freq,
+ * period, name, call-graph, kernel-callchains, user-callchains and no-payload;
+ * modifiers: u and k, and p, up to three times, or P.
  */
 #ifndef SEAM_LIB_EVENT_EVENT_NAME_H
 #define SEAM_LIB_EVENT_EVENT_NAME_H
@@ -36,12 +37,15 @@ struct seam_known_event { /* of perf's own names */
 
 struct seam_event_name {
 	size_t base_len; /* of NAME, with which the text begins */
-	/* NULL: a tracepoint, or a probe if there is a probed file. */
+	/* NULL: raw, a tracepoint, or a probe if there is a probed file. */
 	const struct seam_known_event *known;
+	bool raw;
+	uint64_t config; /* of raw */
 	size_t file_at, file_len; /* of a probe, in the text; at 0: none */
 	bool returns; /* uretprobe */
 	bool user, kernel; /* modifiers; neither: as both */
 	unsigned int precise; /* how many p: the attribute's precise_ip */
+	bool precise_max; /* P: as many as there can be */
 	bool has_max_stack;
 	uint32_t max_stack; /* 0: no limit */
 	enum seam_event_halves halves;

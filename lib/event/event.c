@@ -14,6 +14,7 @@
 #include "core/wire.h"
 #include "event/event-name.h"
 #include "event/fail.h"
+#include "event/precise.h"
 #include "event/uprobe.h"
 #include "perfdata/writer.h"
 
@@ -120,6 +121,8 @@ static char *display_name(const char *text, const struct seam_event_name *n)
 	if (n->kernel)
 		mods[i++] = 'k';
 	memset(mods + i, 'p', n->precise);
+	if (n->precise_max)
+		mods[i + n->precise] = 'P';
 	if (!*mods)
 		return strndup(text, n->base_len);
 	if (asprintf(&s, "%.*s:%s", (int)n->base_len, text, mods) < 0)
@@ -211,6 +214,11 @@ static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 					 ev->base);
 		return 0;
 	}
+	if (name->raw) {
+		ev->attr.type = PERF_TYPE_RAW;
+		ev->attr.config = name->config;
+		return 0;
+	}
 	if (!strchr(ev->base, ':'))
 		return seam_fail(reterr, -EINVAL,
 				 "'%.40s' is no event that seam knows; 'seam "
@@ -235,31 +243,6 @@ static int want_stack_only(struct seam_event_name *name,
 				 "where only these are wanted");
 	name->halves = SEAM_HALVES_USER;
 	name->no_payload = true;
-	return 0;
-}
-
-/*
- * A precise event's ip is its instruction's; the registers that BPF takes in
- * task work are those interrupted, and their stack is theirs. The kernel wants
- * its own chain of such an event before a program may ask for one, with both
- * halves (perf_event_set_bpf_handler: EPROTO).
- *
- * Records may not come in batches, of which only the last one interrupts: the
- * others have no entry to be joined with. The kernel batches what has a fixed
- * period and asks for nothing that the hardware does not note. A chain is such
- * a thing, and so is the time by a clock of ours.
- */
-static int set_precise(const struct seam_event_name *name,
-		       struct seam_event *ev, struct seam_errinfo *reterr)
-{
-	if (!name->precise)
-		return 0;
-	if (ev->attr.type == PERF_TYPE_SOFTWARE)
-		return seam_fail(reterr, -EINVAL,
-				 "%s: only events of the hardware can be "
-				 "precise (':p')",
-				 ev->base);
-	ev->attr.precise_ip = name->precise & 3;
 	return 0;
 }
 
@@ -290,7 +273,7 @@ static int set_name(const struct seam_event_spec *spec, struct seam_event *ev,
 	if (err)
 		return err;
 	set_depth(spec, name, ev);
-	err = set_precise(name, ev, reterr);
+	err = seam_event_precise(name, ev, reterr);
 	return err ? err : set_halves(name, ev, reterr);
 }
 

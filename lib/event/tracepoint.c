@@ -32,7 +32,7 @@ static int open_unmounted(void)
 	return root;
 }
 
-static int open_root(void)
+int seam_tracefs_open(void)
 {
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
 		int fd = open(roots[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -57,7 +57,7 @@ static FILE *open_file(const char *file)
 	if (strstr(file, "..") || snprintf(path, sizeof(path), "events/%s",
 					   file) >= (int)sizeof(path))
 		return NULL;
-	root = open_root();
+	root = seam_tracefs_open();
 	if (root >= 0) {
 		fd = openat(root, path, O_RDONLY | O_CLOEXEC);
 		close(root);

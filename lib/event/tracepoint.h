@@ -23,4 +23,7 @@ struct seam_tracepoint {
 int seam_tracepoint_read(const char *name, struct seam_tracepoint *ret);
 void seam_tracepoint_fini(struct seam_tracepoint *tp);
 
+/* tracefs's root, mounted or not. Return: a descriptor, or -1 with errno. */
+int seam_tracefs_open(void);
+
 #endif

@@ -45,6 +45,22 @@ check 'no group without an end' refuses "want a '}'" -e '{cpu-clock,cs'
 check 'no group that its leader reads' refuses "':S'" \
 	-e '{cpu-clock,page-faults}:S'
 check 'an empty group is no event' refuses 'want an event' -e '{,cs}'
+# Names of tracepoints are looked for when options are read, by root alone.
+if [ -r /sys/kernel/tracing/events ] || [ "$(id -u)" = 0 ]; then
+	check 'tracepoints by a pattern' takes -e 'sched:*exec*:u' \
+		-e '{cs,*:sched_swit*/max-stack=3/}:k'
+	check 'none by it' refuses "'no_such:\*': no tracepoint is called so" \
+		-e 'cs,no_such:*'
+	check 'too many' refuses 'tracepoints, and 16 events are the most' \
+		-e 'sched:*'
+	check 'too many system calls' refuses \
+		'are raw_syscalls:sys_enter' -e 'syscalls:sys_enter_*'
+	check '16 are the most with others' refuses '16 events are the most' \
+		-e 'sched:*exec*' -e cs,cs,cs,cs,cs,cs,cs,cs \
+		-e cs,cs,cs,cs,cs,cs,cs,cs
+else
+	skip 'tracepoints by a pattern' 'only root can look for them'
+fi
 
 # Its value is perf's -z alone, or as seam's was before; perf takes none that
 # stands apart.

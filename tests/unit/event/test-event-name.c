@@ -37,6 +37,8 @@ static void modifiers(void **state)
 	name = parse("cycles:ppu");
 	assert_true(name.user && !name.kernel);
 	assert_int_equal(name.precise, 2);
+	name = parse("cycles:uP");
+	assert_true(name.user && name.precise_max && !name.precise);
 	/* A tracepoint has a colon of its own, and may be called "u". */
 	name = parse("a:u");
 	assert_null(name.known);
@@ -71,6 +73,27 @@ static void terms(void **state)
 	assert_int_equal(parse("cs/user-callchains/").halves, SEAM_HALVES_USER);
 	assert_int_equal(parse("cs/call-graph=no/").halves, SEAM_HALVES_NONE);
 	assert_int_equal(parse("cs//").halves, SEAM_HALVES_BOTH);
+}
+
+static void raw(void **state)
+{
+	struct seam_event_name name = parse("r1A8");
+
+	(void)state;
+	assert_true(name.raw && !name.known);
+	assert_int_equal(name.config, 0x1a8);
+	assert_int_equal(name.base_len, 4);
+	name = parse("r003c/period=7/up");
+	assert_true(name.raw && name.user && name.precise == 1);
+	assert_int_equal(name.config, 0x3c);
+	assert_int_equal(name.period, 7);
+	name = parse("rffffffffffffffff:k");
+	assert_int_equal(name.config, UINT64_MAX);
+	assert_true(name.kernel);
+	assert_false(parse("r").raw || parse("r12345678901234567").raw ||
+		     parse("rx1").raw || parse("ref-cycles").raw ||
+		     parse("sched:r1").raw);
+	assert_int_equal(seam_event_name_end("r1:u,cs"), 4);
 }
 
 static void probes(void **state)
@@ -114,6 +137,11 @@ static void bad(void **state)
 		{"cs/call-graph=dwarf/", "call-graph=dwarf"},
 		{"cs/kernel-callchains,user-callchains/", "exclude each other"},
 		{"cs/depth=3/", "'depth' is no term"},
+		{"cpu/event=0x3c,umask=0x1/", "write its event's name"},
+		{"cpu/cycles/u", "'cpu/cycles/u': a PMU's own terms"},
+		{"cpu//", "a PMU's own terms"},
+		{"r12/event=3/", "'event' is no term"},
+		{"cs:H", "there are u, k, p, pp, ppp and P"},
 	};
 
 	(void)state;
@@ -145,7 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(modifiers), cmocka_unit_test(terms),
 		cmocka_unit_test(probes),    cmocka_unit_test(bad),
-		cmocka_unit_test(lists),
+		cmocka_unit_test(raw),	     cmocka_unit_test(lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

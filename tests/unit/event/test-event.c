@@ -91,6 +91,43 @@ static void others(void **state)
 	seam_event_close(&ev);
 }
 
+/* By the hardware's own number, which the kernel is given as it is. */
+static void raw(void **state)
+{
+	struct seam_event ev = plan("r1a8:up");
+
+	(void)state;
+	assert_int_equal(ev.opened.type, PERF_TYPE_RAW);
+	assert_int_equal(ev.opened.config, 0x1a8);
+	assert_int_equal(ev.opened.precise_ip, 1);
+	assert_true(ev.opened.exclude_kernel && ev.opened.freq);
+	assert_string_equal(ev.name, "r1a8:up");
+	seam_event_close(&ev);
+}
+
+/* What has no registers at its instruction is as precise as it can be. */
+static void most_precise(void **state)
+{
+	static const char *const names[] = {"cpu-clock:P", "page-faults:uP",
+					    "sched:sched_switch:P"};
+	struct seam_event ev;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		ev = plan(names[i]);
+		assert_int_equal(ev.opened.precise_ip, 0);
+		assert_string_equal(ev.name, names[i]);
+		seam_event_close(&ev);
+	}
+	/* Of the hardware, what this machine has: of none, that is said when
+	 * the event is opened. */
+	ev = plan("cycles:P");
+	assert_string_equal(ev.name, "cycles:P");
+	assert_int_equal(!!(ev.opened.sample_type & PERF_SAMPLE_CALLCHAIN),
+			 ev.opened.precise_ip != 0);
+	seam_event_close(&ev);
+}
+
 /* perf's name of a clock for programs: it ticks as often. */
 static void clocks(void **state)
 {
@@ -128,10 +165,9 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(precise),
-		cmocka_unit_test(others),
-		cmocka_unit_test(clocks),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(precise),	cmocka_unit_test(others),
+		cmocka_unit_test(clocks),	cmocka_unit_test(raw),
+		cmocka_unit_test(most_precise), cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
