@@ -3,6 +3,7 @@
 
 export-build-ids.py FORMAT EXPORT RECORDING: of each file of the export the
 build-id must be the recorded one, and at least one must be there.
+export-build-ids.py FORMAT EXPORT PATH=ID...: those are all that it has.
 """
 import gzip
 import json
@@ -63,10 +64,17 @@ def of_chrome(path):
                 for file in json.load(f)["otherData"]["files"]}
 
 
-form, export, recording = sys.argv[1:]
-wanted = recorded(recording)
+form, export, *wants = sys.argv[1:]
 got = {"pprof": of_pprof, "firefox": of_firefox, "chrome": of_chrome}[form](
     export)
+if "=" in wants[0]:
+    # protoc shows bytes that are no ASCII in another way than JSON.
+    found = sorted((os.path.basename(path)[0], i) for path, i in got.items())
+    wanted = sorted((path, i) for path, _, i in (
+        want.partition("=") for want in wants))
+    assert found == wanted, (got, wants)
+    sys.exit(0)
+wanted = recorded(wants[0])
 both = {path for path in got if path in wanted}
 wrong = {path: got[path] for path in both if got[path] != wanted[path]}
 assert both and not wrong, (wrong, got, wanted)

@@ -81,12 +81,11 @@ def pprof(path, _folder):
     text = output(tool, "-traces", "-sample_index=samples", path)
     # A rule above each; then labels, "name:  text"; the count and the leaf.
     for block in text.split("-----------+")[1:]:
-        lines = [line.split(None, 1) for line in block.splitlines()[1:]
+        names = [line.strip() for line in block.splitlines()[1:]
                  if line.strip() and ":  " not in line]
-        names = [line[-1] for line in lines]
-        if lines:
-            names[0] = lines[0][1].strip()
-            yield names[::-1], int(lines[0][0])
+        if names:
+            times, names[0] = names[0].split(None, 1)
+            yield names[::-1], int(times)
 
 
 STRING, LOCATION, SYMBOL, SAMPLE = 5, 3, 4, 13

@@ -17,6 +17,13 @@ same_stacks() {
 	cmp "$dir/stacks" "$dir/wanted"
 }
 
+# Files by the first letter of their names.
+build_ids() {
+	id=abcd010203000000000000000000000000000000
+	python3 "$here/../../cli/export-build-ids.py" "$1" "$dir/$1" \
+		a=$id '['=$id
+}
+
 # And so in whatever parts it is looked through.
 same_parts() {
 	for part in 1 2 4 16; do
@@ -63,5 +70,8 @@ for format in speedscope pprof firefox chrome; do
 	}
 	check "$format has all stacks" same_stacks "$1" $n $format
 	check "$format has them in parts" same_parts "$1" $n $format
+	[ $format != speedscope ] || continue # which has no place for them
+	check "$format has the build-ids, of the kernel as well" \
+		build_ids $format
 done
 tap_done
