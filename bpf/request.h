@@ -210,26 +210,6 @@ static __always_inline uint32_t regs_at_return(struct task_state *state,
 	return 0;
 }
 
-/* The steps that these are of are not taken as a whole, but as in ask.h. */
-static __always_inline int seam_entry_env_schedule(struct seam_entry_task *t,
-						   struct seam_element *el)
-{
-	return -SEAM_ENTRY_NEVER;
-}
-
-static __always_inline void
-seam_entry_env_unwind(struct seam_entry_task *t, struct seam_element *el,
-		      uint64_t cookie, uint32_t clients, uint32_t why_not)
-{
-}
-
-static __always_inline void
-seam_entry_env_unwind_now(struct seam_entry_task *t, struct seam_element *el,
-			  uint64_t cookie, uint32_t clients, uint32_t flags,
-			  uint32_t why_not)
-{
-}
-
 /*
  * A clock may have ticked on the way to the probe, and opened the entry with
  * registers that the kernel was to change: it moves the ip back to the probe,

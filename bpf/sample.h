@@ -53,8 +53,8 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 {
 	struct ask a = {
 		.depth = depth,
+		.turn.unsure = unsure,
 		.in_user = in_user,
-		.unsure = unsure,
 		.is_perf = is_perf,
 		.sleeps = seam_take_sleeps && sample->event == seam_sleep_event,
 	};
@@ -72,13 +72,13 @@ static __always_inline bool take_user(struct seam_wire_sample *sample,
 	if (!in_user && !unsure)
 		sample->user_ip = task_regs(task)->ip;
 	ask(&a);
-	if (!seam_sample_asked(NULL, &a.asked))
+	if (!seam_sample_asked(NULL, &a.turn.asked))
 		return false;
-	sample->head.cookie = a.asked.cookie;
-	sample->end = a.asked.end;
-	sample->stack_tid = a.asked.stack_tid;
-	sample->flags |= a.asked.flags;
-	if (a.asked.flags & SEAM_SAMPLE_TAIL)
+	sample->head.cookie = a.turn.asked.cookie;
+	sample->end = a.turn.asked.end;
+	sample->stack_tid = a.turn.asked.stack_tid;
+	sample->flags |= a.turn.asked.flags;
+	if (a.turn.asked.flags & SEAM_SAMPLE_TAIL)
 		fill_tail(sample, task);
 	return true;
 }

@@ -79,19 +79,17 @@ static __always_inline int answer(struct seam_lent *l,
 {
 	struct seam_element *el;
 
-	l->cookie = turn->asked;
+	l->cookie = turn->asked.cookie;
 	l->again = turn->again;
 	if (next == SEAM_LENT_SCHEDULE)
 		return next;
-	if (!turn->asked)
+	if (!l->cookie)
 		count(SEAM_COUNT_REQUESTS_NONE);
 	else if (l->from == SEAM_FROM_PROBE)
-		keep_probe(t->env->task, turn->asked);
+		keep_probe(t->env->task, l->cookie);
 	if (next != SEAM_LENT_TAKE)
 		return next;
 	turn_keep(&l->stack, turn);
-	if (t->env->unsure && !l->stack.why_not)
-		l->stack.why_not = SEAM_UNSURE;
 	el = seam_entry_env_element(t);
 	if (el) {
 		tries_begin(&el->state, 0);
@@ -140,7 +138,6 @@ int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 	struct seam_element *el;
-	struct seam_asked asked;
 	int next;
 
 	asker(&t, &env, l);
@@ -151,7 +148,8 @@ int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
 		count(SEAM_COUNT_REQUESTS_FILTERED);
 		return SEAM_LENT_DONE;
 	}
-	next = seam_turn_begin(&t, in_user, &turn, &asked);
+	turn.unsure = env.unsure;
+	next = seam_turn_begin(&t, in_user, &turn);
 	note_client(&t);
 	/* An entry that is new, whose registers were just kept. */
 	if (next == SEAM_LENT_SCHEDULE && !in_user && is_in_exec(env.task)) {
@@ -164,12 +162,13 @@ int seam_lent_begin(struct seam_lent *l ARG_NONNULL)
 
 int seam_lent_scheduled(struct seam_lent *l ARG_NONNULL, int err)
 {
-	struct seam_turn turn = {.asked = l->cookie, .again = l->again};
+	struct seam_turn turn = {.asked.cookie = l->cookie, .again = l->again};
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 	int next;
 
 	asker(&t, &env, l);
+	turn.unsure = env.unsure;
 	next = seam_turn_scheduled(&t, &turn, err);
 	return answer(l, &t, &turn, next);
 }

@@ -245,24 +245,10 @@ int seam_uprobe(struct pt_regs *ctx)
 static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 {
 	struct ask a = {.depth = seam_max_stack};
-	struct seam_element *el = value;
-	uint64_t missing;
-	uint8_t byte;
-	uint32_t i;
 
 	if (seam_take_sleeps)
 		sleep_end(bpf_get_current_task());
-	if (seam_return_begin(&a) != ASK_TAKE)
-		return 0;
-	for (i = seam_zero; i < TRIES_MAX + 3; i++) {
-		SEAM_LOOP_GUARD;
-		missing = take(&a, el);
-		if (missing)
-			el->state.tries.failed = !!bpf_copy_from_user(
-				&byte, sizeof(byte), (void *)missing);
-		else if (!seam_taken(&a))
-			break;
-	}
+	ask_at_return(&a, value);
 	return 0;
 }
 

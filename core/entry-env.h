@@ -94,28 +94,8 @@ SEAM_ENTRY_HOOK void seam_entry_env_count(struct seam_entry_task *t,
 SEAM_ENTRY_HOOK void seam_entry_env_keep_regs(struct seam_entry_task *t,
 					      struct seam_element *el,
 					      bool in_user);
-/*
- * Has the task call seam_entry_return on its way to user space.
- * Return: 0, which is no promise; -SEAM_ENTRY_EBUSY: that is to come already,
- * or was and the kernel has yet to note it; another -errno.
- */
-SEAM_ENTRY_HOOK int seam_entry_env_schedule(struct seam_entry_task *t,
-					    struct seam_element *el);
 /* Whether the task has not been in user space since its last stack was taken,
  * as far as can be told. */
 SEAM_ENTRY_HOOK bool seam_entry_env_is_as_left(struct seam_entry_task *t,
 					       struct seam_element *el);
-/* Takes the stack and sends it to these clients; may sleep. why_not: send that
- * there is none, for this reason (enum seam_err). */
-SEAM_ENTRY_HOOK void seam_entry_env_unwind(struct seam_entry_task *t,
-					   struct seam_element *el,
-					   uint64_t cookie, uint32_t clients,
-					   uint32_t why_not);
-/* The same at once, with seam_stack_flags; does not sleep. */
-SEAM_ENTRY_HOOK void seam_entry_env_unwind_now(struct seam_entry_task *t,
-					       struct seam_element *el,
-					       uint64_t cookie,
-					       uint32_t clients, uint32_t flags,
-					       uint32_t why_not);
-
 #endif

@@ -44,25 +44,7 @@ SEAM_INLINE void seam_entry_take_end(struct seam_element *el)
 	seam_entry_clear_flag(e, SEAM_ENTRY_RUNNING | SEAM_ENTRY_LAST);
 }
 
-/* Return: the element that has it; NULL: none, or it was taken before. */
-SEAM_INLINE struct seam_element *seam_entry_take(struct seam_entry_task *t,
-						 uint32_t stack_flags)
-{
-	struct seam_taking taking;
-	struct seam_element *el;
-	bool before;
-
-	el = seam_entry_take_begin(t, stack_flags, &taking, &before);
-	if (!el)
-		return NULL;
-	if (taking.why != SEAM_TAKING_NONE)
-		seam_entry_unwind_now(t, el, taking.cookie, taking.clients,
-				      taking.flags);
-	seam_entry_take_end(el);
-	return before ? NULL : el;
-}
-
-/* The task was to go by seam_entry_return on its way to user space, so that the
+/* The task was to go by seam_turn_return on its way to user space, so that the
  * exec's end is seen; err is what the kernel said. Already pending is as good.
  */
 SEAM_INLINE void seam_entry_exec_scheduled(struct seam_element *el, int err)
@@ -70,18 +52,6 @@ SEAM_INLINE void seam_entry_exec_scheduled(struct seam_element *el, int err)
 	if (err && err != -SEAM_ENTRY_EBUSY)
 		seam_entry_set_flag(seam_entry_env_entry(el),
 				    SEAM_ENTRY_UNSEEN);
-}
-
-/* The task begins an exec. */
-SEAM_INLINE void seam_entry_exec(struct seam_entry_task *t)
-{
-	struct seam_element *el = seam_entry_take(t, SEAM_STACK_EXEC);
-
-	if (!el)
-		return;
-	seam_entry_exec_scheduled(el, t->at_once
-					      ? -SEAM_ENTRY_NEVER
-					      : seam_entry_env_schedule(t, el));
 }
 
 /* The task runs another program now, and goes to it next. */
@@ -123,18 +93,6 @@ SEAM_INLINE void seam_entry_exit_taken(struct seam_entry_task *t,
 	/* An exec that it was killed in may have changed that. */
 	SEAM_ENTRY_SET(e->start, t->start);
 	seam_entry_set_flag(e, SEAM_ENTRY_EXIT);
-}
-
-/* The task is at sched_process_exit, or was killed inside an exec, whose
- * stack serves the exit too. */
-SEAM_INLINE void seam_entry_exit(struct seam_entry_task *t)
-{
-	struct seam_element *el = seam_entry_take(t, SEAM_STACK_EXIT);
-
-	if (!el)
-		el = seam_entry_env_element(t);
-	if (el)
-		seam_entry_exit_taken(t, el);
 }
 
 #endif

@@ -84,7 +84,7 @@ SEAM_INLINE bool seam_entry_scheduled(struct seam_entry_task *t,
 
 /* The first request of an entry, before its stack is seen to. */
 struct seam_arming {
-	bool later; /* the task is to take it: seam_entry_env_schedule */
+	bool later; /* the task is to take it, by its task work */
 	bool again; /* one was taken before, in this stay in the kernel */
 };
 
@@ -220,33 +220,6 @@ SEAM_INLINE void seam_entry_answer(struct seam_element *el,
 	ret->stack_tid = SEAM_ENTRY_GET(e->tid);
 	if (SEAM_ENTRY_GET(e->flags) & SEAM_ENTRY_TAKEN)
 		ret->flags = SEAM_SAMPLE_TAIL;
-}
-
-/* A request at an event. */
-SEAM_INLINE void seam_entry_request(struct seam_entry_task *t, bool in_user,
-				    struct seam_asked *ret)
-{
-	struct seam_taking taking;
-	struct seam_arming arming;
-	struct seam_element *el;
-	bool first;
-	int err;
-
-	el = seam_entry_request_begin(t, in_user, ret, &first, &taking);
-	if (!el)
-		return;
-	if (first) {
-		seam_entry_arm_begin(t, el, in_user, &arming);
-		err = arming.later ? seam_entry_env_schedule(t, el) : 0;
-		ret->cookie = seam_entry_arm_end(t, el, ret->cookie, &arming,
-						 err, &taking);
-	}
-	if (taking.why != SEAM_TAKING_NONE) {
-		seam_entry_unwind_now(t, el, taking.cookie, taking.clients,
-				      taking.flags);
-		seam_entry_taken(t, el, &taking);
-	}
-	seam_entry_answer(el, ret);
 }
 
 #endif

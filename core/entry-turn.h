@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * A request and a return (core/entry-request.h), for who has to go out for what
- * lies between: a program of another tool's, which may schedule the task work
- * and bring pages in, where we may not.
+ * A request (core/entry-request.h), a return (entry.h), an exec and an exit
+ * (entry-exec.h) in turns, between which the caller goes out for what cannot be
+ * had done from within: the task work is scheduled, the stack is taken, pages
+ * are brought in. seam's own programs (entry-ask.h) and those of other tools
+ * (bpf/seam-request.bpf.c) have these, and the model's.
  *
  *	seam_turn_begin --schedule--> seam_turn_scheduled --take--> _taken
  *	seam_turn_return --take--> seam_turn_taken --take--> ...
+ *	seam_turn_tail --take--> seam_turn_taken --take--> ...
  *
  * Each says what is next; to take the stack is the caller's. What goes from one
  * to the next is the turn; whoever interrupts has one of his own.
@@ -13,22 +16,26 @@
 #ifndef SEAM_CORE_ENTRY_TURN_H
 #define SEAM_CORE_ENTRY_TURN_H
 
-#include "core/entry-request.h"
+#include "core/entry-exec.h"
 
 enum seam_turn_next {
 	SEAM_TURN_DONE,
-	SEAM_TURN_SCHEDULE, /* as seam_entry_env_schedule */
-	SEAM_TURN_TAKE, /* as seam_entry_env_unwind(_now), for .clients */
+	SEAM_TURN_SCHEDULE, /* has the task call seam_turn_return */
+	SEAM_TURN_TAKE, /* the stack, for .clients; at a return it may sleep */
 };
 
+/* Small, as it lies on BPF's stack. */
 struct seam_turn {
-	uint64_t asked; /* the request's cookie; 0: no stack will come */
+	struct seam_asked asked; /* what the request comes to */
 	uint64_t cookie; /* of the stack that is taken */
-	uint32_t clients; /* for whom */
+	uint32_t clients; /* for whom; 0: it is out already */
 	uint32_t flags; /* enum seam_stack_flags */
 	uint32_t why_not; /* enum seam_err */
 	uint32_t taking; /* enum seam_taking_why; NONE: at a return */
 	bool again; /* of struct seam_arming */
+	bool unsure; /* set before: the event's registers are */
+	bool exits; /* set before: an exit, or an exec */
+	bool sees_end; /* of that exec the end is to be seen */
 };
 
 /* Return: enum seam_turn_next, as of the others. */
@@ -37,29 +44,31 @@ SEAM_INLINE int seam_turn_answer(struct seam_entry_task *t,
 				 const struct seam_taking *taking,
 				 struct seam_turn *turn)
 {
-	if (taking->why == SEAM_TAKING_NONE)
+	if (taking->why == SEAM_TAKING_NONE) {
+		seam_entry_answer(el, &turn->asked);
 		return SEAM_TURN_DONE;
+	}
 	turn->taking = taking->why;
 	turn->cookie = taking->cookie;
 	turn->clients = taking->clients;
 	turn->flags = taking->flags;
 	turn->why_not = seam_entry_why_not(t, seam_entry_env_entry(el));
+	if (turn->unsure && !turn->why_not)
+		turn->why_not = SEAM_UNSURE;
 	return SEAM_TURN_TAKE;
 }
 
-/* A request. asked: what it comes to, but for the cookie, which is the turn's.
- */
+/* A request. */
 SEAM_INLINE int seam_turn_begin(struct seam_entry_task *t, bool in_user,
-				struct seam_turn *turn,
-				struct seam_asked *asked)
+				struct seam_turn *turn)
 {
 	struct seam_taking taking;
 	struct seam_arming arming;
 	struct seam_element *el;
 	bool first;
 
-	el = seam_entry_request_begin(t, in_user, asked, &first, &taking);
-	turn->asked = asked->cookie;
+	el = seam_entry_request_begin(t, in_user, &turn->asked, &first,
+				      &taking);
 	if (!el)
 		return SEAM_TURN_DONE;
 	if (first) {
@@ -67,13 +76,15 @@ SEAM_INLINE int seam_turn_begin(struct seam_entry_task *t, bool in_user,
 		turn->again = arming.again;
 		if (arming.later)
 			return SEAM_TURN_SCHEDULE;
-		turn->asked = seam_entry_arm_end(t, el, turn->asked, &arming, 0,
-						 &taking);
+		turn->asked.cookie = seam_entry_arm_end(
+			t, el, turn->asked.cookie, &arming, 0, &taking);
 	}
 	return seam_turn_answer(t, el, &taking, turn);
 }
 
-/* err: what the kernel said. */
+/* err: what the kernel said, 0, which is no promise; -SEAM_ENTRY_EBUSY: the
+ * return is to come already, or was and the kernel has yet to note it; another
+ * -errno. */
 SEAM_INLINE int seam_turn_scheduled(struct seam_entry_task *t,
 				    struct seam_turn *turn, int err)
 {
@@ -82,11 +93,11 @@ SEAM_INLINE int seam_turn_scheduled(struct seam_entry_task *t,
 	struct seam_element *el = seam_entry_env_element(t);
 
 	if (!el) {
-		turn->asked = 0;
+		turn->asked.cookie = 0;
 		return SEAM_TURN_DONE;
 	}
-	turn->asked =
-		seam_entry_arm_end(t, el, turn->asked, &arming, err, &taking);
+	turn->asked.cookie = seam_entry_arm_end(t, el, turn->asked.cookie,
+						&arming, err, &taking);
 	return seam_turn_answer(t, el, &taking, turn);
 }
 
@@ -106,12 +117,57 @@ SEAM_INLINE int seam_turn_return(struct seam_entry_task *t,
 	return SEAM_TURN_TAKE;
 }
 
+/* The stack of an exec or exit is out, or was before. */
+SEAM_INLINE void seam_turn_tail_end(struct seam_entry_task *t,
+				    struct seam_element *el,
+				    const struct seam_turn *turn)
+{
+	seam_entry_take_end(el);
+	if (turn->exits)
+		seam_entry_exit_taken(t, el);
+}
+
+/* The task begins an exec; or it is at sched_process_exit, or was killed inside
+ * an exec, whose stack serves the exit too. */
+SEAM_INLINE int seam_turn_tail(struct seam_entry_task *t,
+			       struct seam_turn *turn)
+{
+	struct seam_taking taking;
+	struct seam_element *el;
+	bool before;
+
+	el = seam_entry_take_begin(
+		t, turn->exits ? SEAM_STACK_EXIT : SEAM_STACK_EXEC, &taking,
+		&before);
+	turn->sees_end = el && !before && !turn->exits;
+	if (el && taking.why != SEAM_TAKING_NONE)
+		return seam_turn_answer(t, el, &taking, turn);
+	if (el)
+		seam_turn_tail_end(t, el, turn);
+	else if (turn->exits && (el = seam_entry_env_element(t)))
+		seam_entry_exit_taken(t, el);
+	return SEAM_TURN_DONE;
+}
+
+/* A request's stack is out, or an exec's or exit's. */
+SEAM_INLINE void seam_turn_end(struct seam_entry_task *t,
+			       struct seam_element *el, struct seam_turn *turn)
+{
+	const struct seam_taking taking = {.cookie = turn->cookie,
+					   .why = turn->taking};
+
+	if (turn->taking == SEAM_TAKING_TAIL) {
+		seam_turn_tail_end(t, el, turn);
+	} else if (turn->taking != SEAM_TAKING_NONE) {
+		seam_entry_taken(t, el, &taking);
+		seam_entry_answer(el, &turn->asked);
+	}
+}
+
 /* The stack is out. TAKE: once more, for who came to it since. */
 SEAM_INLINE int seam_turn_taken(struct seam_entry_task *t,
 				struct seam_turn *turn)
 {
-	const struct seam_taking taking = {.cookie = turn->cookie,
-					   .why = turn->taking};
 	struct seam_element *el = seam_entry_env_element(t);
 
 	if (!el)
@@ -122,8 +178,7 @@ SEAM_INLINE int seam_turn_taken(struct seam_entry_task *t,
 		turn->clients = seam_entry_more(t, seam_entry_env_entry(el));
 	if (turn->clients)
 		return SEAM_TURN_TAKE;
-	if (turn->taking != SEAM_TAKING_NONE)
-		seam_entry_taken(t, el, &taking);
+	seam_turn_end(t, el, turn);
 	return SEAM_TURN_DONE;
 }
 

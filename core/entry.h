@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Who asks for a user stack, and when it is taken: the state of one task and
- * the steps that change it. BPF runs these, put together in bpf/ask.h and, for
- * other tools, in entry-turn.h; and it is freestanding, so that a test can run
- * the very same through every interleaving.
+ * the steps that change it. BPF runs these, put together in entry-turn.h and,
+ * for seam's own programs, entry-ask.h; and it is freestanding, so that a test
+ * can run the very same through every interleaving.
  *
  *   cookie 0 --request--> cookie c, work scheduled --callback--> closed c, 0
  *   exec, exit: the stack is taken at once (TAKEN); every later request of
@@ -281,21 +281,6 @@ SEAM_INLINE uint32_t seam_entry_claim_now(struct seam_entry_task *t,
 	return seam_entry_claim(t, e);
 }
 
-SEAM_INLINE void seam_entry_unwind_now(struct seam_entry_task *t,
-				       struct seam_element *el, uint64_t cookie,
-				       uint32_t clients, uint32_t flags)
-{
-	struct seam_entry *e = seam_entry_env_entry(el);
-
-	if (clients)
-		seam_entry_env_unwind_now(t, el, cookie, clients, flags,
-					  seam_entry_why_not(t, e));
-	clients = seam_entry_more(t, e);
-	if (clients)
-		seam_entry_env_unwind_now(t, el, cookie, clients, flags,
-					  seam_entry_why_not(t, e));
-}
-
 /* An exec is over: what was taken is of the program before it. */
 SEAM_INLINE void seam_entry_exec_over(struct seam_entry_task *t,
 				      struct seam_element *el)
@@ -348,26 +333,6 @@ SEAM_INLINE uint32_t seam_entry_return_begin(struct seam_entry_task *t,
 	/* From outside, while it slept: that is this entry's too. */
 	seam_entry_env_count(t, SEAM_COUNT_SKIPPED);
 	return seam_entry_return_end(t, el, cookie);
-}
-
-/* Runs in the task, on its way to user space; may sleep. */
-SEAM_INLINE void seam_entry_return(struct seam_entry_task *t,
-				   struct seam_element *el)
-{
-	uint64_t cookie;
-	uint32_t clients = seam_entry_return_begin(t, el, &cookie);
-	const struct seam_entry *e = seam_entry_env_entry(el);
-
-	if (!clients)
-		return;
-	seam_entry_env_unwind(t, el, cookie, clients, seam_entry_why_not(t, e));
-	clients = seam_entry_return_end(t, el, cookie);
-	if (!clients)
-		return;
-	/* What there is to bring in has just been brought. */
-	seam_entry_env_unwind_now(t, el, cookie, clients, 0,
-				  seam_entry_why_not(t, e));
-	seam_entry_return_end(t, el, cookie);
 }
 
 /* The cookie of an entry whose stack the task is just taking for clients, and

@@ -20,7 +20,8 @@ mutant() {
 	shift
 	fits=
 	for file in core/entry.h core/entry-request.h core/entry-count.h \
-		core/entry-exec.h core/entry-turn.h core/entry-who.h \
+		core/entry-exec.h core/entry-turn.h core/entry-ask.h \
+		core/entry-who.h \
 		core/cookie.h include/seam/seam.bpf.h; do
 		sed "$2" "$file" >"$tmp/${file#include/}"
 		cmp -s "$file" "$tmp/${file#include/}" || fits=1
@@ -71,7 +72,7 @@ mutant clients 'an unwind that is not done for who came amid it' \
 	's/^\tuint32_t clients = seam_entry_more(t, e);/\tuint32_t clients = 0;/' \
 	'no stack, and no reason'
 mutant clients_refused 'a stack taken now and not for who came amid it' \
-	's/^\tclients = seam_entry_more(t, e);/\tclients = 0;/' \
+	's/^\t\tturn->clients = seam_entry_more(t, seam_entry_env_entry(el));/\t\tturn->clients = 0;/' \
 	'no stack, and no reason'
 mutant clients 'who comes to a stack that is not taken again' \
 	's/if (flags & SEAM_ENTRY_LAST)/if (0)/' 'no stack, and no reason'
@@ -153,6 +154,33 @@ mutant clients_end 'a client that ended and still has the closed stack' \
 	's/(void)SEAM_ENTRY_CLEAR(e->served_who, clients);/;/' 'no stack, and no reason'
 mutant clients_end 'a claim that is made for who has ended meanwhile' \
 	's/^\tif (swept)$/\tif (0)/' 'no stack, and no reason'
+mutant interrupts 'a program that does not schedule what it is told to' \
+	's/if (next == SEAM_TURN_SCHEDULE)/if (0)/' \
+	'no stack, and no reason\|open for ever'
+mutant refusals 'one that forgets what the kernel said of its task work' \
+	's/seam_ask_scheduled(a, ask_schedule(a));/(ask_schedule(a), seam_ask_scheduled(a, 0));/' \
+	'no stack, and no reason\|open for ever'
+mutant clients_refused 'one that takes no stack at its event' \
+	's/if (next == SEAM_TURN_TAKE)/if (0)/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant clients_refused 'one that takes no stack once more at its event' \
+	's/^\tif (seam_ask_taken(a) != SEAM_TURN_TAKE)$/\tif (seam_ask_taken(a) || 1)/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant exec_and_exit 'one that takes no stack at exec and exit' \
+	's/if (seam_ask_tail(a) == SEAM_TURN_TAKE)/if (seam_ask_tail(a) \&\& 0)/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant exec_and_exit 'one that does not see to it that an exec ends' \
+	's/if (!ask_turn(a)->sees_end)/if (1)/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant clients 'a return that takes no stack once more' \
+	's/else if (seam_ask_taken(a) != SEAM_TURN_TAKE)/else if (seam_ask_taken(a) || 1)/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant faults 'a return that gives up where a page is missing' \
+	's/i < SEAM_ASK_PAGES + 3; i++/i < 1; i++/' \
+	'no stack, and no reason\|with flags\|open for ever'
+mutant reuse 'an exit that is taken for an exec' \
+	's/^\tif (turn->exits)$/\tif (0)/' \
+	'two entries\|another entry'
 mutant lent 'a tool that does not schedule what it is told to' \
 	's/if (next == SEAM_LENT_SCHEDULE)/if (0)/' \
 	'no stack, and no reason\|open for ever'
@@ -169,7 +197,7 @@ mutant lent_clients 'a tool that takes no stack at its event' \
 	's/if (next == SEAM_LENT_TAKE &&/if (0 \&\&/' \
 	'no stack, and no reason\|with flags\|open for ever'
 mutant lent 'a refusal that does not come to the next step' \
-	's/^\t\tseam_entry_arm_end(t, el, turn->asked, &arming, err, &taking);/\t\tseam_entry_arm_end(t, el, turn->asked, \&arming, 0, \&taking);/' \
+	's/^\t*&arming, err, &taking);/\&arming, 0, \&taking);/' \
 	'no stack, and no reason\|open for ever'
 mutant lent_exec_and_exit 'a task work scheduled in an exit' \
 	's/^\t\tif (arming.later)$/\t\tif (1)/' \
@@ -193,6 +221,6 @@ mutant lent_unseen 'a freed task told of to who has its stack' \
 	's/e->cookie ? seam_who_left(e->who) : 0;/e->cookie ? e->who \& SEAM_WHO_MASK : 0;/' \
 	'it came, and is told as lost'
 mutant lent_clients_exit 'a stack for who came late taken for a first one' \
-	's/^\tturn->taking = taking->why;/\tturn->taking = SEAM_TAKING_FIRST;/' \
+	's/^\tturn->taking = taking->why;/\tturn->taking = taking->why == SEAM_TAKING_LATE ? SEAM_TAKING_FIRST : taking->why;/' \
 	'no stack, and no reason\|two stacks\|with flags'
 tap_done

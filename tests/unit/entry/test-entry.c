@@ -32,6 +32,15 @@ static void interrupts(void **state)
 	AT_LEAST(100000, world_search("interrupts", PLAN_ONE, &limits));
 }
 
+static void faults(void **state)
+{
+	static const struct limits limits = {
+		.samples = 2, .interrupts = 1, .entries = 2, .faults = 2};
+
+	(void)state;
+	AT_LEAST(1000, world_search("faults", PLAN_ONE, &limits));
+}
+
 static void migration(void **state)
 {
 	static const struct limits limits = {
@@ -545,6 +554,7 @@ int main(void)
 		cmocka_unit_test(losses_at_exit),
 		cmocka_unit_test(losses),
 		cmocka_unit_test(clients_refused),
+		cmocka_unit_test(faults),
 		cmocka_unit_test(migration),
 		cmocka_unit_test(clients_reuse),
 		cmocka_unit_test(at_once),

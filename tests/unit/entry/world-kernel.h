@@ -133,13 +133,6 @@ static int schedule(struct seam_element *el, bool is_lent)
 	return 0;
 }
 
-static int seam_entry_env_schedule(struct seam_entry_task *t,
-				   struct seam_element *el)
-{
-	(void)t;
-	return schedule(el, false);
-}
-
 /* These clients do not get the stack, and are told so, if there is room. */
 static void lose(uint64_t cookie, uint32_t clients)
 {
@@ -231,22 +224,20 @@ static void take_stack(struct seam_element *el, uint64_t cookie,
 	self()->unwinding[el->group]--;
 }
 
-static void seam_entry_env_unwind(struct seam_entry_task *t,
-				  struct seam_element *el, uint64_t cookie,
-				  uint32_t clients, uint32_t why_not)
+/* Where a page is missing nothing goes out, and it is brought in by who may
+ * sleep. tells: so often that is said. Return: it. */
+static uint64_t take_or_miss(struct seam_element *el, uint64_t cookie,
+			     uint32_t clients, uint32_t why_not, uint32_t tells)
 {
-	(void)t;
-	take_stack(el, cookie, clients, why_not);
-}
-
-static void seam_entry_env_unwind_now(struct seam_entry_task *t,
-				      struct seam_element *el, uint64_t cookie,
-				      uint32_t clients, uint32_t flags,
-				      uint32_t why_not)
-{
-	(void)t;
-	(void)flags;
-	take_stack(el, cookie, clients, why_not);
+	if (!tells || !may(&w.left.faults)) {
+		take_stack(el, cookie, clients, why_not);
+		return 0;
+	}
+	self()->unwinding[el->group]++;
+	TRACE("a page is missing");
+	step();
+	self()->unwinding[el->group]--;
+	return 0x1000;
 }
 
 static void entry_task(struct seam_entry_task *t, struct seam_entry_env *env,

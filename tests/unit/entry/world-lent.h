@@ -5,8 +5,7 @@
 #ifndef SEAM_TESTS_ENTRY_WORLD_LENT_H
 #define SEAM_TESTS_ENTRY_WORLD_LENT_H
 
-#include "core/entry-turn.h"
-#include "world-kernel.h"
+#include "world-ask.h"
 
 /* In place of libbpf's header. */
 #define __BPF_HELPERS__
@@ -92,7 +91,7 @@ static void turn_keep(struct seam_lent_stack *st, const struct seam_turn *turn)
 
 static int answer(struct seam_lent *l, const struct seam_turn *turn, int next)
 {
-	l->cookie = turn->asked;
+	l->cookie = turn->asked.cookie;
 	l->again = turn->again;
 	if (next == SEAM_LENT_TAKE)
 		turn_keep(&l->stack, turn);
@@ -110,15 +109,15 @@ int seam_lent_begin(struct seam_lent *l)
 	entry_task(&t, &env, a->client);
 	t.depth = a->depth;
 	a->clients = t.clients;
-	next = seam_turn_begin(&t, seam_lent_in_user(l->from), &turn,
-			       &a->asked);
+	next = seam_turn_begin(&t, seam_lent_in_user(l->from), &turn);
+	a->asked = turn.asked;
 	a->env = env;
 	return answer(l, &turn, next);
 }
 
 int seam_lent_scheduled(struct seam_lent *l, int err)
 {
-	struct seam_turn turn = {.asked = l->cookie, .again = l->again};
+	struct seam_turn turn = {.asked.cookie = l->cookie, .again = l->again};
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 
@@ -141,23 +140,14 @@ int seam_lent_return(struct seam_lent_stack *st)
 	return next;
 }
 
-/* Where a page is missing nothing goes out, and it is brought in by who may
- * sleep. */
 unsigned long long seam_lent_take(struct seam_lent_stack *st)
 {
 	struct seam_element *el = asked_element();
 
 	if (!el || !st->clients)
 		return 0;
-	if (!asking()->tells || !may(&w.left.faults)) {
-		take_stack(el, st->cookie, st->clients, st->why_not);
-		return 0;
-	}
-	self()->unwinding[el->group]++;
-	TRACE("a page is missing");
-	step();
-	self()->unwinding[el->group]--;
-	return 0x1000;
+	return take_or_miss(el, st->cookie, st->clients, st->why_not,
+			    asking()->tells);
 }
 
 int seam_lent_taken(struct seam_lent_stack *st, unsigned long long missing)

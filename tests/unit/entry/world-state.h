@@ -46,7 +46,7 @@ static void step(void);
 #define SEAM_ENTRY_HOOK static
 
 #include "core/entry-count.h"
-#include "core/entry-exec.h"
+#include "core/entry-turn.h"
 
 /* Near its end, so that it wraps. */
 #define FIRST_COUNT (SEAM_COOKIE_COUNT_MASK - 1)

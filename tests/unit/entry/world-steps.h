@@ -177,7 +177,7 @@ static void request(bool in_user)
 	if (limits->lent & client)
 		request_lent(number, in_user, &t, &asked);
 	else
-		seam_entry_request(&t, in_user, &asked);
+		request_own(client, in_user, &t, &asked);
 	self()->inside[group]--;
 	*sample = (struct sample){asked.cookie,
 				  at,

@@ -53,8 +53,6 @@ static void irq_works(void)
 static bool run_works(void)
 {
 	struct seam_element *el = queued();
-	struct seam_entry_env env;
-	struct seam_entry_task t;
 
 	if (!el)
 		return false;
@@ -64,12 +62,11 @@ static bool run_works(void)
 	}
 	el->work = WORK_RUNNING;
 	TRACE("callback");
-	entry_task(&t, &env, el->group ? SECOND : 1);
 	self()->inside[el->group]++;
 	if (el->lent)
 		return_lent(el);
 	else
-		seam_entry_return(&t, el);
+		return_own(el);
 	self()->inside[el->group]--;
 	TRACE("callback ends");
 	step();
@@ -98,14 +95,33 @@ static void enter(void)
 	self()->entries++;
 }
 
+static void exec_begins(uint32_t clients)
+{
+	tail_own(clients, false);
+}
+
+static void exec_ends(uint32_t clients)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+
+	entry_task(&t, &env, clients);
+	seam_entry_exec_done(&t);
+}
+
+static void exits(uint32_t clients)
+{
+	tail_own(clients, true);
+}
+
 /* One after the other, each client's program at an exec, its end or an exit. */
-static void run_programs(void (*program)(struct seam_entry_task *))
+static void run_programs(void (*program)(uint32_t clients))
 {
 	uint32_t all = (1u << n_clients()) - 1;
 
 	for (uint32_t i = 0; i < n_clients(); i++) {
-		struct seam_entry_env env;
-		struct seam_entry_task t;
+		uint32_t clients = limits->told ? all : 1u << i;
+		uint32_t group = group_of(clients);
 
 		if (limits->late && !(step_value(w.came) >> i & 1) && pick(2))
 			continue;
@@ -113,10 +129,9 @@ static void run_programs(void (*program)(struct seam_entry_task *))
 		if (step_value(w.ended) >> i & 1)
 			continue;
 		w.asking[i]++;
-		entry_task(&t, &env, limits->told ? all : 1u << i);
-		self()->inside[env.group]++;
-		program(&t);
-		self()->inside[env.group]--;
+		self()->inside[group]++;
+		program(clients);
+		self()->inside[group]--;
 		w.asking[i]--;
 		if (i + 1 < n_clients())
 			step();
@@ -131,7 +146,7 @@ static void run_exit(void)
 	task->exiting = 1;
 	requests();
 	if (!may(&w.left.unseen))
-		run_programs(seam_entry_exit);
+		run_programs(exits);
 	TRACE("its memory goes");
 	task->no_mm = 1;
 	requests();
@@ -174,7 +189,7 @@ static bool run_exec(void)
 
 	TRACE("exec");
 	requests();
-	run_programs(seam_entry_exec);
+	run_programs(exec_begins);
 	requests();
 	if (plan == PLAN_MOVE)
 		take_over();
@@ -183,7 +198,7 @@ static bool run_exec(void)
 	requests();
 	if (limits->may_exit && pick(2))
 		return false;
-	run_programs(seam_entry_exec_done);
+	run_programs(exec_ends);
 	return true;
 }
 
