@@ -68,6 +68,23 @@ static void print_client(const struct seam_share_client *c)
 	print_lost(c);
 }
 
+static const char *const tables_from[] = {
+	[SEAM_TABLES_AUTO] = "auto",
+	[SEAM_TABLES_KERNEL] = "kernel",
+	[SEAM_TABLES_MAPPED] = "mapped",
+};
+
+/* Why it is a group, with the options that make it one. */
+static void print_way(const struct seam_share_way *way)
+{
+	if (way->order)
+		printf("    --unwind %s --stack-copy %" PRIu32 " --tables %s\n",
+		       way->order, way->stack_copy,
+		       tables_from[way->tables_from]);
+	else
+		puts("    of another build of seam");
+}
+
 void doctor_print_clients(const struct seam_share_list *list)
 {
 	for (uint32_t i = 0; i < list->n_groups; i++) {
@@ -93,6 +110,7 @@ void doctor_print_clients(const struct seam_share_list *list)
 			       SEAM_MAX_CLIENTS);
 		else
 			puts("its tables cannot be seen");
+		print_way(&g->way);
 		for (uint32_t j = 0; j < list->n; j++)
 			if (list->clients[j].group == i)
 				print_client(&list->clients[j]);
@@ -139,6 +157,15 @@ static json_t *group_json(const struct seam_share_list *list, uint32_t at)
 			json_array_append_new(clients,
 					      client_json(&list->clients[i]));
 	json_object_set_new(o, "clients", clients);
+	json_object_set_new(o, "same_build", json_boolean(g->way.order));
+	if (g->way.order) {
+		json_object_set_new(o, "unwind", json_string(g->way.order));
+		json_object_set_new(o, "stack_copy",
+				    json_integer(g->way.stack_copy));
+		json_object_set_new(
+			o, "tables_from",
+			json_string(tables_from[g->way.tables_from]));
+	}
 	if (!g->is_known)
 		return o;
 	json_object_set_new(o, "tables", json_integer(g->tables));

@@ -83,6 +83,8 @@ void seam_kernel_set_serving(struct seam_kernel *k, bool serves);
 /* Once the programs are gone. */
 void seam_kernel_unshare(struct seam_kernel *k);
 
+/* Its bytes. */
+const void *seam_kernel_object(enum object which, size_t *ret_size);
 /* The object for this kernel, with nothing loaded yet. */
 int seam_kernel_open_object(struct seam_bpf **ret, enum object which);
 /* kernel-attach.c. All that are no event's. */

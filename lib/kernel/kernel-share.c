@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/index.h"
 #include "event/fail.h"
 #include "kernel/kernel-priv.h"
+#include "kernel/share-way.h"
 
 #define N_SHARED 8
 
@@ -24,30 +24,14 @@ static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 	ret[7] = k->skel->maps.client_stacks;
 }
 
-/* Of a megabyte at each start: by words. */
-static uint64_t hash_object(const struct bpf_object_skeleton *s)
-{
-	const uint8_t *bytes = s->data;
-	const size_t size = s->data_sz, whole = size / 8 * 8;
-	uint64_t hash = 0, word;
-
-	for (size_t i = 0; i < whole; i += 8) {
-		memcpy(&word, bytes + i, sizeof(word));
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-		hash ^= hash >> 32;
-	}
-	return seam_hash(hash, bytes + whole, size - whole);
-}
-
 uint64_t seam_kernel_group(const struct seam_kernel *k,
 			   const struct seam_kernel_opts *opts)
 {
-	const uint64_t ways[] = {opts->methods, opts->stack_copy,
-				 opts->tables_from};
-	uint64_t hash = hash_object(k->skel->skeleton);
+	size_t size;
+	const void *bytes = seam_kernel_object(k->object, &size);
 
-	hash = seam_hash(hash, seam_shares_as, strlen(seam_shares_as));
-	return seam_hash(hash, ways, sizeof(ways));
+	return seam_share_group_of(seam_share_build(bytes, size), opts->methods,
+				   opts->stack_copy, opts->tables_from);
 }
 
 static bool is_as(int fd, const struct bpf_map *map)

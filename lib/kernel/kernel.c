@@ -63,6 +63,15 @@ static int look(struct running *ret, struct seam_errinfo *reterr)
 _Static_assert(IS_AS_SEAM(seam_impl_bpf) && IS_AS_SEAM(seam_at_once_bpf),
 	       "all objects have the same maps, programs and variables");
 
+const void *seam_kernel_object(enum object which, size_t *ret_size)
+{
+	if (which == OBJECT_IMPL)
+		return seam_impl_bpf__elf_bytes(ret_size);
+	if (which == OBJECT_AT_ONCE)
+		return seam_at_once_bpf__elf_bytes(ret_size);
+	return seam_bpf__elf_bytes(ret_size);
+}
+
 int seam_kernel_open_object(struct seam_bpf **ret, enum object which)
 {
 	struct seam_bpf *skel = calloc(1, sizeof(*skel));
@@ -77,10 +86,7 @@ int seam_kernel_open_object(struct seam_bpf **ret, enum object which)
 		return err;
 	}
 	s = skel->skeleton;
-	if (which == OBJECT_IMPL)
-		s->data = (void *)seam_impl_bpf__elf_bytes(&s->data_sz);
-	if (which == OBJECT_AT_ONCE)
-		s->data = (void *)seam_at_once_bpf__elf_bytes(&s->data_sz);
+	s->data = (void *)seam_kernel_object(which, &s->data_sz);
 	err = bpf_object__open_skeleton(s, NULL);
 	if (err)
 		seam_bpf__destroy(skel);

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kernel/share.h"
+#include "kernel/kernel-priv.h"
 
 static int open_pin(const struct seam_share_group *g, const char *name)
 {
@@ -207,12 +207,28 @@ static void look_group(struct seam_share_group *g)
 		close(fd);
 }
 
+/* Of this build, for this kernel or the others: immediate's share nothing. */
+static void look_way(struct seam_share_group *g)
+{
+	static const enum object objects[] = {OBJECT, OBJECT_IMPL};
+
+	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+		size_t size;
+		const void *bytes = seam_kernel_object(objects[i], &size);
+
+		if (seam_share_way_of(seam_share_build(bytes, size), g->name,
+				      &g->way))
+			return;
+	}
+}
+
 void seam_share_look(struct seam_share_list *list)
 {
 	struct seam_common common[SEAM_SHARE_LISTED];
 	bool knows[SEAM_SHARE_LISTED];
 
 	for (uint32_t i = 0; i < list->n_groups; i++) {
+		look_way(&list->groups[i]);
 		look_group(&list->groups[i]);
 		look_elements(&list->groups[i]);
 		knows[i] = read_common(&list->groups[i], &common[i]);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/wire.h"
+#include "kernel/share-way.h"
 #include "seam/error.h"
 
 #define SEAM_SHARE_MOUNT "/sys/fs/bpf"
@@ -112,6 +113,7 @@ struct seam_share_client {
 struct seam_share_group {
 	char name[24];
 	uint32_t owner; /* pid; 0: nobody, for the moment */
+	struct seam_share_way way; /* it unwinds in */
 	bool is_known;
 	/* Files that have one, may get one, have a section of their own that
 	 * will do, or have none. */

@@ -113,6 +113,9 @@ def check_text(bench, group, listed):
                 group["element_bytes"] / MIB, group["arena_bytes"] / MIB,
                 len(listed)))
     bench.test("the group's line says the same", head in text, text)
+    bench.test("and the next what makes it one", head +
+               "    --unwind %(unwind)s --stack-copy %(stack_copy)d --tables "
+               "%(tables_from)s\n" % group in text, text)
     for client in listed.values():
         line = next((l for l in text.splitlines()
                      if l.split()[:1] == [str(client["pid"])]), "")
@@ -144,6 +147,33 @@ def check_group(bench, group):
                int(elements["bytes_memlock"]) > 0, elements)
     bench.test("the arena has the tables", group["arena_bytes"] >=
                MIB + table_bytes, group)
+
+
+def check_way(bench, group):
+    bench.test("the group is of this build, with the usual options",
+               (group["same_build"], group.get("unwind"),
+                group.get("stack_copy"), group.get("tables_from")) ==
+               (True, "sframe,fp", 65536, "auto"), group)
+
+
+def two_ways(bench):
+    """Recordings with other options are two groups, and each says why."""
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    pid = str(target.pid)
+    recorders = [bench.recorder("-p", pid, *clients.EVENT, *options,
+                                name="%d.data" % i).ready()
+                 for i, options in enumerate((
+                     ("--unwind", "fp,sframe,guess"),
+                     ("--stack-copy", "5000", "--tables", "mapped")))]
+    ways = {(g["unwind"], g["stack_copy"], g["tables_from"])
+            for g in clients.doctor(bench) if g["same_build"]}
+    bench.test("each group says what it does", ways == {
+        ("fp,sframe,guess", 65536, "auto"), ("sframe,fp", 5000, "mapped")},
+        ways)
+    for recorder in recorders:
+        recorder.interrupt()
+    target.kill()
+    target.wait()
 
 
 def check_clients(bench, group, listed, processes):
@@ -213,6 +243,7 @@ def what_there_is(bench):
     processes = {"reads": reads.process, "unread": unread.process, "tool": tool}
     check_clients(bench, group, listed, processes)
     check_group(bench, group)
+    check_way(bench, group)
     check_text(bench, group, listed)
     unread.go()
     recordings = {"reads": reads.interrupt(), "unread": unread.interrupt()}
@@ -233,5 +264,5 @@ def what_there_is(bench):
 
 if __name__ == "__main__":
     clients.private()
-    sys.exit(livetest.main(what_there_is, options=(
+    sys.exit(livetest.main(what_there_is, two_ways, options=(
         ("--tool", "build/examples/example-slow-calls"),)))
