@@ -10,17 +10,6 @@
 
 #define EEXIST 17
 
-/* A client that had our number before may still be at work: at a task work
- * that it was asked for. What it knew of made code lies where ours does. */
-static __always_inline bool is_alive(void)
-{
-	const struct seam_common *all = common_state();
-	uint32_t i = seam_client & (SEAM_MAX_CLIENTS - 1);
-
-	return all &&
-	       *(const volatile uint64_t *)&all->lives[i] == seam_client_life;
-}
-
 /* Of the file or the code in s->miss. */
 static __always_inline struct seam_table_ref *table_find(struct scratch *s)
 {
@@ -57,6 +46,7 @@ static __always_inline bool table_request(struct scratch *s,
 	struct seam_wire_miss *miss = &s->miss;
 	void *owner = owner_ring(s);
 	bool is_sent = false;
+	void *own;
 
 	miss->head.type = SEAM_WIRE_MISS;
 	miss->head.pid = task->tgid;
@@ -73,9 +63,10 @@ static __always_inline bool table_request(struct scratch *s,
 		}
 		is_sent = true;
 	}
-	if (copies_told(task) &&
-	    !bpf_ringbuf_output(&copies, miss, sizeof(*miss),
-				BPF_RB_FORCE_WAKEUP))
+	/* Another's is no place for our requests: nobody will answer. */
+	own = is_alive() ? own_ring(SEAM_RING_COPIES) : NULL;
+	if (own && copies_told(task) &&
+	    !bpf_ringbuf_output(own, miss, sizeof(*miss), BPF_RB_FORCE_WAKEUP))
 		return true;
 	count(SEAM_COUNT_LOST_MISS);
 	return is_sent;

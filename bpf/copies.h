@@ -9,6 +9,17 @@
 
 #include "bpf/spans.h"
 
+/* A client that had our number before may still be at work: at a task work
+ * that it was asked for. What it knew of made code lies where ours does. */
+static __always_inline bool is_alive(void)
+{
+	const struct seam_common *all = common_state();
+	uint32_t i = seam_client & (SEAM_MAX_CLIENTS - 1);
+
+	return all &&
+	       *(const volatile uint64_t *)&all->lives[i] == seam_client_life;
+}
+
 /* Of the ring, this part is not for copies: without tables there would be ever
  * more of them. */
 #define COPIES_RESERVE 8
@@ -21,14 +32,18 @@ static __always_inline bool copies_have_room(void *ring, uint64_t size)
 	return used + size <= all - all / COPIES_RESERVE;
 }
 
-/* Tells of a range alone. Return: false: the ring is full. */
+/* Tells of a range alone. Return: false: the ring is full. Who has ended need
+ * not know. */
 static __always_inline bool copies_tell(struct task_struct *task, uint32_t what,
 					uint64_t start, uint64_t end,
 					uint64_t time_ns)
 {
-	struct seam_wire_jit *rec =
-		bpf_ringbuf_reserve(&copies, sizeof(*rec), 0);
+	void *to = own_ring(SEAM_RING_COPIES);
+	struct seam_wire_jit *rec;
 
+	if (!to || !is_alive())
+		return true;
+	rec = bpf_ringbuf_reserve(to, sizeof(*rec), 0);
 	if (!rec)
 		return false;
 	head_fill(&rec->head, SEAM_WIRE_JIT, task, 0);

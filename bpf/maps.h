@@ -515,6 +515,19 @@ struct {
 	__uint(max_entries, SEAM_ARENA_PAGES);
 } arena SEC(".maps");
 
+/*
+ * Our own ring, by our number, as others find it: a program that is yet to run
+ * in a task that sleeps keeps the maps that it names, and these are most of the
+ * memory of a client that has ended. which: SEAM_RING_STACKS ff. NULL: we have
+ * ended.
+ */
+static __always_inline void *own_ring(uint32_t which)
+{
+	uint32_t at = which + seam_client;
+
+	return bpf_map_lookup_elem(&client_rings, &at);
+}
+
 static __always_inline struct seam_cpu_state *cpu_state(void)
 {
 	uint32_t zero = 0;

@@ -175,13 +175,15 @@ static __always_inline bool make_sample(void *ctx, struct sample_buffer *buf,
 static __always_inline void sample_emit(struct sample_buffer *buf)
 {
 	uint64_t nr = buf->sample.nr;
+	void *to = own_ring(SEAM_RING_STACKS);
 
 	asm volatile("" : "+r"(nr));
 	if (nr > SEAM_MAX_KERNEL)
 		nr = SEAM_MAX_KERNEL;
-	seam_sample_sent(NULL, bpf_ringbuf_output(&ring, &buf->sample,
-						  sizeof(buf->sample) + nr * 8,
-						  ring_flags(&ring)));
+	seam_sample_sent(NULL,
+			 !to || bpf_ringbuf_output(to, &buf->sample,
+						   sizeof(buf->sample) + nr * 8,
+						   ring_flags(to)));
 }
 
 static __always_inline void take_sample(void *ctx, struct sample_buffer *buf,

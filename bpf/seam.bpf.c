@@ -217,6 +217,7 @@ int seam_uprobe(struct pt_regs *ctx)
 	struct seam_wire_sample sample = {};
 	bool is_ours = is_watched(task), kernel_stack;
 	uint64_t period, hits;
+	void *to;
 
 	count_event(event, is_ours);
 	asm volatile("" : "+r"(event));
@@ -234,9 +235,10 @@ int seam_uprobe(struct pt_regs *ctx)
 			&kernel_stack))
 		return 0;
 	keep_probe(task, sample.head.cookie);
+	to = own_ring(SEAM_RING_STACKS);
 	seam_sample_sent(NULL,
-			 bpf_ringbuf_output(&ring, &sample, sizeof(sample),
-					    ring_flags(&ring)));
+			 !to || bpf_ringbuf_output(to, &sample, sizeof(sample),
+						   ring_flags(to)));
 	return 0;
 }
 

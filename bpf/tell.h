@@ -40,6 +40,7 @@ static __always_inline bool tell(struct task_struct *task, uint32_t what,
 	struct scratch *s = scratch_take();
 	uint64_t size = 0;
 	bool is_lost;
+	void *to;
 
 	if (!s) {
 		count(SEAM_COUNT_LOST_MADE);
@@ -54,8 +55,9 @@ static __always_inline bool tell(struct task_struct *task, uint32_t what,
 	asm volatile("" : "+r"(size));
 	if (size > SEAM_MAX_TOLD)
 		size = SEAM_MAX_TOLD;
-	is_lost = bpf_ringbuf_output(&copies, &s->jit, sizeof(s->jit) + size,
-				     BPF_RB_FORCE_WAKEUP);
+	to = own_ring(SEAM_RING_COPIES);
+	is_lost = !to || bpf_ringbuf_output(to, &s->jit, sizeof(s->jit) + size,
+					    BPF_RB_FORCE_WAKEUP);
 	if (is_lost)
 		count(SEAM_COUNT_LOST_MADE);
 	scratch_give(s);

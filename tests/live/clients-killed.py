@@ -266,11 +266,81 @@ def forgotten_asker(bench):
     target.wait()
 
 
+# Sleeps in each read until a byte comes.
+SLEEPER = r"""
+#include <unistd.h>
+int main(void) { char c; while (read(0, &c, 1) == 1); }
+"""
+
+
+def maps_by_id():
+    return {m["id"]: m for m in json.loads(subprocess.run(
+        ["bpftool", "-j", "map", "list"], stdout=subprocess.PIPE,
+        check=True).stdout)}
+
+
+def memory(maps):
+    return sum(int(m["bytes_memlock"]) for m in maps)
+
+
+def is_ring(one):
+    return one["type"] == "ringbuf"
+
+
+def in_read(pid):
+    with open("/proc/%d/syscall" % pid) as syscall:
+        return syscall.read().startswith("0 ")
+
+
+def asleep(bench):
+    """One is killed that was asked for the stack of a task that sleeps, which
+    its program is to take when that wakes. Its rings do not wait for that."""
+    spin = bench.start([bench.compile(clients.SOURCE, "known")])
+    sleeper = bench.start([bench.compile(SLEEPER, "sleeper")],
+                          stdin=subprocess.PIPE)
+    one = bench.recorder("-p", "%d,%d" % (spin.pid, sleeper.pid),
+                         *clients.EVENT, name="one.data").ready()
+    before = set(maps_by_id())
+    killed = bench.recorder("-p", str(sleeper.pid), "-e",
+                            "raw_syscalls:sys_enter", "-c", "1",
+                            name="killed.data").ready()
+    its = set(maps_by_id()) - before
+    # Out of the read that nobody saw it begin, and into one that is seen.
+    sleeper.stdin.write(b".")
+    sleeper.stdin.flush()
+    patience = serve.Patience(spin)
+    while not any(e["state"]["entry"]["cookie"] for e in dump("elements")
+                  if e["state"]["entry"]["tid"] == sleeper.pid) and \
+            not patience.is_over():
+        time.sleep(0.01)
+    had = [m for i, m in maps_by_id().items() if i in its]
+    kill(killed)
+    left = had
+    while any(map(is_ring, left)) and not patience.is_over():
+        time.sleep(0.05)
+        left = [m for i, m in maps_by_id().items() if i in its]
+    bench.note("%d of %d KiB are kept" % (memory(left) >> 10,
+                                          memory(had) >> 10))
+    bench.test("it had rings", any(map(is_ring, had)), had)
+    bench.test("the task sleeps, and its program is kept for it",
+               in_read(sleeper.pid) and left)
+    bench.test("but none of its rings", not any(map(is_ring, left)), left)
+    sleeper.stdin.write(b".")
+    sleeper.stdin.flush()
+    patience = serve.Patience(spin)
+    while its & set(maps_by_id()) and not patience.is_over():
+        time.sleep(0.05)
+    left = [m for i, m in maps_by_id().items() if i in its]
+    bench.test("when it has woken nothing is left", not left, left)
+    clients.check_file(bench, "who goes on", one.interrupt(), spin.pid, 512)
+    for process in (spin, sleeper):
+        process.kill()
+        process.wait()
+
+
 if __name__ == "__main__":
     clients.private()
-    sys.exit(livetest.main(moments, all_of_them, forgotten, forgotten_asker,
-                           options=(
-                               ("--times", "2"),
-                               ("--tool", "build/tests/live/tracer"),
-                               ("--asker",
-                                "build/examples/example-slow-calls"))))
+    sys.exit(livetest.main(
+        moments, all_of_them, forgotten, forgotten_asker, asleep, options=(
+            ("--times", "2"), ("--tool", "build/tests/live/tracer"),
+            ("--asker", "build/examples/example-slow-calls"))))
