@@ -7,11 +7,19 @@
 #include "core/entry-count.h"
 #include "core/entry-exec.h"
 
+/* Whether so much unread data is to wake the reader. */
+static __always_inline uint64_t wake_flags(void *map, uint64_t enough)
+{
+	if (bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) < enough)
+		return BPF_RB_NO_WAKEUP;
+	return bpf_get_current_pid_tgid() >> 32 == seam_reader
+		       ? BPF_RB_NO_WAKEUP
+		       : BPF_RB_FORCE_WAKEUP;
+}
+
 static __always_inline uint64_t ring_flags(void *map)
 {
-	return bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) >= seam_ring_wake
-		       ? BPF_RB_FORCE_WAKEUP
-		       : BPF_RB_NO_WAKEUP;
+	return wake_flags(map, seam_ring_wake);
 }
 
 static __always_inline struct scratch *scratch_take(void)
@@ -90,9 +98,7 @@ static __always_inline uint64_t ring_flags_of(void *map)
 
 	if (wake > seam_ring_wake)
 		wake = seam_ring_wake;
-	return bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) >= wake
-		       ? BPF_RB_FORCE_WAKEUP
-		       : BPF_RB_NO_WAKEUP;
+	return wake_flags(map, wake);
 }
 
 static __always_inline bool send_stack(struct scratch *s, uint32_t client,

@@ -82,6 +82,9 @@ SEAM_CONST uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS] = {0};
 /* Enough unread data in a ring to wake the reader early; else it comes by
  * itself. */
 SEAM_CONST uint64_t seam_ring_wake = 1 << 20;
+/* The reader's process: what it does itself wakes it not, or small rings would
+ * wake it for ever. */
+SEAM_CONST uint32_t seam_reader = 0;
 /* The event that is where tasks slept, if that is recorded. */
 SEAM_CONST uint32_t seam_sleep_event = 0;
 SEAM_CONST bool seam_take_sleeps = false;

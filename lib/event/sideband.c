@@ -39,6 +39,7 @@ struct seam_sideband {
 	size_t n_rings;
 	size_t ring_size;
 	int epoll; /* -1: none */
+	bool wakes; /* a ring that fills does */
 	uint8_t *bytes; /* records of the last read, one after the other */
 	size_t used, room;
 	uint8_t *spare; /* for those that the next read has */
@@ -48,11 +49,13 @@ struct seam_sideband {
 };
 
 /* How full a ring is when it says so, in bytes. Reading it makes records of our
- * own, if it is of all tasks: that must not be enough to wake us again. */
+ * own, if it is of all tasks: that must not be enough to wake us again. No less
+ * would do than not to ask, since the kernel takes what is more than a ring for
+ * a ring. */
 static uint32_t watermark(const struct seam_sideband *sb,
 			  const struct seam_sideband_opts *opts)
 {
-	if (!opts->samples || (opts->quiet && sb->ring_size < 8 * OWN_BYTES))
+	if (!opts->samples || !sb->wakes)
 		return 1u << 31;
 	return (uint32_t)(sb->ring_size / 8);
 }
@@ -112,7 +115,7 @@ static int map_ring(struct seam_sideband *sb, struct ring *ring, int fd,
 				 strerror(errno));
 	ring->page = page;
 	ring->fd = fd;
-	if (sb->epoll >= 0 && epoll_ctl(sb->epoll, EPOLL_CTL_ADD, fd, &edge))
+	if (sb->wakes && epoll_ctl(sb->epoll, EPOLL_CTL_ADD, fd, &edge))
 		return -errno;
 	return 0;
 }
@@ -190,6 +193,8 @@ static int open_with(const struct seam_sideband_opts *opts, uint32_t pages,
 	sb->epoll = opts->samples ? epoll_create1(EPOLL_CLOEXEC) : -1;
 	if (opts->samples && sb->epoll < 0)
 		err = -errno;
+	sb->wakes = opts->samples &&
+		    (!opts->quiet || sb->ring_size >= 8 * OWN_BYTES);
 	set_attr(sb, opts, &sb->event.attr);
 	if (!err)
 		err = open_rings(sb, cpus, opts->scope, reterr);

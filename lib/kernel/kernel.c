@@ -136,6 +136,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 
 	if (err)
 		return err;
+	skel->rodata_seam->seam_reader = (uint32_t)getpid();
 	skel->rodata_seam->seam_watch_mode = opts->watch;
 	skel->rodata_seam->seam_watch_follows = !opts->watch_alone;
 	skel->rodata_seam->seam_stack_copy = opts->stack_copy;

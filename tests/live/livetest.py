@@ -258,8 +258,8 @@ class Recorder:
     def settle(self):
         """Waits until it has done all that there is to do: none of its
         threads wants a CPU, nor has had one since it last read its rings.
-        Half a minute: with buffers of a page, on a slow machine, its own
-        system calls, whose payloads come to it, do not let it rest."""
+        Half a minute: with buffers of a page, on a slow machine, what others
+        do may not let it rest."""
         pid, before, still = self.process.pid, -1, 0
         until = time.monotonic() + 30
         while self.process.poll() is None and still < 3 and \

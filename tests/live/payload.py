@@ -7,10 +7,12 @@ Who is right: the program of spelling.py, whose stacks spell a number that its
 system calls have as an argument; and perf, which prints the same payloads.
 """
 
+import json
 import os
 import re
 import subprocess
 import sys
+import time
 
 import livetest
 import spelling
@@ -21,6 +23,7 @@ perf_of = __import__("agree-perf").perf_of
 PREAD = re.compile(r"^NR 17 \(\w+, \w+, 200, (\w+),")
 LOST = "[payload lost]"
 SYSCALLS = "raw_syscalls:sys_enter"
+CALLS = 1000 # a second; more than there is a reason for
 
 
 def spell(bench, name, event, *options):
@@ -111,6 +114,33 @@ def loss(bench):
                    found[1])
 
 
+def own_calls(bench):
+    """One records its own system calls, with buffers that a few of them fill:
+    to read them makes more, and does not wake it to read those."""
+    data = bench.path("own.data")
+    recorder = bench.start(["sh", "-c", 'exec "$@" -p $$', "sh", bench.seam,
+                            "record", "-o", data, "--json-summary",
+                            data + ".json", "-m", "1", "-c", "1", "-e",
+                            SYSCALLS], stderr=open(data + ".log", "w"),
+                           env=bench.env)
+    began = time.monotonic()
+    # It may never sleep, which others wait for.
+    while recorder.poll() is None and not os.path.exists(data):
+        time.sleep(0.01)
+    time.sleep(3)
+    recorder.terminate()
+    status, took = recorder.wait(), time.monotonic() - began
+    log = open(data + ".log").read()
+    if not bench.test("it records itself", status == 0, log):
+        return
+    lost = json.load(open(data + ".json"))["lost"]["samples"]
+    calls = lost + len(livetest.Recording(bench, data, 0, log, None).samples())
+    bench.note("%d calls in %.1f s" % (calls, took))
+    # It looks ten times a second, and has some ten calls to make for that.
+    bench.test("and is not woken by what it does itself",
+               0 < calls < CALLS * took, log)
+
+
 def unwanted(bench):
     recording = bench.record("-e", "sched:sched_switch/no-payload/", "--",
                              "sleep", "0.1")
@@ -165,10 +195,11 @@ def as_perf(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(one_hit, loss, unwanted, as_perf,
+    sys.exit(livetest.main(one_hit, loss, own_calls, unwanted, as_perf,
                            programs=programs,
                            only={
         "payloads are joined by BPF": ("deferred immediate", (one_hit, loss,
+                                                              own_calls,
                                                               unwanted)),
         "both engines that it has are in it": ("deferred", (as_perf,))},
                            options=(("--perf", os.environ.get("SEAM_PERF")),)))
