@@ -10,7 +10,9 @@
 /* A line of a run: how often, and the text with its '\0'. */
 #define COUNT sizeof(uint64_t)
 
-size_t seam_fold_most = 8 << 20;
+/* Merging has a page of each run in memory, and since Linux 6.18 the megabyte
+ * or so around it that the page cache has as one: few runs are less. */
+size_t seam_fold_most = 16 << 20;
 
 /* Return: the line's number, or -errno. */
 static int64_t line_of(struct seam_fold *f, const char *text, size_t len)
@@ -111,9 +113,16 @@ int seam_fold_begin(struct seam_fold *f)
 {
 	int rc = f->n ? make_run(f) : 0;
 
-	for (size_t i = f->n_runs / 2; !rc && i-- > 0;)
+	if (rc)
+		return rc;
+	free(f->text);
+	free(f->v);
+	f->text = NULL;
+	f->v = NULL;
+	f->cap = f->cap_v = 0;
+	for (size_t i = f->n_runs / 2; i-- > 0;)
 		sift(f, i);
-	return rc;
+	return 0;
 }
 
 /* The least line that there is, out of its run. */

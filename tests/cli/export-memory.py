@@ -17,12 +17,12 @@ import tempfile
 
 FORMATS = "folded", "speedscope", "pprof", "firefox", "chrome"
 TIDS = range(1, 9)
-SHORT, LONG, WHOLE = 20000, 60000, 1000000 # samples, of other stacks each
+SHORT, LONG, WHOLE = 40000, 120000, 1000000 # samples, of other stacks each
 FRAMES = 30
 CODE, CODE_SIZE = 0x10000000, 0x100000
 CONTEXT = 2**64 - 512 # the user's half
 MIB = 1 << 20
-GROWS = 12 * MIB # between those: of nodes it would be twice that at least
+GROWS = 24 * MIB # between those: of nodes it would be twice that at least
 MOST = 300 * 10**6
 
 
