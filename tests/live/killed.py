@@ -152,7 +152,8 @@ def starts(bench):
         path = bench.path("killed%d.data" % i)
         with open(path, "wb") as data:
             data.write(OLD)
-        moment = random.uniform(0, longest)
+        # The file comes just before it records.
+        moment = random.uniform(0, 1.5 * longest)
         recorder = recorder_of(bench, target, i)
         time.sleep(moment)
         recorder.process.kill()

@@ -29,7 +29,7 @@ PYTHON = r"""
 import json, re
 def f(n):
     return 1 if n < 2 else f(n - 1) + f(n - 2)
-for i in range(3):
+for i in range(6):
     f(20)
     json.loads(json.dumps(list(range(60000))))
     re.findall(r"(\d+)", "123 " * 30000)
@@ -52,7 +52,7 @@ def git_log(bench):
     git = shutil.which("git")
     if not git or perf(bench, git, "-C", tree, "log", "-1").returncode:
         return None
-    return [git, "-C", tree, "--no-pager", "log", "-p", "-n", "60"]
+    return [git, "-C", tree, "--no-pager", "log", "-p", "-n", "150"]
 
 
 def compiler(bench):
@@ -158,7 +158,7 @@ def difference(a, how, b, roots):
 
 def compare(bench, tool, title, command):
     data = bench.path("copies.data")
-    done = perf(bench, tool, "record", "-q", "-e", "cpu-clock", "-F", "499",
+    done = perf(bench, tool, "record", "-q", "-e", "cpu-clock", "-F", "2499",
                 "--call-graph", "dwarf", "-o", data, "--", *command)
     if not os.path.exists(data):
         bench.skip(title, "it does not record here: " +
