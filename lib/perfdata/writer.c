@@ -401,7 +401,7 @@ static int publish(struct seam_pd_writer *w)
 	return rc ? rc : write_header(w, w->end, w->header.features[0]);
 }
 
-static int flush(struct seam_pd_writer *w)
+static int flush(struct seam_pd_writer *w, bool ends_round)
 {
 	struct perf_event_header round = {PD_FINISHED_ROUND, 0, sizeof(round)};
 	int rc;
@@ -413,13 +413,19 @@ static int flush(struct seam_pd_writer *w)
 		return rc;
 	if (!w->out.len && w->end == w->data_end)
 		return 0;
-	seam_pd_buf_add(&w->out, &round, sizeof(round));
+	if (ends_round)
+		seam_pd_buf_add(&w->out, &round, sizeof(round));
 	return w->out.err ? w->out.err : publish(w);
 }
 
 int seam_pd_flush(struct seam_pd_writer *w)
 {
-	return fail(w, flush(w));
+	return fail(w, flush(w, true));
+}
+
+int seam_pd_flush_within(struct seam_pd_writer *w)
+{
+	return fail(w, flush(w, false));
 }
 
 uint64_t seam_pd_bytes(const struct seam_pd_writer *w)

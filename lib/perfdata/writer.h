@@ -5,16 +5,16 @@
  * PERF_RECORD_CALLCHAIN_DEFERRED records.
  *
  * At every moment the file on disk is a whole recording up to the last
- * seam_pd_flush: a flush writes behind what the header shows, and then the
- * header shows it, by one write. A writer killed at any moment, or a full
+ * seam_pd_flush(_within): a flush writes behind what the header shows, and then
+ * the header shows it, by one write. A writer killed at any moment, or a full
  * disk, leaves the last flush. (Not a machine that stops: nothing is synced.)
  * The feature table, which must lie where the data ends, is absent for the
  * time of a flush; the data begins with the same features as records.
  *
- * Each flush ends with a FINISHED_ROUND record. Perf then delivers, in the
- * order of time, what was written before the PREVIOUS flush. So a record
- * written after flush n must not be older than any record written before
- * flush n - 1 (it may be older than those between the two). A record that
+ * Each seam_pd_flush ends with a FINISHED_ROUND record. Perf then delivers, in
+ * the order of time, what was written before the PREVIOUS flush. So a record
+ * written after the n-th must not be older than any record written before
+ * the one before (it may be older than those between the two). A record that
  * comes later still is kept, but perf may take it out of order.
  *
  * A user stack's record must come, by time, after its last sample and before
@@ -149,6 +149,8 @@ int seam_pd_write_raw(struct seam_pd_writer *w,
 		      const struct perf_event_header *record);
 /* Makes what was written so far a whole file. Nothing new: does nothing. */
 int seam_pd_flush(struct seam_pd_writer *w);
+/* The same, but for the FINISHED_ROUND: what belongs before it may follow. */
+int seam_pd_flush_within(struct seam_pd_writer *w);
 uint64_t seam_pd_bytes(const struct seam_pd_writer *w); /* on disk so far */
 /* Records that the last flush did not bring out; after an error those that will
  * never be, the ones given since among them. Of compressed ones more may be out

@@ -13,8 +13,8 @@
 
 /* A file on disk that is this young at worst when the recorder dies. */
 #define FLUSH_NS 500000000ULL
-/* For so long the file is not flushed while stacks are awaited: a reader
- * that sorts in rounds would take one that comes after the flush too late. */
+/* For so long no round ends in the file while stacks are awaited: a reader
+ * that sorts in rounds would take one that comes after it too late. */
 #define AWAIT_NS 5000000000ULL
 /* Where someone reads along, with a window of his own for stacks. */
 #define LIVE_NS 200000000ULL
@@ -29,7 +29,7 @@ struct seam_recorder {
 	struct seam_summary sum;
 	struct seam_sidequeue side;
 	bool stacks_only, live;
-	uint64_t flushed_ns;
+	uint64_t flushed_ns, round_ns; /* when, and when a round last ended */
 	uint64_t lost_written; /* samples that the file says are lost */
 	int err; /* first one; sticky */
 };
@@ -249,7 +249,7 @@ int seam_recorder_start(struct seam_recorder *r, struct seam_errinfo *reterr)
 {
 	int err;
 
-	r->flushed_ns = seam_now_ns();
+	r->flushed_ns = r->round_ns = seam_now_ns();
 	err = seam_session_start(r->session, reterr);
 	return err ? err : r->err;
 }
@@ -300,22 +300,36 @@ static void write_stacks_end(struct seam_recorder *r)
 	note(r, seam_pd_write_stack(r->writer, &end));
 }
 
+static void flush(struct seam_recorder *r, uint64_t now_ns, bool ends_round)
+{
+	seam_entries_settle(&r->entries, now_ns);
+	write_lost(r);
+	note(r, ends_round ? seam_pd_flush(r->writer)
+			   : seam_pd_flush_within(r->writer));
+	r->flushed_ns = now_ns;
+	if (ends_round)
+		r->round_ns = now_ns;
+}
+
+static void flush_at_times(struct seam_recorder *r)
+{
+	uint64_t now_ns = seam_now_ns(), round_ns = FLUSH_NS;
+
+	if (r->live)
+		round_ns = LIVE_NS;
+	else if (seam_entries_await(&r->entries))
+		round_ns = AWAIT_NS;
+	if (now_ns - r->round_ns >= round_ns)
+		flush(r, now_ns, true);
+	else if (now_ns - r->flushed_ns >= FLUSH_NS)
+		flush(r, now_ns, false);
+}
+
 int seam_recorder_run(struct seam_recorder *r)
 {
-	uint64_t now_ns, after_ns;
-
 	note(r, seam_session_read(r->session));
 	turn_side(r, 0);
-	now_ns = seam_now_ns();
-	after_ns = seam_entries_await(&r->entries) ? AWAIT_NS : FLUSH_NS;
-	if (r->live)
-		after_ns = LIVE_NS;
-	if (now_ns - r->flushed_ns >= after_ns) {
-		seam_entries_settle(&r->entries, now_ns);
-		write_lost(r);
-		note(r, seam_pd_flush(r->writer));
-		r->flushed_ns = now_ns;
-	}
+	flush_at_times(r);
 	note(r, r->entries.err);
 	return r->err;
 }

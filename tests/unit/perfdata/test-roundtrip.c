@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: what the writer writes the reader reads, field by field,
- * plain and compressed, as a file and as a stream; the file is private and the
- * old one is kept. */
+ * plain and compressed, as a file and as a stream, within a round and behind
+ * it; the file is private and the old one is kept. */
 #include <errno.h>
 #include <fcntl.h>
 
+#include "perfdata/format.h"
 #include "recording.h"
 
 static void write_all(struct seam_pd_writer *w)
@@ -132,6 +133,32 @@ static void round_trip(int zstd)
 	assert_int_equal(seam_pd_writer_close(w), 0);
 	check_file(f.file, zstd);
 	assert_int_equal(st.st_mode & 0777, 0600);
+	folder_remove(&f);
+}
+
+/* Within a round the file is whole, too, and the round goes on. */
+static void within_round(void **state)
+{
+	struct seam_pd_reader *r;
+	struct seam_pd_writer *w;
+	struct folder f;
+
+	(void)state;
+	folder_make(&f);
+	w = open_writer(f.file, 0);
+	write_all(w);
+	assert_int_equal(seam_pd_flush_within(w), 0);
+	check_file(f.file, 0);
+	r = open_reader(f.file);
+	assert_int_equal(seam_pd_count(r, PD_FINISHED_ROUND), 0);
+	seam_pd_close(r);
+	write_all(w);
+	assert_int_equal(seam_pd_flush(w), 0);
+	r = open_reader(f.file);
+	assert_int_equal(seam_pd_count(r, PD_FINISHED_ROUND), 1);
+	assert_int_equal(seam_pd_n_records(r), 12);
+	seam_pd_close(r);
+	assert_int_equal(seam_pd_writer_close(w), 0);
 	folder_remove(&f);
 }
 
@@ -314,6 +341,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(within_round),
 		cmocka_unit_test(test_stream),
 		cmocka_unit_test(test_zstd),
 		cmocka_unit_test(test_many_plain),
