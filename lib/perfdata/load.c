@@ -187,9 +187,12 @@ static int load_part(struct seam_pd_reader *r, int folder, const char *name)
 
 static int is_part(const struct dirent *d)
 {
-	return !strncmp(d->d_name, "data.", 5) && strlen(d->d_name) < 20 &&
-	       d->d_name[5] &&
-	       !d->d_name[5 + strspn(d->d_name + 5, "0123456789")];
+	const char *number = d->d_name + 5;
+
+	if (strncmp(d->d_name, "data.", 5) || !*number || strlen(number) >= 15)
+		return false;
+	return (*number != '0' || !number[1]) &&
+	       !number[strspn(number, "0123456789")];
 }
 
 static int add_missing(struct seam_pd_reader *r, unsigned long long number)

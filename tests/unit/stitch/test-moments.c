@@ -256,10 +256,8 @@ static void precise_elsewhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_moment),
-		cmocka_unit_test(stale),
-		cmocka_unit_test(stale_by_name),
-		cmocka_unit_test(precise),
+		cmocka_unit_test(other_moment),	     cmocka_unit_test(stale),
+		cmocka_unit_test(stale_by_name),     cmocka_unit_test(precise),
 		cmocka_unit_test(precise_elsewhere),
 	};
 
