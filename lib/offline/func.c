@@ -107,11 +107,38 @@ static bool moves_sp(const struct seam_x86 *x)
 	return false;
 }
 
+/* push, or mov to (%rsp): what a thunk puts where a ret then goes. */
+static bool puts_return(const struct seam_x86 *x)
+{
+	if (x->is_vector || x->map != SEAM_X86_ONE)
+		return false;
+	if ((x->op & 0xf8) == 0x50 || x->op == 0x68)
+		return true;
+	/* 04 24: of rsp alone */
+	return x->op == 0x89 && (x->modrm & 0xc7) == 0x04;
+}
+
+/* ... ; push or mov %reg, (%rsp); ret: a jump, as of -mindirect-branch. */
+static bool returns_elsewhere(const struct seam_func *f)
+{
+	struct seam_x86 x, before = {0};
+
+	for (size_t at = 0; at < f->size; at += x.len, before = x) {
+		insn_at(f, at, &x);
+		if (!x.len)
+			return true;
+		if (!x.is_vector && x.map == SEAM_X86_ONE && x.op == 0xc3 &&
+		    at && puts_return(&before))
+			return true;
+	}
+	return false;
+}
+
 bool seam_func_jumps_on(struct seam_func *f)
 {
 	struct seam_x86 last = {0};
 
-	if (!find_starts(f, &last) || !is_end(&last))
+	if (!find_starts(f, &last) || !is_end(&last) || returns_elsewhere(f))
 		return true;
 	for (size_t at = 0; at < f->size; at++)
 		if (is_start(f, (int64_t)at) && may_leave(f, at))

@@ -37,12 +37,14 @@ FUNC("by_slot", "test %eax, %eax\nje 1f\njmp *getppid@GOTPCREL(%rip)\n1:\n");
 FUNC("unknown", ".byte 0x06\n");
 FUNC("to_within", "jmp .+3\nmov $0x90909090, %eax\n");
 OPEN_FUNC("runs_on", "nop\n");
+/* Of -mindirect-branch=thunk: its ret is a jump. */
+FUNC("thunk", "mov %rax, (%rsp)\n");
 FUNC("longjmp_like", "mov %rdi, %rsp\n");
 FUNC("restores", "mov %rbp, %rsp\n");
 FUNC("calls",
      "sub $8, %rsp\n"
      ".cfi_def_cfa_offset 16\n" CALL("leaf") CALL("seems_to_jump") CALL("jumps")
-	     CALL("by_slot") CALL("unknown") CALL("runs_on") CALL(
+	     CALL("by_slot") CALL("unknown") CALL("runs_on") CALL("thunk") CALL(
 		     "to_within") "call getppid@plt\nbehind_stub:\n"
 				  "call *getppid@GOTPCREL(%rip)\nbehind_slot:\n"
 				  "call *%rax\nbehind_pointer:\n"
@@ -53,7 +55,7 @@ FUNC("calls",
 
 extern const char leaf[], longjmp_like[], restores[];
 extern const char behind_leaf[], behind_seems_to_jump[], behind_jumps[],
-	behind_by_slot[], behind_unknown[], behind_runs_on[],
+	behind_by_slot[], behind_unknown[], behind_runs_on[], behind_thunk[],
 	behind_to_within[], behind_stub[], behind_slot[], behind_pointer[],
 	behind_ifunc[], behind_none[];
 
@@ -195,6 +197,7 @@ static void by_call(void **state)
 	assert_false(is_doubted(leaf, behind_unknown));
 	assert_false(is_doubted(leaf, behind_runs_on));
 	assert_false(is_doubted(leaf, behind_to_within));
+	assert_false(is_doubted(leaf, behind_thunk));
 }
 
 static void by_name(void **state)
