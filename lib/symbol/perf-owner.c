@@ -69,18 +69,15 @@ static bool read_start(uint32_t pid, unsigned long long *ret_ticks)
 	return is_read;
 }
 
-/* When who has the number now began; 0: nobody has. */
-static uint64_t start_of(uint32_t pid)
+/* When that was. */
+static uint64_t start_ns(unsigned long long ticks)
 {
 	const uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t now_ns = clock_ns(CLOCK_REALTIME), age_ns;
-	unsigned long long ticks;
+	uint64_t now_ns = clock_ns(CLOCK_REALTIME);
+	uint64_t age_ns = clock_ns(CLOCK_BOOTTIME) -
+			  (ticks / per_second * SECOND_NS +
+			   ticks % per_second * (SECOND_NS / per_second));
 
-	if (!read_start(pid, &ticks))
-		return 0;
-	age_ns = clock_ns(CLOCK_BOOTTIME) -
-		 (ticks / per_second * SECOND_NS +
-		  ticks % per_second * (SECOND_NS / per_second));
 	return age_ns < now_ns ? now_ns - age_ns : 1;
 }
 
@@ -90,11 +87,10 @@ static bool is_after(uint64_t a_ns, uint64_t b_ns)
 }
 
 /* Whether that is who was recorded. */
-static bool is_owner(const struct seam_perf_owner *of, uint64_t start_ns)
+static bool is_owner(const struct seam_perf_owner *of, uint64_t began_ns)
 {
-	return start_ns &&
-	       !(of->until_ns && is_after(start_ns, of->until_ns)) &&
-	       !(of->began_ns && is_after(start_ns, of->began_ns));
+	return !(of->until_ns && is_after(began_ns, of->until_ns)) &&
+	       !(of->began_ns && is_after(began_ns, of->began_ns));
 }
 
 static int open_written_since(const char *path, uint64_t began_ns)
@@ -112,10 +108,12 @@ static int open_written_since(const char *path, uint64_t began_ns)
 }
 
 /* The same where the process is, if it still is when the file is open. */
-static int open_in_task(uint32_t pid, uint64_t start_ns, uint64_t began_ns,
+static int open_in_task(uint32_t pid, unsigned long long ticks,
+			uint64_t began_ns,
 			char ret_path[static SEAM_PERF_MAP_PATH])
 {
 	unsigned inner = inner_pid(pid);
+	unsigned long long now;
 	int fd;
 
 	if (!inner)
@@ -123,7 +121,7 @@ static int open_in_task(uint32_t pid, uint64_t start_ns, uint64_t began_ns,
 	snprintf(ret_path, SEAM_PERF_MAP_PATH, "/proc/%u/root/tmp/perf-%u.map",
 		 pid, inner);
 	fd = open_written_since(ret_path, began_ns);
-	if (fd < 0 || !is_after(start_of(pid), start_ns))
+	if (fd < 0 || (read_start(pid, &now) && now == ticks))
 		return fd;
 	close(fd);
 	return -ENOENT;
@@ -132,19 +130,21 @@ static int open_in_task(uint32_t pid, uint64_t start_ns, uint64_t began_ns,
 int seam_perf_map_open(const struct seam_perf_owner *of,
 		       char ret_path[static SEAM_PERF_MAP_PATH])
 {
-	uint64_t start_ns = of->is_here ? start_of(of->pid) : 0;
-	bool runs = is_owner(of, start_ns);
+	unsigned long long ticks = 0;
+	bool is_there = of->is_here && read_start(of->pid, &ticks);
+	uint64_t its_ns = is_there ? start_ns(ticks) : 0;
+	bool runs = is_there && is_owner(of, its_ns);
 	uint64_t began_ns = of->began_ns;
 	char there[SEAM_PERF_MAP_PATH];
 	int fd, inside;
 
-	if (runs && start_ns > began_ns)
-		began_ns = start_ns;
+	if (runs && its_ns > began_ns)
+		began_ns = its_ns;
 	snprintf(ret_path, SEAM_PERF_MAP_PATH, "/tmp/perf-%u.map", of->pid);
 	fd = open_written_since(ret_path, began_ns);
 	if (!runs || fd >= 0)
 		return fd;
-	inside = open_in_task(of->pid, start_ns, began_ns, there);
+	inside = open_in_task(of->pid, ticks, began_ns, there);
 	if (inside == -ENOENT || inside == fd)
 		return fd;
 	memcpy(ret_path, there, sizeof(there));
