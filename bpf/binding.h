@@ -63,8 +63,7 @@ static __always_inline bool table_request(struct scratch *s,
 		}
 		is_sent = true;
 	}
-	/* Another's is no place for our requests: nobody will answer. */
-	own = is_alive() ? own_ring(SEAM_RING_COPIES) : NULL;
+	own = own_ring(SEAM_RING_COPIES);
 	if (own && copies_told(task) &&
 	    !bpf_ringbuf_output(own, miss, sizeof(*miss), BPF_RB_FORCE_WAKEUP))
 		return true;

@@ -9,17 +9,6 @@
 
 #include "bpf/spans.h"
 
-/* A client that had our number before may still be at work: at a task work
- * that it was asked for. What it knew of made code lies where ours does. */
-static __always_inline bool is_alive(void)
-{
-	const struct seam_common *all = common_state();
-	uint32_t i = seam_client & (SEAM_MAX_CLIENTS - 1);
-
-	return all &&
-	       *(const volatile uint64_t *)&all->lives[i] == seam_client_life;
-}
-
 /* Of the ring, this part is not for copies: without tables there would be ever
  * more of them. */
 #define COPIES_RESERVE 8
@@ -41,7 +30,7 @@ static __always_inline bool copies_tell(struct task_struct *task, uint32_t what,
 	void *to = own_ring(SEAM_RING_COPIES);
 	struct seam_wire_jit *rec;
 
-	if (!to || !is_alive())
+	if (!to)
 		return true;
 	rec = bpf_ringbuf_reserve(to, sizeof(*rec), 0);
 	if (!rec)

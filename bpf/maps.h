@@ -518,19 +518,6 @@ struct {
 	__uint(max_entries, SEAM_ARENA_PAGES);
 } arena SEC(".maps");
 
-/*
- * Our own ring, by our number, as others find it: a program that is yet to run
- * in a task that sleeps keeps the maps that it names, and these are most of the
- * memory of a client that has ended. which: SEAM_RING_STACKS ff. NULL: we have
- * ended.
- */
-static __always_inline void *own_ring(uint32_t which)
-{
-	uint32_t at = which + seam_client;
-
-	return bpf_map_lookup_elem(&client_rings, &at);
-}
-
 static __always_inline struct seam_cpu_state *cpu_state(void)
 {
 	uint32_t zero = 0;
@@ -543,6 +530,31 @@ static __always_inline struct seam_common *common_state(void)
 	uint32_t zero = 0;
 
 	return bpf_map_lookup_elem(&common, &zero);
+}
+
+/* A client that had our number before may still be at work: at a task work
+ * that it was asked for. What it knew of made code lies where ours does, and
+ * its rings' place is ours. */
+static __always_inline bool is_alive(void)
+{
+	const struct seam_common *all = common_state();
+	uint32_t i = seam_client & (SEAM_MAX_CLIENTS - 1);
+
+	return all &&
+	       *(const volatile uint64_t *)&all->lives[i] == seam_client_life;
+}
+
+/*
+ * Our own ring, by our number, as others find it: a program that is yet to run
+ * in a task that sleeps keeps the maps that it names, and these are most of the
+ * memory of a client that has ended. which: SEAM_RING_STACKS ff. NULL: we have
+ * ended.
+ */
+static __always_inline void *own_ring(uint32_t which)
+{
+	uint32_t at = which + seam_client;
+
+	return is_alive() ? bpf_map_lookup_elem(&client_rings, &at) : NULL;
 }
 
 static __always_inline uint64_t tables_generation(void)
