@@ -10,16 +10,21 @@
 /* Whether so much unread data is to wake the reader. */
 static __always_inline uint64_t wake_flags(void *map, uint64_t enough)
 {
-	if (bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) < enough)
-		return BPF_RB_NO_WAKEUP;
-	return bpf_get_current_pid_tgid() >> 32 == seam_reader
+	return bpf_ringbuf_query(map, BPF_RB_AVAIL_DATA) < enough
 		       ? BPF_RB_NO_WAKEUP
 		       : BPF_RB_FORCE_WAKEUP;
 }
 
+/* What the reader does itself does not wake it. */
+static __always_inline bool is_readers(void)
+{
+	return bpf_get_current_pid_tgid() >> 32 == seam_reader;
+}
+
 static __always_inline uint64_t ring_flags(void *map)
 {
-	return wake_flags(map, seam_ring_wake);
+	return is_readers() ? BPF_RB_NO_WAKEUP
+			    : wake_flags(map, seam_ring_wake);
 }
 
 static __always_inline struct scratch *scratch_take(void)
@@ -92,10 +97,12 @@ static __always_inline uint32_t append_regs(struct scratch *s,
 }
 
 /* Another client's ring may be smaller than ours. */
-static __always_inline uint64_t ring_flags_of(void *map)
+static __always_inline uint64_t ring_flags_of(void *map, uint32_t client)
 {
 	uint64_t wake = bpf_ringbuf_query(map, BPF_RB_RING_SIZE) / 4;
 
+	if (client == seam_client && is_readers())
+		return BPF_RB_NO_WAKEUP;
 	if (wake > seam_ring_wake)
 		wake = seam_ring_wake;
 	return wake_flags(map, wake);
@@ -109,7 +116,8 @@ static __always_inline bool send_stack(struct scratch *s, uint32_t client,
 
 	if (!to || size > sizeof(s->stack) + sizeof(s->ips))
 		return false;
-	return !bpf_ringbuf_output(to, &s->stack, size, ring_flags_of(to));
+	return !bpf_ringbuf_output(to, &s->stack, size,
+				   ring_flags_of(to, client));
 }
 
 static __always_inline bool send_copy(struct scratch *s, uint32_t client,
@@ -124,7 +132,8 @@ static __always_inline bool send_copy(struct scratch *s, uint32_t client,
 	if (client != seam_client && *(volatile uint32_t *)untold)
 		return false;
 	return copies_have_room(to, size) &&
-	       !bpf_ringbuf_output(to, &s->copy, size, ring_flags_of(to));
+	       !bpf_ringbuf_output(to, &s->copy, size,
+				   ring_flags_of(to, client));
 }
 
 /* For programs that look for it themselves: as deep as there is room, and of a

@@ -15,7 +15,8 @@
 
 /* As a stack of its leaf. with_regs: known when compiled, since the verifier
  * wants to know the size. Return: whether there was room. */
-static __always_inline bool loss_put(void *to, const struct task_state *state,
+static __always_inline bool loss_put(void *to, uint32_t client,
+				     const struct task_state *state,
 				     struct task_struct *task, uint64_t cookie,
 				     uint64_t flags, bool with_regs)
 {
@@ -37,7 +38,7 @@ static __always_inline bool loss_put(void *to, const struct task_state *state,
 	if (with_regs)
 		__builtin_memcpy(&rec->ips[1], state->regs,
 				 sizeof(state->regs));
-	bpf_ringbuf_submit(rec, ring_flags_of(to));
+	bpf_ringbuf_submit(rec, ring_flags_of(to, client));
 	return true;
 }
 
@@ -53,8 +54,8 @@ static __always_inline bool loss_tell(uint32_t client,
 	if (!to)
 		return true; /* its cookies all come with samples */
 	if (all && *(volatile uint32_t *)&all->want_regs >> client & 1)
-		return loss_put(to, state, task, cookie, flags, true);
-	return loss_put(to, state, task, cookie, flags, false);
+		return loss_put(to, client, state, task, cookie, flags, true);
+	return loss_put(to, client, state, task, cookie, flags, false);
 }
 
 /* These clients do not get the stack. flags: of enum seam_stack_flags, and

@@ -287,11 +287,12 @@ static int read_slice(struct seam_session *s)
 static int read_kernel(struct seam_session *s)
 {
 	size_t slices = seam_kernel_slices(s->kernel);
+	int err;
+
+	seam_kernel_rearm(s->kernel);
 	/* First, so that what came to the ring before they were lost is handed
 	 * out before them. */
-	int err =
-		seam_kernel_drain_losses(s->kernel, seam_session_keep_loss, s);
-
+	err = seam_kernel_drain_losses(s->kernel, seam_session_keep_loss, s);
 	if (!err)
 		err = read_copies(s);
 	if (err)

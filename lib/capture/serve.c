@@ -138,8 +138,10 @@ static void ignore(void *ctx, const struct seam_wire *rec, size_t size)
 /* What was asked for since. */
 static int take(struct seam_serve *s)
 {
-	int err = seam_kernel_drain_copies(s->kernel, hold, s);
+	int err;
 
+	seam_kernel_rearm(s->kernel);
+	err = seam_kernel_drain_copies(s->kernel, hold, s);
 	return err ? err : seam_kernel_drain_samples(s->kernel, ignore, NULL);
 }
 

@@ -61,14 +61,9 @@ int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 
 static int open_losses(struct seam_kernel *k)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
-
 	k->losses =
 		ring_buffer__new(k->losses_fd, seam_kernel_on_record, k, NULL);
-	if (!k->losses || epoll_ctl(k->poll_fd, EPOLL_CTL_ADD,
-				    ring_buffer__epoll_fd(k->losses), &ev))
-		return -errno;
-	return 0;
+	return k->losses ? seam_kernel_hear(k, k->losses_fd) : -errno;
 }
 
 int seam_kernel_hear_losses(struct seam_kernel *k)

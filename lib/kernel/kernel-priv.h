@@ -97,6 +97,9 @@ void seam_kernel_followers(const struct seam_kernel *k, bool again,
 /* kernel-lend.c. */
 void seam_kernel_close_losses(struct seam_kernel *k);
 
+/* kernel.c: has the poll_fd tell of a ring. Return: 0 or -errno. */
+int seam_kernel_hear(struct seam_kernel *k, int ring_fd);
+
 /* A ring's callback. Return: 0; -ENOBUFS: no more now. */
 int seam_kernel_on_record(void *kernel, void *data, size_t size);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "kernel/kernel-priv.h"
@@ -67,6 +68,13 @@ int seam_kernel_drain_losses(struct seam_kernel *k, seam_record_fn *fn,
 int seam_kernel_poll_fd(const struct seam_kernel *k)
 {
 	return k->poll_fd;
+}
+
+void seam_kernel_rearm(const struct seam_kernel *k)
+{
+	struct epoll_event edges[4]; /* of three rings */
+
+	epoll_wait(k->poll_fd, edges, 4, 0);
 }
 
 /* What came while the program was at work on the same CPU. */

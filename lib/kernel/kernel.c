@@ -184,9 +184,18 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 	return 0;
 }
 
+/* Where a ring is ready it says so as long as it has anything in it, whatever
+ * that was to wake: so by edges, which seam_kernel_rearm takes. */
+int seam_kernel_hear(struct seam_kernel *k, int ring_fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+
+	return epoll_ctl(k->poll_fd, EPOLL_CTL_ADD, ring_fd, &ev) ? -errno : 0;
+}
+
 static int open_rings(struct seam_kernel *k)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
+	int err;
 
 	k->samples = ring_buffer__new(bpf_map__fd(k->skel->maps.ring),
 				      seam_kernel_on_record, k, NULL);
@@ -197,13 +206,11 @@ static int open_rings(struct seam_kernel *k)
 	if (!k->copies)
 		return -errno;
 	k->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (k->poll_fd < 0 ||
-	    epoll_ctl(k->poll_fd, EPOLL_CTL_ADD,
-		      ring_buffer__epoll_fd(k->samples), &ev) ||
-	    epoll_ctl(k->poll_fd, EPOLL_CTL_ADD,
-		      ring_buffer__epoll_fd(k->copies), &ev))
+	if (k->poll_fd < 0)
 		return -errno;
-	return 0;
+	err = seam_kernel_hear(k, bpf_map__fd(k->skel->maps.ring));
+	return err ? err
+		   : seam_kernel_hear(k, bpf_map__fd(k->skel->maps.copies));
 }
 
 static int map_arena(struct seam_kernel *k)

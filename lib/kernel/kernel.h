@@ -165,6 +165,8 @@ int seam_kernel_keep(struct seam_kernel *k, int map_fd);
 uint32_t seam_kernel_client(const struct seam_kernel *k);
 
 int seam_kernel_poll_fd(const struct seam_kernel *k); /* borrowed */
+/* It was readable, and what is there is about to be drained. */
+void seam_kernel_rearm(const struct seam_kernel *k);
 
 /* Takes the stacks of tasks that still sleep in their last entry. */
 int seam_kernel_take_sleepers(struct seam_kernel *k);

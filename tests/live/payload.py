@@ -116,10 +116,14 @@ def loss(bench):
 
 def own_calls(bench):
     """One records its own system calls, with buffers that a few of them fill:
-    to read them makes more, and does not wake it to read those."""
+    to read them makes more, and does not wake it to read those. Nor does it
+    where another's did."""
+    bursts = bench.start(["sh", "-c", "read go; for i in 1 2 3 4 5 6 7 8 9; do "
+                          ": >/dev/null; done; read end"],
+                         stdin=subprocess.PIPE)
     data = bench.path("own.data")
-    recorder = bench.start(["sh", "-c", 'exec "$@" -p $$', "sh", bench.seam,
-                            "record", "-o", data, "--json-summary",
+    recorder = bench.start(["sh", "-c", 'exec "$@" -p $$,%d' % bursts.pid, "sh",
+                            bench.seam, "record", "-o", data, "--json-summary",
                             data + ".json", "-m", "1", "-c", "1", "-e",
                             SYSCALLS], stderr=open(data + ".log", "w"),
                            env=bench.env)
@@ -127,15 +131,23 @@ def own_calls(bench):
     # It may never sleep, which others wait for.
     while recorder.poll() is None and not os.path.exists(data):
         time.sleep(0.01)
+    time.sleep(1)
+    bursts.stdin.write(b"\n")
+    bursts.stdin.flush()
     time.sleep(3)
     recorder.terminate()
     status, took = recorder.wait(), time.monotonic() - began
+    bursts.kill()
+    bursts.wait()
     log = open(data + ".log").read()
     if not bench.test("it records itself", status == 0, log):
         return
     lost = json.load(open(data + ".json"))["lost"]["samples"]
-    calls = lost + len(livetest.Recording(bench, data, 0, log, None).samples())
-    bench.note("%d calls in %.1f s" % (calls, took))
+    samples = livetest.Recording(bench, data, 0, log, None).samples()
+    calls = lost + len(samples)
+    others = sum(s["tid"] == bursts.pid for s in samples)
+    bench.note("%d calls in %.1f s, %d of another" % (calls, took, others))
+    bench.test("and another", others > 3, log)
     # It looks ten times a second, and has some ten calls to make for that.
     bench.test("and is not woken by what it does itself",
                0 < calls < CALLS * took, log)
