@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* What the recording says of itself. None of it is needed to read records,
  * so what is malformed is passed over. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "perfdata/reader-priv.h"
@@ -140,6 +141,7 @@ static void read_nrcpus(struct seam_pd_reader *r, struct span s)
 void seam_pd_read_feature(struct seam_pd_reader *r, unsigned bit,
 			  struct span body)
 {
+	r->read_features |= 1ULL << bit;
 	switch (bit) {
 	case PD_FEAT_TRACING_DATA:
 		r->info.tracing = body.p;
@@ -187,13 +189,14 @@ void seam_pd_features_begin(const struct seam_pd_reader *r,
 	uint64_t at = h->data.offset;
 
 	static_assert(PD_FEAT_MAX == 64, "one word has all");
-	*ret = (struct pd_features){0};
+	*ret = (struct pd_features){.lost = h->features[0]};
 	/* A recorder that died left none, or not at this place. */
 	if (!h->data.size || at > r->size || h->data.size > r->size - at)
 		return;
 	at += h->data.size;
 	ret->table = pd_span(r, r->file + at, r->size - at);
 	ret->bits = h->features[0];
+	ret->lost = 0;
 }
 
 bool seam_pd_features_next(const struct seam_pd_reader *r,
@@ -205,12 +208,16 @@ bool seam_pd_features_next(const struct seam_pd_reader *r,
 	while (f->bits) {
 		unsigned bit = (unsigned)__builtin_ctzll(f->bits);
 
-		f->bits &= f->bits - 1;
 		if (!span_u64(&f->table, &s.offset) ||
-		    !span_u64(&f->table, &s.size))
+		    !span_u64(&f->table, &s.size)) {
+			f->lost |= f->bits;
 			return false;
-		if (s.offset > r->size || s.size > r->size - s.offset)
+		}
+		f->bits &= f->bits - 1;
+		if (s.offset > r->size || s.size > r->size - s.offset) {
+			f->lost |= 1ULL << bit;
 			continue;
+		}
 		*ret_bit = bit;
 		*ret = s;
 		return true;
@@ -228,4 +235,39 @@ void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h)
 	while (seam_pd_features_next(r, &f, &bit, &s))
 		seam_pd_read_feature(r, bit,
 				     pd_span(r, r->file + s.offset, s.size));
+	r->lost_features = f.lost;
+}
+
+/* Those whose loss changes what is shown. */
+static const struct {
+	unsigned bit;
+	const char *name;
+} telling[] = {
+	{PD_FEAT_BUILD_ID, "build-ids"},
+	{PD_FEAT_OSRELEASE, "the kernel's release"},
+	{PD_FEAT_ARCH, "the kind of machine"},
+	{PD_FEAT_EVENT_DESC, "names of events"},
+	{PD_FEAT_TRACING_DATA, "formats of tracepoints"},
+};
+
+void seam_pd_tell_lost(struct seam_pd_reader *r)
+{
+	const uint64_t gone = r->lost_features & ~r->read_features;
+	const char *before = "; lost are ";
+	char names[128] = "";
+	size_t len = 0;
+
+	r->info.lost_build_ids = gone & 1ULL << PD_FEAT_BUILD_ID;
+	if (!r->lost_features)
+		return;
+	for (size_t i = 0; i < sizeof(telling) / sizeof(*telling); i++) {
+		if (!(gone & 1ULL << telling[i].bit))
+			continue;
+		len += (size_t)snprintf(names + len, sizeof(names) - len,
+					"%s%s", before, telling[i].name);
+		before = ", ";
+	}
+	seam_pd_set_damage(r, r->size,
+			   "the file ends inside what it says of itself%s",
+			   names);
 }

@@ -237,6 +237,9 @@ struct seam_pd_reader {
 	char *cmdline;
 	uint64_t counts[PD_COUNTED_TYPES];
 	uint64_t n_beyond; /* records of types above those */
+	/* As bits of a header's: see pd_features; and those that were read,
+	 * which records may have had. */
+	uint64_t lost_features, read_features;
 	struct seam_pd_info info;
 	struct seam_pd_damage damage;
 	const struct pd_part *damaged_part; /* the last one */
@@ -302,11 +305,15 @@ void seam_pd_plan_ids(struct seam_pd_reader *r);
 
 /* reader-feature.c */
 void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h);
+/* Of the file that was walked: what its header promised and is not in it, nor
+ * in its records. */
+void seam_pd_tell_lost(struct seam_pd_reader *r);
 /* Where the file has them, of the lowest bit first: those that lie in it. Of
  * data that has no end there are none. */
 struct pd_features {
 	struct span table;
 	uint64_t bits; /* yet to come */
+	uint64_t lost; /* promised, but not in the file, or not wholly */
 };
 void seam_pd_features_begin(const struct seam_pd_reader *r,
 			    const struct pd_header *h, struct pd_features *ret);

@@ -118,6 +118,7 @@ static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 	seam_pd_plan_ids(r);
 	seam_pd_read_features(r, &h);
 	rc = seam_pd_walk(r, data_span(r, &h));
+	seam_pd_tell_lost(r);
 	for (size_t i = 1; !rc && i < r->n_parts; i++)
 		rc = read_part(r, &r->parts[i]);
 	return rc ? seam_pd_fill_err(reterr, rc, "data", h.data.offset,

@@ -155,6 +155,8 @@ struct seam_pd_info {
 	uint32_t clockid;
 	uint64_t wall_clock_ns, clockid_ns; /* the same moment on two clocks */
 	bool compressed, pipe;
+	/* Files' build-ids were written, and are not in what is left. */
+	bool lost_build_ids;
 	/* The recording is of a machine with the other byte order. Numbers are
 	 * this machine's all the same; raw data, tracing and copies of stacks
 	 * are bytes and stay as they are. */
@@ -167,8 +169,8 @@ struct seam_pd_info {
 struct seam_pd_damage {
 	bool damaged;
 	/* .offset: where reading stopped, behind the last whole record, or at
-	 * the compressed one that is damaged; .where: in which file of a
-	 * folder. */
+	 * the compressed one that is damaged, or where the file ends, if that
+	 * is behind the data; .where: in which file of a folder. */
 	struct seam_errinfo err;
 	uint64_t n_files; /* that are damaged; err is of the first */
 	uint64_t n_malformed; /* records left out */

@@ -39,6 +39,11 @@ static void cut_anywhere(struct made *m)
 			stop.reason = reason;
 		} else if (len < m->end && inside) {
 			stop.reason = "the data ends inside a record";
+		} else if (len >= m->end && len < m->size) {
+			/* Records have what is lost of the table. */
+			stop.offset = len;
+			stop.reason = "the file ends inside what it says of "
+				      "itself";
 		}
 		expect(m, len, &stop);
 	}
