@@ -14,9 +14,9 @@
 #include "base/grow.h"
 #include "cli/bad-option.h"
 #include "cli/doubts.h"
+#include "cli/input-kernel.h"
 #include "cli/lacking.h"
 #include "cli/messages.h"
-#include "elf/doubt.h"
 #include "perfdata/stream.h"
 #include "stitch/ahead.h"
 
@@ -68,36 +68,6 @@ static bool known_event(const struct input *in)
 	return false;
 }
 
-/* A recorded kernel's symbols, where perf has kept them. Return: 0 or -1. */
-static int find_kallsyms(struct input *in)
-{
-	int rc = in->kallsyms
-			 ? 0
-			 : seam_kernel_kept(in->reader, &in->kept_kallsyms);
-
-	if (rc == SEAM_DOUBTED)
-		doubts_say_file("[kernel.kallsyms]", in->kept_kallsyms);
-	else if (rc)
-		return input_failed(in, rc);
-	else if (in->kept_kallsyms)
-		in->kallsyms = in->kept_kallsyms;
-	return 0;
-}
-
-/* Names of another kernel would be wrong ones. */
-static void fit_kernel(struct input *in)
-{
-	struct seam_kernel_fit fit;
-
-	seam_kernel_fit(in->reader, in->kallsyms, &fit);
-	seam_resolver_kernel(in->resolver, &fit);
-	if (fit.other)
-		say("seam: %s: recorded on Linux %s, which does not run "
-		    "here: kernel addresses have no names; give its "
-		    "/proc/kallsyms with --kallsyms\n",
-		    in->path, seam_pd_info(in->reader)->osrelease);
-}
-
 static void fit_clock(struct input *in)
 {
 	bool is_pipe = !strcmp(in->path, "-");
@@ -145,7 +115,7 @@ int input_open(struct input *in)
 	/* Threads' own heaps grow by a page at a time, with a system call. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_TOP_PAD, 1 << 20);
-	if (open_stream(in) || !known_event(in) || find_kallsyms(in))
+	if (open_stream(in) || !known_event(in) || input_find_kallsyms(in))
 		return -1;
 	opts.kallsyms = in->kallsyms;
 	for (size_t i = 0; i < seam_pd_n_events(in->reader); i++) {
@@ -163,7 +133,7 @@ int input_open(struct input *in)
 		rc = seam_payload_printer_new(in->reader, &in->payloads);
 	if (rc)
 		return input_failed(in, rc);
-	fit_kernel(in);
+	input_fit_kernel(in);
 	fit_clock(in);
 	seam_resolver_source(in->resolver, &source);
 	/* Else one thread does all. */

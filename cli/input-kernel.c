@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "cli/input-kernel.h"
+
+#include <errno.h>
+
+#include "cli/doubts.h"
+#include "cli/messages.h"
+#include "elf/doubt.h"
+
+int input_find_kallsyms(struct input *in)
+{
+	int rc = in->kallsyms
+			 ? 0
+			 : seam_kernel_kept(in->reader, &in->kept_kallsyms);
+
+	if (rc == SEAM_DOUBTED)
+		doubts_say_file("[kernel.kallsyms]", in->kept_kallsyms);
+	else if (rc)
+		return input_failed(in, rc);
+	else if (in->kept_kallsyms)
+		in->kallsyms = in->kept_kallsyms;
+	return 0;
+}
+
+/* Names of another kernel would be wrong ones. */
+void input_fit_kernel(struct input *in)
+{
+	struct seam_kernel_fit fit;
+
+	seam_kernel_fit(in->reader, in->kallsyms, &fit);
+	seam_resolver_kernel(in->resolver, &fit);
+	if (fit.other)
+		say("seam: %s: recorded on Linux %s, which does not run "
+		    "here: kernel addresses have no names; give its "
+		    "/proc/kallsyms with --kallsyms\n",
+		    in->path, seam_pd_info(in->reader)->osrelease);
+}
