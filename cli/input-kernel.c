@@ -25,13 +25,20 @@ int input_find_kallsyms(struct input *in)
 /* Names of another kernel would be wrong ones. */
 void input_fit_kernel(struct input *in)
 {
+	const char *release = seam_pd_info(in->reader)->osrelease;
 	struct seam_kernel_fit fit;
 
 	seam_kernel_fit(in->reader, in->kallsyms, &fit);
 	seam_resolver_kernel(in->resolver, &fit);
-	if (fit.other)
+	if (fit.other && !release)
+		say("seam: %s: the kernel's release is not in it, and nothing "
+		    "shows that it was recorded on the kernel that runs here: "
+		    "kernel addresses have no names; give its /proc/kallsyms "
+		    "with --kallsyms\n",
+		    in->path);
+	else if (fit.other)
 		say("seam: %s: recorded on Linux %s, which does not run "
 		    "here: kernel addresses have no names; give its "
 		    "/proc/kallsyms with --kallsyms\n",
-		    in->path, seam_pd_info(in->reader)->osrelease);
+		    in->path, release);
 }

@@ -90,6 +90,8 @@ size_t seam_elf_build_id(const struct seam_elf *elf,
 /* The same of this machine's notes alone, as in /sys/kernel/notes. */
 size_t seam_notes_build_id(const uint8_t *notes, size_t size,
 			   uint8_t ret_id[SEAM_BUILD_ID_MAX]);
+/* The running kernel's. */
+size_t seam_own_build_id(uint8_t ret_id[SEAM_BUILD_ID_MAX]);
 
 /*
  * A relocatable file has no segments. Its allocated sections are laid out one

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Source: the ELF gABI, "Note Section". */
+#include <stdio.h>
 #include <string.h>
 
 #include "elf/private.h"
@@ -69,4 +70,15 @@ size_t seam_notes_build_id(const uint8_t *notes, size_t size,
 	const struct seam_elf own = {.ehdr.e_ident[EI_DATA] = ELFDATA2LSB};
 
 	return find_build_id(&own, notes, size, 4, ret_id);
+}
+
+size_t seam_own_build_id(uint8_t ret_id[SEAM_BUILD_ID_MAX])
+{
+	uint8_t notes[4096];
+	FILE *f = fopen("/sys/kernel/notes", "re");
+	size_t len = f ? fread(notes, 1, sizeof(notes), f) : 0;
+
+	if (f)
+		fclose(f);
+	return seam_notes_build_id(notes, len, ret_id);
 }

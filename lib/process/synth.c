@@ -107,13 +107,9 @@ void seam_synth_find_kernel(uint64_t *ret_start, uint64_t *ret_end)
 
 static uint8_t kernel_build_id(uint8_t ret[20])
 {
-	uint8_t notes[4096], id[SEAM_BUILD_ID_MAX];
-	FILE *f = fopen("/sys/kernel/notes", "re");
-	size_t len = f ? fread(notes, 1, sizeof(notes), f) : 0;
+	uint8_t id[SEAM_BUILD_ID_MAX];
+	size_t len = seam_own_build_id(id);
 
-	if (f)
-		fclose(f);
-	len = seam_notes_build_id(notes, len, id);
 	if (len > 20)
 		return 0;
 	memcpy(ret, id, len);

@@ -6,84 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "elf/doubt.h"
 #include "elf/elf.h"
 #include "elf/fetched.h"
-
-#define KERNEL_MAP "[kernel.kallsyms]"
-
-static bool is_kernel_map(const struct seam_pd_rec *rec)
-{
-	return (rec->type == PERF_RECORD_MMAP ||
-		rec->type == PERF_RECORD_MMAP2) &&
-	       !strncmp(rec->map.path, KERNEL_MAP, strlen(KERNEL_MAP));
-}
-
-static bool find_kernel_map(const struct seam_pd_reader *r,
-			    struct seam_pd_rec *ret)
-{
-	for (size_t i = 0; i < seam_pd_n_records(r); i++) {
-		seam_pd_record(r, i, ret);
-		if (is_kernel_map(ret))
-			return true;
-	}
-	return false;
-}
-
-/* The recording names the kernel's mapping after a symbol, "_text", and has
- * that symbol's address as the mapping's offset. */
-static const char *anchor(const struct seam_pd_reader *r, uint64_t *ret_addr)
-{
-	struct seam_pd_rec rec;
-
-	if (!find_kernel_map(r, &rec))
-		return NULL;
-	*ret_addr = rec.map.pgoff;
-	return rec.map.path + strlen(KERNEL_MAP);
-}
-
-/* Return: the symbol's address here, 0 if it is hidden or absent. */
-static uint64_t find_symbol(const char *kallsyms, const char *name)
-{
-	FILE *f = fopen(kallsyms, "re");
-	unsigned long long addr;
-	char sym[512], line[640];
-	uint64_t found = 0;
-
-	if (!f)
-		return 0;
-	while (!found && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%llx %*c %511s", &addr, sym) == 2 &&
-		    !strcmp(sym, name))
-			found = addr;
-	fclose(f);
-	return found;
-}
-
-/* By name: there is no other way for all recordings. */
-static bool other_runs(const struct seam_pd_reader *r)
-{
-	const char *release = seam_pd_info(r)->osrelease;
-	struct utsname u;
-
-	return release && !uname(&u) && strcmp(release, u.release);
-}
-
-/* In the list of files' build-ids, or with the mapping. */
-static size_t kernel_build_id(const struct seam_pd_reader *r,
-			      const uint8_t **ret)
-{
-	size_t len = seam_pd_path_build_id(r, KERNEL_MAP, ret);
-	struct seam_pd_rec rec;
-
-	if (len || !find_kernel_map(r, &rec))
-		return len;
-	*ret = rec.map.build_id;
-	return rec.map.build_id_len;
-}
+#include "stitch/here.h"
 
 int seam_kernel_kept(const struct seam_pd_reader *r, char **ret)
 {
@@ -93,9 +21,9 @@ int seam_kernel_kept(const struct seam_pd_reader *r, char **ret)
 	size_t len;
 
 	*ret = NULL;
-	if (!other_runs(r))
+	if (!seam_other_kernel_runs(r))
 		return 0;
-	len = kernel_build_id(r, &id);
+	len = seam_kernel_build_id(r, &id);
 	if (len < 2 || len > SEAM_BUILD_ID_MAX)
 		return 0;
 	for (size_t i = 0; i < len; i++)
@@ -116,15 +44,17 @@ void seam_kernel_fit(const struct seam_pd_reader *r, const char *kallsyms,
 	uint64_t then = 0, now;
 	const char *name;
 
-	*ret = (struct seam_kernel_fit){.other_runs = other_runs(r)};
+	*ret = (struct seam_kernel_fit){
+		.other_runs = seam_other_kernel_runs(r),
+	};
 	if (!kallsyms && ret->other_runs) {
 		ret->other = true;
 		return;
 	}
-	name = anchor(r, &then);
+	name = seam_kernel_anchor(r, &then);
 	if (!name || !*name || !then)
 		return;
-	now = find_symbol(kallsyms ? kallsyms : "/proc/kallsyms", name);
+	now = seam_kallsyms_find(kallsyms ? kallsyms : "/proc/kallsyms", name);
 	if (now)
 		ret->shift = (int64_t)(then - now);
 }

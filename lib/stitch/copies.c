@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "base/grow.h"
 #include "core/err.h"
 #include "offline/pool.h"
 #include "offline/steps.h"
+#include "stitch/here.h"
 
 #define WINDOW 256 /* samples */
 #define WINDOW_RECORDS 65536 /* others between them */
@@ -73,14 +73,11 @@ bool seam_copies_foreign(const struct seam_pd_reader *r)
 static void look_at_machine(struct copies *c)
 {
 	const struct seam_pd_info *info = seam_pd_info(c->r);
-	struct utsname here;
 
 	c->is_foreign = seam_copies_foreign(c->r);
 	c->is_not_intel =
 		info->cpuid && strncmp(info->cpuid, "GenuineIntel", 12) != 0;
-	c->offline.files.is_other_kernel =
-		info->osrelease && !uname(&here) &&
-		strcmp(here.release, info->osrelease) != 0;
+	c->offline.files.is_other_kernel = seam_other_kernel_runs(c->r);
 }
 
 int seam_copies_new(const struct seam_pd_reader *r, struct copies **ret)

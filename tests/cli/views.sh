@@ -327,6 +327,15 @@ open(sys.argv[2], "wb").write(data)' "$golden/pipe.data" "$dir/long" || return
 	"$seam" script -i "$golden/pipe.data" 2>/dev/null | cmp - "$dir/out"
 }
 
+# Of another kernel, whose release is lost by the cut.
+cut_kernel() {
+	head -c 20000 "$golden/sys-nofp.data" >"$dir/cut"
+	"$seam" script -i "$dir/cut" >"$dir/out" 2>"$dir/err" || return
+	grep -q "release is not in it.*have no names" "$dir/err" &&
+		grep -q '^	ffffffff81.* \[unknown\] (\[kernel' "$dir/out" &&
+		! grep '\[kernel' "$dir/out" | grep -v unknown
+}
+
 esc=$dir/esc$(printf '\033[2J')
 # A command's name is what the program says, and the terminal may be root's:
 # an order of the old kind, one in UTF-8, and a byte that is no UTF-8. So may a
@@ -372,6 +381,7 @@ check 'report prints none in JSON' no_json_orders report --json
 check 'messages hold none' no_orders_said
 check 'a message that names a file is one line' one_line_said
 check 'a stream that cannot be kept is told' no_tmpdir
+check 'a cut recording of another kernel has no names of this one' cut_kernel
 check 'what is no recording is not read to an end that it may not have' endless
 check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir
 check 'joins are told' joins_told

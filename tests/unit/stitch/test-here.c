@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: a recording is one of the kernel that runs here if it says so;
+ * if it does not, if the kernel's build-id shows it; an address at which any
+ * kernel may lie shows nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include <cmocka.h>
+
+#include "elf/elf.h"
+#include "perfdata/format.h"
+#include "stitch/here.h"
+
+#define UNMOVED 0xffffffff81000000ULL
+
+/* A pipe's. */
+struct recording {
+	uint8_t p[4096];
+	size_t size;
+};
+
+static void put(struct recording *r, const void *p, size_t size)
+{
+	assert_true(size <= sizeof(r->p) - r->size);
+	memcpy(r->p + r->size, p, size);
+	r->size += size;
+}
+
+static void put_record(struct recording *r, uint32_t type, uint16_t misc,
+		       const void *body, size_t size)
+{
+	struct perf_event_header h = {type, misc, (uint16_t)(sizeof(h) + size)};
+
+	put(r, &h, sizeof(h));
+	put(r, body, size);
+}
+
+static struct recording begin(void)
+{
+	const uint64_t front[] = {PD_MAGIC, PD_PIPE_HEADER_SIZE};
+	struct perf_event_attr attr = {.size = sizeof(attr),
+				       .sample_type = PERF_SAMPLE_IP};
+	struct recording r = {.size = 0};
+
+	put(&r, front, sizeof(front));
+	put_record(&r, PD_HEADER_ATTR, 0, &attr, sizeof(attr));
+	return r;
+}
+
+static void put_release(struct recording *r, const char *release)
+{
+	struct {
+		uint64_t bit;
+		uint32_t len;
+		char text[68];
+	} body = {.bit = PD_FEAT_OSRELEASE, .len = 68};
+
+	strncpy(body.text, release, sizeof(body.text) - 1);
+	put_record(r, PD_HEADER_FEATURE, 0, &body, sizeof(body));
+}
+
+/* id: NULL: none. */
+static void put_kernel(struct recording *r, uint64_t text_avma,
+		       const uint8_t *id, size_t len)
+{
+	struct {
+		uint32_t pid, tid;
+		uint64_t start, len, pgoff;
+		uint8_t id_len, zeros[3], id[20];
+		uint32_t prot, flags;
+		char path[24];
+	} body = {
+		.pid = UINT32_MAX,
+		.start = text_avma,
+		.len = 0x1000000,
+		.pgoff = text_avma,
+		.id_len = (uint8_t)len,
+		.path = "[kernel.kallsyms]_text",
+	};
+
+	if (id)
+		memcpy(body.id, id, len);
+	put_record(r, PERF_RECORD_MMAP2,
+		   PERF_RECORD_MISC_KERNEL |
+			   (id ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0),
+		   &body, sizeof(body));
+}
+
+static bool other_runs(const struct recording *r)
+{
+	struct seam_pd_reader *reader;
+	bool other;
+
+	assert_int_equal(seam_pd_open_mem(r->p, r->size, &reader, NULL), 0);
+	assert_false(seam_pd_damage(reader)->damaged);
+	other = seam_other_kernel_runs(reader);
+	seam_pd_close(reader);
+	return other;
+}
+
+static void test_release(void **state)
+{
+	struct recording own = begin(), other = begin();
+	struct utsname u;
+
+	(void)state;
+	assert_int_equal(uname(&u), 0);
+	put_release(&own, u.release);
+	assert_false(other_runs(&own));
+	put_release(&other, "1.2.3-none");
+	assert_true(other_runs(&other));
+}
+
+static void test_nothing(void **state)
+{
+	struct recording r = begin();
+
+	(void)state;
+	assert_true(other_runs(&r));
+}
+
+static void test_build_id(void **state)
+{
+	struct recording own = begin(), other = begin();
+	uint8_t id[SEAM_BUILD_ID_MAX];
+	size_t len = seam_own_build_id(id);
+
+	(void)state;
+	if (!len || len > 20)
+		skip();
+	put_kernel(&own, 0xffffffff91000000ULL, id, len);
+	assert_false(other_runs(&own));
+	id[0] ^= 1;
+	put_kernel(&other, UNMOVED, id, len);
+	assert_true(other_runs(&other));
+}
+
+static void test_address(void **state)
+{
+	uint64_t text = seam_kallsyms_find("/proc/kallsyms", "_text");
+	struct recording here = begin(), there = begin(), unmoved = begin();
+
+	(void)state;
+	put_kernel(&unmoved, UNMOVED, NULL, 0);
+	assert_true(other_runs(&unmoved));
+	put_kernel(&there, text + (1 << 21), NULL, 0);
+	assert_true(other_runs(&there));
+	if (!text || text == UNMOVED)
+		skip();
+	put_kernel(&here, text, NULL, 0);
+	assert_false(other_runs(&here));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_release),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_build_id),
+		cmocka_unit_test(test_address),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
