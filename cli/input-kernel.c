@@ -22,8 +22,22 @@ int input_find_kallsyms(struct input *in)
 	return 0;
 }
 
+/* Of a file that was given all that it has is expected. */
+static int check_given(struct input *in)
+{
+	const char *why;
+
+	if (!in->kallsyms || in->kallsyms == in->kept_kallsyms)
+		return 0;
+	why = seam_symbolizer_kernel_problem(
+		seam_resolver_symbolizer(in->resolver));
+	if (why)
+		say("seam: %s\n", why);
+	return why ? -1 : 0;
+}
+
 /* Names of another kernel would be wrong ones. */
-void input_fit_kernel(struct input *in)
+int input_fit_kernel(struct input *in)
 {
 	const char *release = seam_pd_info(in->reader)->osrelease;
 	struct seam_kernel_fit fit;
@@ -41,4 +55,5 @@ void input_fit_kernel(struct input *in)
 		    "here: kernel addresses have no names; give its "
 		    "/proc/kallsyms with --kallsyms\n",
 		    in->path, release);
+	return check_given(in);
 }

@@ -133,7 +133,8 @@ int input_open(struct input *in)
 		rc = seam_payload_printer_new(in->reader, &in->payloads);
 	if (rc)
 		return input_failed(in, rc);
-	input_fit_kernel(in);
+	if (input_fit_kernel(in))
+		return -1;
 	fit_clock(in);
 	seam_resolver_source(in->resolver, &source);
 	/* Else one thread does all. */

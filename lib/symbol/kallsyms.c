@@ -134,5 +134,7 @@ int seam_symtab_read_kallsyms(struct seam_symtab *tab, const char *path)
 		if (tab->count && tab->syms[tab->count - 1].start)
 			shown = true;
 	}
+	if (!rc && !tab->count)
+		return -ENOMSG;
 	return rc ? rc : !shown ? -ENODATA : 0;
 }

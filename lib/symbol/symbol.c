@@ -362,6 +362,17 @@ static bool is_running(const struct seam_symbolizer *s)
 	return !strcmp(s->kallsyms, KALLSYMS);
 }
 
+static const char *kernel_problem(int rc)
+{
+	switch (rc) {
+	case -ENODATA:
+		return "the kernel hides its addresses (kernel.kptr_restrict)";
+	case -ENOMSG:
+		return "it has no kernel symbols, as /proc/kallsyms has them";
+	}
+	return strerrordesc_np(-rc);
+}
+
 static void load_kernel(struct seam_symbolizer *s)
 {
 	int rc;
@@ -373,10 +384,7 @@ static void load_kernel(struct seam_symbolizer *s)
 	if (rc) {
 		seam_symtab_fini(&s->kernel);
 		snprintf(s->kernel_problem, sizeof(s->kernel_problem),
-			 "%.100s: %s", s->kallsyms,
-			 rc == -ENODATA ? "the kernel hides its addresses "
-					  "(kernel.kptr_restrict)"
-					: strerrordesc_np(-rc));
+			 "%.100s: %s", s->kallsyms, kernel_problem(rc));
 	}
 	seam_symtab_finish(&s->kernel);
 	if (!rc && !s->kernel_cache.bytes && is_running(s))

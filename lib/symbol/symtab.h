@@ -60,7 +60,7 @@ int seam_symtab_read_elf(struct seam_symtab *tab, const struct seam_elf *elf,
 			 uint32_t section_type); /* SHT_SYMTAB, SHT_DYNSYM */
 /* Needs a finished table, for the names of IRELATIVE targets. */
 int seam_symtab_read_plt(struct seam_symtab *tab, const struct seam_elf *elf);
-/* -ENODATA: the kernel hides its addresses. */
+/* -ENODATA: the kernel hides its addresses; -ENOMSG: it is no such list. */
 int seam_symtab_read_kallsyms(struct seam_symtab *tab, const char *path);
 
 /* A string table of a file, borrowed from it. Names in it may lack an end,

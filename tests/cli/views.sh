@@ -327,6 +327,19 @@ open(sys.argv[2], "wb").write(data)' "$golden/pipe.data" "$dir/long" || return
 	"$seam" script -i "$golden/pipe.data" 2>/dev/null | cmp - "$dir/out"
 }
 
+# What is to have the kernel's symbols and has none is no reason to go on.
+bad_kallsyms() {
+	for command in script report; do
+		fails 1 '/nope: No such file' "$seam" $command --kallsyms \
+			"$dir/nope" -i "$golden/sig.data" &&
+			fails 1 'it has no kernel symbols' "$seam" $command \
+				--kallsyms /etc/passwd -i "$golden/sig.data" ||
+			return
+	done
+	fails 1 'it has no kernel symbols' "$seam" export --to folded \
+		--kallsyms /etc/passwd -i "$golden/sig.data" -o "$dir/none"
+}
+
 # Of another kernel, whose release is lost by the cut.
 cut_kernel() {
 	head -c 20000 "$golden/sys-nofp.data" >"$dir/cut"
@@ -381,6 +394,7 @@ check 'report prints none in JSON' no_json_orders report --json
 check 'messages hold none' no_orders_said
 check 'a message that names a file is one line' one_line_said
 check 'a stream that cannot be kept is told' no_tmpdir
+check 'kernel symbols that are not there are an error' bad_kallsyms
 check 'a cut recording of another kernel has no names of this one' cut_kernel
 check 'what is no recording is not read to an end that it may not have' endless
 check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir

@@ -85,6 +85,17 @@ static void test_hidden(void **state)
 	seam_symbolizer_free(s);
 }
 
+static void test_other(void **state)
+{
+	struct seam_symbolizer *s = with_kallsyms("root:x:0:0::/:/bin/sh\n");
+
+	(void)state;
+	assert_string_equal(name_at(s, 0xffffffff81000010), "none");
+	assert_non_null(strstr(seam_symbolizer_kernel_problem(s),
+			       "it has no kernel symbols"));
+	seam_symbolizer_free(s);
+}
+
 static void test_missing(void **state)
 {
 	struct seam_symbol_opts opts = {.sz = sizeof(opts),
@@ -121,9 +132,8 @@ static void test_vdso(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kallsyms),
-		cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_kallsyms), cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_other),	 cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_vdso),
 	};
 
