@@ -61,10 +61,12 @@ static struct span data_span(struct seam_pd_reader *r,
 	}
 	data.p = r->file + h->data.offset;
 	left = r->size - h->data.offset;
-	if (!h->data.size)
+	if (part->missed) /* that is why it ends, and said */
+		;
+	else if (!h->data.size)
 		snprintf(part->cut, sizeof(part->cut),
 			 "the recorder never wrote the data's size");
-	if (h->data.size > left)
+	else if (h->data.size > left)
 		snprintf(part->cut, sizeof(part->cut),
 			 "the file ends %llu bytes before its data",
 			 (unsigned long long)(h->data.size - left));

@@ -327,6 +327,26 @@ open(sys.argv[2], "wb").write(data)' "$golden/pipe.data" "$dir/long" || return
 	"$seam" script -i "$golden/pipe.data" 2>/dev/null | cmp - "$dir/out"
 }
 
+# A file's that came by a pipe too ends for want of room, not by a cut.
+full_tmpdir_of_file() {
+	python3 -c '
+import struct, sys
+filler = struct.pack("<IHH", 60, 0, 65528) + bytes(65520)
+data = bytearray(open(sys.argv[1], "rb").read())
+at, size = struct.unpack_from("<QQ", data, 40)
+data[at + size:] = filler * 800
+struct.pack_into("<Q", data, 48, len(data) - at)
+data[72:80] = bytes(8)
+open(sys.argv[2], "wb").write(data)' "$golden/sig.data" "$dir/long" || return
+	missed=$(($(stat -c %s "$dir/long") - 40000 * 512))
+	(
+		trap '' XFSZ
+		ulimit -f 40000
+		cat "$dir/long" | TMPDIR=$dir "$seam" script -i - \
+			>"$dir/out" 2>"$dir/err"
+	) && grep -q "TMPDIR has no room for the last $missed bytes" "$dir/err"
+}
+
 # What is to have the kernel's symbols and has none is no reason to go on.
 bad_kallsyms() {
 	for command in script report; do
@@ -394,6 +414,7 @@ check 'report prints none in JSON' no_json_orders report --json
 check 'messages hold none' no_orders_said
 check 'a message that names a file is one line' one_line_said
 check 'a stream that cannot be kept is told' no_tmpdir
+check "a file's that cannot be kept as a pipe is told" full_tmpdir_of_file
 check 'kernel symbols that are not there are an error' bad_kallsyms
 check 'a cut recording of another kernel has no names of this one' cut_kernel
 check 'what is no recording is not read to an end that it may not have' endless
