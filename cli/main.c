@@ -34,29 +34,52 @@ static void usage(FILE *to)
 	fputs("'seam COMMAND --help' and seam-COMMAND(1) say more.\n", to);
 }
 
+/* Return: the command; NULL: there is none, which is said. */
+static const struct command *find(const char *name)
+{
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(name, c->name))
+			return c;
+	say("seam: '%s' is not a command; see 'seam --help'\n", name);
+	return NULL;
+}
+
+static int help(const char *name)
+{
+	char option[] = "--help", *argv[] = {NULL, option, NULL};
+	const struct command *c = name ? find(name) : NULL;
+
+	if (c) {
+		argv[0] = (char *)c->name;
+		return c->run(2, argv);
+	}
+	if (!name)
+		usage(stdout);
+	return name ? 2 : 0;
+}
+
 int main(int argc, char **argv)
 {
+	const struct command *c;
+
 	stderr = messages_plain(stderr);
 	opterr = 0; /* bad_option() says it */
 	if (argc < 2) {
 		usage(stderr);
 		return 2;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-		usage(stdout);
-		return 0;
-	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return help(NULL);
+	if (!strcmp(argv[1], "help"))
+		return help(argv[2]);
 	if (!strcmp(argv[1], "--version")) {
 		puts("seam " SEAM_VERSION);
 		return 0;
 	}
-	for (const struct command *c = commands; c->name; c++)
-		if (!strcmp(argv[1], c->name)) {
-			if (c->run ==
-			    cmd_doctor) /* it lists who else records */
-				stdout = messages_plain(stdout);
-			return c->run(argc - 1, argv + 1);
-		}
-	say("seam: '%s' is not a command; see 'seam --help'\n", argv[1]);
-	return 2;
+	c = find(argv[1]);
+	if (!c)
+		return 2;
+	if (c->run == cmd_doctor) /* it lists who else records */
+		stdout = messages_plain(stdout);
+	return c->run(argc - 1, argv + 1);
 }

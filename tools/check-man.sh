@@ -4,7 +4,8 @@
 # Description: every sub-command in cli/main.c's table has a man page with the
 # sections that a page has, that page and the command's help text name exactly
 # the long options that the command takes, seam(1) names exactly the end codes
-# of core/err.def, the calls of the public headers have pages of section 3,
+# of core/err.def and lists the commands, the calls of the public headers have
+# pages of section 3,
 # and the structures of tracer.h each field in one,
 # no constant is named there or in a header's comments that no header defines,
 # and mandoc has nothing to say against any page.
@@ -85,6 +86,8 @@ for name in $commands; do
 done
 
 check_page man/seam.1
+check 'seam(1) lists the commands' same cli/main.c "$commands" man/seam.1 \
+	"$(sed -n '/^The commands are:/,/^\.El/s/^\.It Cm //p' man/seam.1)"
 codes=$(sed -n 's/^X([A-Z_]*, \([0-9]*\), "\([a-z-]*\)",.*/\1 \2/p' \
 	core/err.def | awk '$1 < 32 { print $2 }')
 check 'seam(1) names the end codes of core/err.def' \

@@ -369,6 +369,19 @@ cut_kernel() {
 		! grep '\[kernel' "$dir/out" | grep -v unknown
 }
 
+help_of() {
+	"$seam" -h >"$dir/out" 2>"$dir/err" &&
+		grep -q '^usage: seam COMMAND' "$dir/out" &&
+		"$seam" help | cmp - "$dir/out" || return
+	for command in record report script top export inject sframe serve \
+		doctor; do
+		"$seam" $command --help >"$dir/out" &&
+			grep -q "^usage: seam $command" "$dir/out" &&
+			"$seam" help $command | cmp - "$dir/out" || return
+	done
+	fails 2 "'nothing' is not a command" "$seam" help nothing
+}
+
 esc=$dir/esc$(printf '\033[2J')
 # A command's name is what the program says, and the terminal may be root's:
 # an order of the old kind, one in UTF-8, and a byte that is no UTF-8. So may a
@@ -417,6 +430,7 @@ check 'a stream that cannot be kept is told' no_tmpdir
 check "a file's that cannot be kept as a pipe is told" full_tmpdir_of_file
 check 'kernel symbols that are not there are an error' bad_kallsyms
 check 'a cut recording of another kernel has no names of this one' cut_kernel
+check 'help of each command, and of all' help_of
 check 'what is no recording is not read to an end that it may not have' endless
 check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir
 check 'joins are told' joins_told
