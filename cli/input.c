@@ -390,6 +390,11 @@ void input_warn_reader(const struct input *in)
 		    file_of(d->err.where, part, sizeof(part)),
 		    (unsigned long long)d->err.offset, d->err.reason,
 		    d->err.offset ? "what lies before" : "nothing of it");
+	if (seam_pd_info(in->reader)->lost_build_ids)
+		say("seam: %s: the build-ids of its files are lost: names are "
+		    "those of what is at their paths now, and wrong if that "
+		    "is another file\n",
+		    in->path);
 	if (d->n_files > 1)
 		say("seam: %s: of the folder's other files %llu are damaged "
 		    "too\n",

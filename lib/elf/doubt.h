@@ -16,6 +16,8 @@
 /* What opens files returns this of one in doubt. */
 #define SEAM_DOUBTED (-EKEYREJECTED)
 
+/* Whether the user has said so. */
+bool seam_trusts_all(void);
 bool seam_is_doubted(const struct stat *st);
 
 /*

@@ -210,6 +210,8 @@ static enum seam_offline_problem try_fd(struct seam_offline_files *files,
 		problem = problem_of(-EINVAL);
 	else if (by_id && seam_is_doubted(&f->st))
 		problem = SEAM_OFFLINE_DOUBTED;
+	else if (files->lost_ids && !f->build_id_len && !seam_trusts_all())
+		problem = SEAM_OFFLINE_UNSURE;
 	else if (!take_table(files, f))
 		problem = read_file(files, f, fd);
 	close(fd);
@@ -446,6 +448,9 @@ const char *seam_offline_problem_text(enum seam_offline_problem problem)
 	case SEAM_OFFLINE_DOUBTED:
 		return "files with its build-id are another user's or may be "
 		       "written by all (SEAM_TRUST, as in seam-script(1))";
+	case SEAM_OFFLINE_UNSURE:
+		return "the recording's build-ids are lost, and what is there "
+		       "may be another file (SEAM_TRUST=all takes it)";
 	case SEAM_OFFLINE_CHANGED:
 		return "the file there changed while it was read";
 	case SEAM_OFFLINE_FAILED:

@@ -2,7 +2,7 @@
 /*
  * The files that a recording names, for unwinding the stack copies in it: one
  * for each path and build-id. A file is looked for when the first frame lies
- * in it, and believed if its build-id is the recorded one.
+ * in it, and believed if its build-id is the recorded one, or none was.
  *
  * Of each there is a table, which any thread reads without asking; CFI and
  * code, for what tables cannot say, only with the lock held. A table is kept
@@ -36,6 +36,7 @@ enum seam_offline_problem {
 	SEAM_OFFLINE_VDSO, /* of another kernel */
 	SEAM_OFFLINE_CHANGED, /* since it was found */
 	SEAM_OFFLINE_DOUBTED, /* it has the build-id: see elf/doubt.h */
+	SEAM_OFFLINE_UNSURE, /* its build-id is lost: see lost_ids */
 	SEAM_OFFLINE_FAILED, /* it could not be read, whatever it is */
 };
 
@@ -69,6 +70,10 @@ struct seam_offline_files {
 	struct seam_images images;
 	size_t table_bytes, links_bytes;
 	bool is_other_kernel; /* its vDSO is not this one's */
+	/* Files' build-ids were recorded, and the recording has lost them: what
+	 * is at the path of one without may be any. A stack through it would
+	 * look whole, so that only the user may take it (seam_trusts_all()). */
+	bool lost_ids;
 	struct seam_offline_file *code_of; /* code_fd is its; NULL: none */
 	int code_fd;
 };

@@ -77,6 +77,7 @@ static void look_at_machine(struct copies *c)
 	c->is_foreign = seam_copies_foreign(c->r);
 	c->is_not_intel =
 		info->cpuid && strncmp(info->cpuid, "GenuineIntel", 12) != 0;
+	c->offline.files.lost_ids = info->lost_build_ids;
 	c->offline.files.is_other_kernel = seam_other_kernel_runs(c->r);
 }
 

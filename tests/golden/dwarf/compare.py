@@ -3,7 +3,9 @@
 """Description: stacks that seam unwinds of perf's own copies are those that
 perf unwinds, frame by frame, and not one less complete. A copy that is too
 small says how far it reached, and what size would have done. The program is
-found by its build-id alone; without it stacks end with that as the reason.
+found by its build-id alone; without it stacks end with that as the reason. Of
+a recording that is cut and has lost the build-ids no stack is whole, whatever
+file there is at the program's path, unless the user trusts all.
 
 usage: compare.py SEAM FOLDER
 """
@@ -12,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -120,6 +123,38 @@ def absent(tree):
                    run.stderr), run.stderr)
 
 
+def lost(tree):
+    """What is at the program's path is the program, but who is to know?"""
+    with tempfile.TemporaryDirectory(prefix="s", dir="/tmp") as tmp, \
+            open(os.path.join(tree.folder, "whole.data"), "rb") as f:
+        data = f.read()
+        program = os.path.join(tmp, "c")
+        with gzip.open(os.path.join(tree.folder, "chain.gz")) as of, \
+                open(program, "wb") as to:
+            shutil.copyfileobj(of, to)
+        old = b"/tmp/known/chain\0"
+        at, size = struct.unpack_from("<QQ", data, 40)
+        data = data.replace(old, program.encode().ljust(len(old), b"\0"))
+        for end in (at + size, at + size - 10):
+            with open(os.path.join(tmp, "lost.data"), "wb") as to:
+                to.write(data[:end])
+            here = Tree(tree.seam, tmp, os.path.join(tmp, "home%d" % end),
+                        False)
+            run = here.run("script", name="lost")
+            counts = here.counts("lost")
+            test("lost build-ids: no stack is whole, and why",
+                 counts["end"]["outermost"] == 0 and
+                 counts["end"]["no-table"] > 5 and
+                 re.search(r"stacks end in %s: the recording's build-ids are "
+                           "lost" % program, run.stderr) and
+                 "names are those of what is at their paths" in run.stderr,
+                 (counts, run.stderr))
+            here.env["SEAM_TRUST"] = "all"
+            counts = here.counts("lost")
+            test("lost build-ids: but the user may believe it",
+                 counts["end"]["outermost"] > 5, counts)
+
+
 def main():
     seam, folder = sys.argv[1:]
     with tempfile.TemporaryDirectory() as tmp:
@@ -129,6 +164,7 @@ def main():
         cut(tree)
     with tempfile.TemporaryDirectory() as tmp:
         absent(Tree(seam, folder, tmp, False))
+        lost(Tree(seam, folder, tmp, False))
     print("1..%d" % len(results))
     return 0 if all(results) else 1
 

@@ -239,6 +239,31 @@ static void test_doubt(void **state)
 	unlink(path);
 }
 
+static void look_without_ids(size_t id_len, bool have)
+{
+	struct seam_offline_files files;
+	struct seam_offline_file *f;
+
+	assert_int_equal(seam_offline_files_init(&files), 0);
+	files.lost_ids = true;
+	f = seam_offline_file(&files, "/proc/self/exe", self.id, id_len);
+	assert_int_equal(seam_offline_have(&files, f), have);
+	assert_int_equal(seam_offline_problem(f),
+			 have ? SEAM_OFFLINE_FINE : SEAM_OFFLINE_UNSURE);
+	seam_offline_files_fini(&files);
+}
+
+static void test_lost_ids(void **state)
+{
+	(void)state;
+	look_without_ids(0, false);
+	if (self.id_len)
+		look_without_ids(self.id_len, true);
+	setenv("SEAM_TRUST", "all", 1);
+	look_without_ids(0, true);
+	unsetenv("SEAM_TRUST");
+}
+
 /* As perf took it from /proc/PID/maps. */
 static void test_newline(void **state)
 {
@@ -259,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_lost_ids),
 		cmocka_unit_test(test_newline),
 	};
 
