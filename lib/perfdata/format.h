@@ -54,6 +54,10 @@ enum pd_user_record {
 };
 #define PD_USER_RECORD_FIRST 64
 
+/* The tracepoint that the payload of a sample names which lost its own. The
+ * kernel gives the lowest number that is free. */
+#define SEAM_PD_PAYLOAD_LOST 65535
+
 /* Bits of the header's feature bitmap. */
 enum pd_feature {
 	PD_FEAT_TRACING_DATA = 1,

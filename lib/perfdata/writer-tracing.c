@@ -14,6 +14,18 @@
 
 #include "perfdata/writer-priv.h"
 
+/* Of no kernel: perf looks for what a payload's first field names, and 6.1
+ * ends where it finds nothing. Its only fields are those that all have. */
+static const char lost_format[] =
+	"name: payload_lost\nID: 65535\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;"
+	"\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\n"
+	"print fmt: \"[payload lost]\"\n";
+static_assert(SEAM_PD_PAYLOAD_LOST == 65535, "it is the ID there");
+
 static void add_u32(struct pd_buf *b, uint32_t v)
 {
 	seam_pd_buf_add(b, &v, sizeof(v));
@@ -57,10 +69,20 @@ static bool is_repeated(const struct seam_pd_opts *opts, size_t i)
 	return false;
 }
 
+/* Name and its only event. */
+static void add_system(struct pd_buf *b, const char *name, size_t len,
+		       const char *format)
+{
+	seam_pd_buf_add(b, name, len);
+	seam_pd_buf_add(b, "", 1);
+	add_u32(b, 1);
+	add_text(b, format);
+}
+
 /* A system for each event: names may come more than once. */
 static void add_events(struct pd_buf *b, const struct seam_pd_opts *opts)
 {
-	uint32_t n = 0;
+	uint32_t n = 1;
 
 	for (size_t i = 0; i < opts->n_events; i++)
 		n += has_format(&opts->events[i]) && !is_repeated(opts, i);
@@ -70,12 +92,10 @@ static void add_events(struct pd_buf *b, const struct seam_pd_opts *opts)
 
 		if (!has_format(ev) || is_repeated(opts, i))
 			continue;
-		seam_pd_buf_add(b, ev->tracepoint,
-				strcspn(ev->tracepoint, ":"));
-		seam_pd_buf_add(b, "", 1);
-		add_u32(b, 1);
-		add_text(b, ev->format);
+		add_system(b, ev->tracepoint, strcspn(ev->tracepoint, ":"),
+			   ev->format);
 	}
+	add_system(b, "seam", 4, lost_format);
 }
 
 void seam_pd_tracing(const struct seam_pd_opts *opts, struct pd_buf *out)

@@ -202,8 +202,8 @@ static void note_time(struct seam_pd_writer *w, uint64_t time_ns)
 }
 
 /* Return: the bytes of the sample's payload with its size in front of it, 0 if
- * its event has none. One that was lost is all zeros: nobody's tracepoint has
- * the number 0. */
+ * its event has none. One that was lost is as long as its event's are, for
+ * those who read fields without asking. */
 static size_t payload_room(const struct seam_pd_writer *w,
 			   const struct seam_pd_sample *s)
 {
@@ -217,20 +217,21 @@ static size_t payload_room(const struct seam_pd_writer *w,
 	return 0;
 }
 
+/* A lost one names the tracepoint of lost ones, and no more. */
 static void add_payload(struct pd_buf *b, const struct seam_pd_sample *s,
 			size_t size)
 {
 	static const uint8_t zeros[64];
+	const uint16_t lost = SEAM_PD_PAYLOAD_LOST;
+	const void *p = s->payload ? s->payload : &lost;
+	size_t n_p = s->payload ? s->payload_size : sizeof(lost), left;
 	uint32_t len = (uint32_t)size - 4;
-	size_t left = len;
 
 	if (!size)
 		return;
 	seam_pd_buf_add(b, &len, sizeof(len));
-	if (s->payload) {
-		seam_pd_buf_add(b, s->payload, s->payload_size);
-		left -= s->payload_size;
-	}
+	seam_pd_buf_add(b, p, n_p);
+	left = len - n_p;
 	while (left) {
 		size_t n = left < sizeof(zeros) ? left : sizeof(zeros);
 

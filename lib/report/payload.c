@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "perfdata/format.h"
 #include "report/payload-private.h"
 
 /* A format that takes longer than this is meant to. */
@@ -158,13 +159,14 @@ static bool ask(struct seam_payload_printer *p,
 	return false;
 }
 
-static bool is_lost(const struct seam_pd_rec_sample *s)
+/* Older recordings have a zero there. */
+static bool is_lost(const struct seam_pd_rec_sample *s, uint64_t wanted)
 {
 	uint16_t id = 0;
 
 	if (s->raw_len >= sizeof(id))
 		memcpy(&id, s->raw, sizeof(id));
-	return !id;
+	return !id || (id == SEAM_PD_PAYLOAD_LOST && id != wanted);
 }
 
 void seam_payload_print(struct seam_payload_printer *p,
@@ -178,7 +180,7 @@ void seam_payload_print(struct seam_payload_printer *p,
 
 	if (!p || event->attr.type != PERF_TYPE_TRACEPOINT || !rec->sample.raw)
 		return;
-	if (is_lost(&rec->sample))
+	if (is_lost(&rec->sample, event->attr.config))
 		seam_strbuf_puts(b, "[payload lost]");
 	else if (rec->sample.raw_len > PAYLOAD_MAX)
 		seam_strbuf_puts(b, "[payload malformed]");

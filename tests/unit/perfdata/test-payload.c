@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: what tracepoints tell, from the writer to text: whole, lost,
- * and where the recording lies about it. */
+ * and where the recording lies about it; and to perf's. */
 #include "recording.h"
 #include "report/payload.h"
 
@@ -143,6 +143,50 @@ static void texts(void **state)
 	folder_remove(&f);
 }
 
+/* perf looks for what a payload names, and 6.1 ends where there is no such
+ * tracepoint. */
+static void script_of(const char *perf, const char *path)
+{
+	char command[512], out[4096];
+	size_t n;
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "'%s' script -F event,trace -i %s 2>&1", perf, path);
+	f = popen(command, "r");
+	assert_non_null(f);
+	n = fread(out, 1, sizeof(out) - 1, f);
+	out[n] = 0;
+	assert_int_equal(pclose(f), 0);
+	if (!strstr(out, "test:hit: [payload lost]"))
+		print_error("%s: %s", perf, out);
+	assert_non_null(strstr(out, "test:hit: [payload lost]"));
+	assert_non_null(strstr(out, "test:hit: x=-3 what=abc"));
+}
+
+static void in_perf(void **state)
+{
+	const char *newest = getenv("SEAM_PERF");
+	struct seam_pd_writer *w;
+	struct folder f;
+
+	(void)state;
+	if (system("perf --version >/dev/null 2>&1")) {
+		puts("perf does not run here: skipped");
+		skip();
+	}
+	folder_make(&f);
+	w = open_traced(f.file, format);
+	put(w, EVENT_ID, 1000, &whole, sizeof(whole));
+	put(w, EVENT_ID, 2000, NULL, 0);
+	put(w, EVENT_ID, 3000, &whole, sizeof(whole));
+	assert_int_equal(seam_pd_writer_close(w), 0);
+	script_of("perf", f.file);
+	if (newest && *newest)
+		script_of(newest, f.file);
+	folder_remove(&f);
+}
+
 /* A recording may be anybody's: what the library makes of it is not ours to
  * end by. */
 static void hostile(void **state)
@@ -194,10 +238,14 @@ static void on_format(void *ctx, const char *system, const char *text,
 {
 	struct seen *seen = ctx;
 
-	assert_string_equal(system, "test");
-	assert_int_equal(size, strlen(format));
-	assert_memory_equal(text, format, size);
-	seen->formats++;
+	if (!seen->formats++) {
+		assert_string_equal(system, "test");
+		assert_int_equal(size, strlen(format));
+		assert_memory_equal(text, format, size);
+		return;
+	}
+	assert_string_equal(system, "seam");
+	assert_memory_equal(text, "name: payload_lost\nID: 65535\n", 29);
 }
 
 static void sum(void *ctx, const char *text, size_t size)
@@ -233,7 +281,7 @@ static void damaged(void **state)
 	r = open_reader(f.file);
 	assert_true(seam_pd_formats(r, &ops));
 	assert_int_equal(seen.pages, 1);
-	assert_int_equal(seen.formats, 1);
+	assert_int_equal(seen.formats, 2);
 	info = (struct seam_pd_info *)(uintptr_t)seam_pd_info(r);
 	len = info->tracing_len;
 	for (size_t i = 0; i < len; i++) {
@@ -270,6 +318,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts),
+		cmocka_unit_test(in_perf),
 		cmocka_unit_test(hostile),
 		cmocka_unit_test(damaged),
 	};
