@@ -49,6 +49,7 @@ struct inject {
 	const char *output;
 	bool unmerge, piped;
 	uint64_t attrs_cut; /* of what is copied as it is */
+	bool inflated; /* the same */
 	struct seam_injected done;
 	struct seam_unmerged undone;
 };
@@ -127,12 +128,12 @@ static void tell_unmerged(const struct inject *inject)
 
 static void tell_copied(const struct inject *inject)
 {
-	say("seam: %s: %s: copied as it is%s\n", inject->in.path,
+	say("seam: %s: %s: copied as it is%s%s%s\n", inject->in.path,
 	    inject->unmerge ? "no user stacks are in samples alone"
 			    : "no sample waits for a user stack",
-	    inject->attrs_cut ? ", but for zeros at the end of attributes, "
-				"for perf 6.1"
-			      : "");
+	    inject->inflated ? ", but not compressed" : "",
+	    inject->attrs_cut ? ", but for zeros at the end of attributes" : "",
+	    inject->inflated || inject->attrs_cut ? ", for perf 6.1" : "");
 }
 
 /* The same for programs. rc: of write_to. */
@@ -164,6 +165,18 @@ static int write_counts(const struct inject *inject, int rc)
 	return json_summary_write(&inject->in, joins, more);
 }
 
+/* What perf 6.1 cannot decompress it gets decompressed. */
+static int copy_to(struct inject *inject, int fd)
+{
+	struct seam_pd_reader *r = inject->in.reader;
+
+	inject->inflated =
+		!inject->unmerge && seam_pd_info(r)->newly_compressed;
+	if (inject->inflated)
+		return seam_pd_copy_plain(r, fd, &inject->attrs_cut);
+	return seam_pd_copy_bytes(r, fd, !inject->unmerge, &inject->attrs_cut);
+}
+
 /* Where nothing is to be done every byte stays; but one file is written,
  * also of a folder. Return: 1 if it was merged, 0 if copied, -errno. */
 static int write_to(void *ctx, int fd)
@@ -173,8 +186,7 @@ static int write_to(void *ctx, int fd)
 	int rc = -EISDIR;
 
 	if (inject->unmerge ? !seam_unmerge_needed(r) : !seam_inject_needed(r))
-		rc = seam_pd_copy_bytes(r, fd, !inject->unmerge,
-					&inject->attrs_cut);
+		rc = copy_to(inject, fd);
 	if (rc != -EISDIR)
 		return rc;
 	if (inject->unmerge)

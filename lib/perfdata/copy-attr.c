@@ -20,7 +20,7 @@ void seam_pd_copy_attr(const struct pd_copy *c, uint8_t *attr, size_t size)
 	static_assert(SEAM_ATTR_DEFER_OUTPUT == SEAM_ATTR_DEFER_CALLCHAIN + 1 &&
 			      SEAM_ATTR_DEFER_OUTPUT % 8,
 		      "both bits are in one byte");
-	if (size <= at)
+	if (size <= at || c->editor->as_it_was)
 		return;
 	attr[at] &= (uint8_t) ~(swap ? 3u << (6 - first) : 3u << first);
 	if (c->editor->defers &&

@@ -84,6 +84,7 @@ static int add_attrs(struct pd_copy *c, const struct pd_header *h)
 	}
 	if (!rc)
 		rc = align(c);
+	c->attrs_cut += new_size < size ? n : 0;
 	c->header.attr_size = new_size + sizeof(struct pd_section);
 	c->header.attrs.offset = pd_copy_at(c);
 	c->header.attrs.size = n * c->header.attr_size;

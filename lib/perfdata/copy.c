@@ -241,6 +241,28 @@ int seam_pd_copy(struct seam_pd_reader *r, int fd,
 	return rc;
 }
 
+static int keep(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
+		struct seam_pd_bytes *ret)
+{
+	(void)ctx;
+	(void)bytes;
+	(void)rec;
+	(void)ret;
+	return SEAM_PD_KEEP;
+}
+
+int seam_pd_copy_plain(struct seam_pd_reader *r, int fd, uint64_t *ret_cut)
+{
+	const struct seam_pd_editor editor = {.edit = keep, .as_it_was = true};
+	struct pd_copy c = {.r = r, .editor = &editor, .fd = fd};
+	int rc = r->n_parts > 1 ? -EISDIR : copy(&c);
+
+	*ret_cut = c.attrs_cut;
+	seam_pd_buf_fini(&c.out);
+	free(c.moved);
+	return rc;
+}
+
 /* Of a pipe, with its attributes cut; what the reader did not get through is
  * copied too. */
 static int copy_stream(struct pd_copy *c)

@@ -7,7 +7,7 @@
  *
  * - No event asks for deferral any more, in its attribute and in the
  *   description of events, which has the attributes a second time; or each
- *   that has call chains does, if the caller says so.
+ *   that has call chains does, or nothing is changed, if the caller says so.
  * - Attributes that are longer than perf 6.1 knows are cut, if that cuts zeros
  *   alone: it would not open the file. One that says something there is
  *   -EOPNOTSUPP, unless the copy is for those who know deferral, where it
@@ -39,6 +39,7 @@ struct seam_pd_editor {
 		    const struct seam_pd_rec *rec, struct seam_pd_bytes *ret);
 	void *ctx;
 	bool defers; /* events with call chains ask for deferral */
+	bool as_it_was; /* they say of it what they said */
 };
 
 /* fd: an empty file, which can be written at any place. Return: 0 or -errno. */
@@ -50,5 +51,9 @@ int seam_pd_copy(struct seam_pd_reader *r, int fd,
  * -EOPNOTSUPP, as in the copy; -errno. */
 int seam_pd_copy_bytes(struct seam_pd_reader *r, int fd, bool cut,
 		       uint64_t *ret_cut);
+
+/* All records as they are, attributes cut as above, but nothing compressed.
+ * Return: the same. */
+int seam_pd_copy_plain(struct seam_pd_reader *r, int fd, uint64_t *ret_cut);
 
 #endif

@@ -329,6 +329,7 @@ static int compressed_record(struct seam_pd_reader *r, uint32_t type,
 
 	span_take(&s, 8);
 	if (type == PD_COMPRESSED2) {
+		r->info.newly_compressed = true;
 		if (!span_u64(&s, &size) || size > s.left)
 			return -EBADMSG;
 		s.left = size;

@@ -157,6 +157,8 @@ struct seam_pd_info {
 	bool compressed, pipe;
 	/* Files' build-ids were written, and are not in what is left. */
 	bool lost_build_ids;
+	/* By records (COMPRESSED2) that perf 6.1 does not know. */
+	bool newly_compressed;
 	/* The recording is of a machine with the other byte order. Numbers are
 	 * this machine's all the same; raw data, tracing and copies of stacks
 	 * are bytes and stay as they are. */

@@ -117,6 +117,34 @@ as_perf_reads() {
 		grep -q 'cpu-clock'
 }
 
+# In records that it does not know: as many samples as perf 7.3.4 printed of the
+# recording. The copy is not compressed, and copied again it stays.
+not_compressed() {
+	for name in zstd zpipe; do
+		data=$golden/versions/7.2-$name
+		"$seam" inject -i "$data.data" -o "$dir/plain" 2>"$dir/err" &&
+			grep -q 'as it is, but not compressed' "$dir/err" &&
+			"$seam" script -i "$data.data" >"$dir/a" &&
+			"$seam" script -i "$dir/plain" | cmp - "$dir/a" &&
+			"$seam" inject -i "$dir/plain" -o "$dir/again" \
+				2>"$dir/err" &&
+			grep -q 'copied as it is$' "$dir/err" &&
+			cmp "$dir/plain" "$dir/again" || return
+	done
+}
+
+as_perf_inflates() {
+	for name in zstd zpipe; do
+		data=$golden/versions/7.2-$name
+		"$seam" inject -i "$data.data" -o "$dir/plain" 2>/dev/null &&
+			n=$(zcat "$data.script.gz" | grep -c '^[^[:space:]]') &&
+			[ "$n" -gt 0 ] &&
+			perf script -i "$dir/plain" >"$dir/a" 2>/dev/null &&
+			[ "$(grep -c '^[^[:space:]]' "$dir/a")" = "$n" ] ||
+			return
+	done
+}
+
 # What perf 6.1 does not know says something: nothing is written.
 says_more() {
 	python3 - "$golden/groups/group.data" "$dir/more" <<'END' || return
@@ -236,10 +264,18 @@ check 'the recording that is read is never written' own_input
 check 'a new recording is there whole or not at all' all_or_nothing
 check 'a signal leaves nothing half done' ended_by_signal
 check 'what is not deferred is copied as it is' as_it_is
+check 'what perf 6.1 cannot decompress is not compressed' not_compressed
 check 'what perf 6.1 cannot know is refused' says_more
 case $(perf --version 2>/dev/null) in
-'perf version 6.1.'*) check 'perf 6.1 reads the copy' as_perf_reads ;;
-*) skip 'perf 6.1 reads the copy' 'this machine has no perf 6.1' ;;
+'perf version 6.1.'*)
+	check 'perf 6.1 reads the copy' as_perf_reads
+	check 'perf 6.1 reads the copy of what it cannot' as_perf_inflates
+	;;
+*)
+	skip 'perf 6.1 reads the copy' 'this machine has no perf 6.1'
+	skip 'perf 6.1 reads the copy of what it cannot' \
+		'this machine has no perf 6.1'
+	;;
 esac
 check 'standard input is read' standard_input
 check 'what became of samples is told' told
