@@ -51,7 +51,8 @@ def parse(text):
 
 
 def kallsyms(samples, path):
-    """What perf's names say of where the kernel's functions begin."""
+    """What perf's names say of where the kernel's functions begin. Return: the
+    option for them, where there are any."""
     found = set()
     for _, frames in samples:
         for ip, _, name in frames:
@@ -60,6 +61,7 @@ def kallsyms(samples, path):
                 found.add("%x T %s\n" % (int(ip, 16) - int(off, 16), name))
     with open(path, "w", encoding="ascii") as f:
         f.writelines(sorted(found))
+    return ["--kallsyms", path] if found else []
 
 
 def order(sample):
@@ -104,11 +106,10 @@ def check(seam_exe, folder, name, problems):
     with gzip.open(os.path.join(folder, name + ".script.gz"), "rt") as f:
         perf = sorted(parse(f.read()), key=order)
     with tempfile.TemporaryDirectory() as tmp:
-        names = os.path.join(tmp, "kallsyms")
-        kallsyms(perf, names)
-        run = subprocess.run([seam_exe, "script", "--no-inline", "--kallsyms",
-                              names, "-i", data], check=True,
-                             capture_output=True, text=True)
+        names = kallsyms(perf, os.path.join(tmp, "kallsyms"))
+        run = subprocess.run([seam_exe, "script", "--no-inline", *names, "-i",
+                              data], check=True, capture_output=True,
+                             text=True)
     seam = sorted(parse(run.stdout), key=order)
     cookies, forgotten = compare(name, perf, seam, problems)
     fates = []
