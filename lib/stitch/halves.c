@@ -171,6 +171,22 @@ static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 	return 0;
 }
 
+static bool defers(const struct seam_pd_attr *event)
+{
+	return event->flags >> SEAM_ATTR_DEFER_CALLCHAIN & 1;
+}
+
+/* Of one of ours whose kernel half was not wanted, it is known where the kernel
+ * was entered. */
+static bool wants_no_kernel(const struct seam_stitch *s)
+{
+	const struct seam_pd_rec_sample *sample = &s->rec.sample;
+	uint64_t ip;
+
+	return (sample->end || defers(seam_stitch_event(s))) &&
+	       seam_pd_entry_ip(sample, &ip);
+}
+
 /* Of a sample without a chain at least the address itself is known. What lies
  * there in a guest of a virtual machine is not. */
 static int leaf_only(struct seam_stitch *s, struct walk *w)
@@ -180,6 +196,8 @@ static int leaf_only(struct seam_stitch *s, struct walk *w)
 	bool kernel = mode == PERF_RECORD_MISC_KERNEL;
 
 	if (s->n || mode == PERF_RECORD_MISC_CPUMODE_UNKNOWN)
+		return 0;
+	if (kernel && wants_no_kernel(s))
 		return 0;
 	if (reserve(s, 1))
 		return -ENOMEM;
@@ -249,11 +267,6 @@ static int merged_half(struct seam_stitch *s, struct walk *w)
 		     out->end == SEAM_WINDOW))
 		out->half = SEAM_HALF_MISSING;
 	return none ? entry_only(s, w) : 0;
-}
-
-static bool defers(const struct seam_pd_attr *event)
-{
-	return event->flags >> SEAM_ATTR_DEFER_CALLCHAIN & 1;
 }
 
 /* Its record is not there. */

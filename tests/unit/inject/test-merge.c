@@ -229,8 +229,9 @@ static struct seam_pd_writer *open_with_entries(const char *path)
 	return w;
 }
 
-static void put_entered(struct seam_pd_writer *w, uint64_t time_ns,
-			uint64_t cookie, uint64_t entry, int end)
+static void put_halves(struct seam_pd_writer *w, uint64_t time_ns,
+		       uint64_t cookie, uint64_t entry, int end,
+		       size_t n_kernel)
 {
 	const struct seam_pd_sample s = {
 		.id = id_of(5, time_ns),
@@ -239,13 +240,19 @@ static void put_entered(struct seam_pd_writer *w, uint64_t time_ns,
 		.period = 7,
 		.cookie = cookie,
 		.kernel_ips = kernel_ips,
-		.n_kernel = 2,
+		.n_kernel = n_kernel,
 		.has_user_ip = true,
 		.user_ip = entry,
 		.end = end,
 	};
 
 	assert_int_equal(seam_pd_write_sample(w, &s), 0);
+}
+
+static void put_entered(struct seam_pd_writer *w, uint64_t time_ns,
+			uint64_t cookie, uint64_t entry, int end)
+{
+	put_halves(w, time_ns, cookie, entry, end, 2);
 }
 
 /* What is known of a half that never came is in the chain, where others look.
@@ -323,11 +330,45 @@ static void test_entry(void **state)
 	folder_remove(&f);
 }
 
+/* Whose kernel half was not wanted gets none for a user half that is lost. */
+static void test_entry_alone(void **state)
+{
+	struct seam_pd_writer *w;
+	struct seam_pd_reader *r;
+	struct merged m, again;
+	struct seam_pd_rec rec;
+	struct folder f;
+
+	(void)state;
+	folder_make(&f);
+	w = open_with_entries(f.file);
+	put_halves(w, 100, 0x1001, 0xa010, 0, 0);
+	put_halves(w, 200, 0, 0xa020, 0, 0);
+	put_halves(w, 300, 0, 0xa030, SEAM_LOST, 0);
+	put_stack(w, 5, 500, 0, 0, SEAM_OUTERMOST, 0); /* no more come */
+	r = close_and_open(w, f.file);
+	m = merge(r);
+	for (size_t i = 0; i < 3; i++) {
+		check_chain(m.r, i, 0xa010 + 0x10 * i, SEAM_LOST);
+		seam_pd_record(m.r, i, &rec);
+		assert_int_equal(rec.sample.chain.n, 2);
+	}
+	assert_int_equal(same_stacks(r, m.r), 3);
+	again = merge(m.r);
+	assert_int_equal(again.size, m.size);
+	assert_memory_equal(again.p, m.p, m.size);
+	merged_free(&again);
+	merged_free(&m);
+	seam_pd_close(r);
+	folder_remove(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all),
 		cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_entry_alone),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_long),
 	};
