@@ -279,6 +279,16 @@ def maps_by_id():
         check=True).stdout)}
 
 
+def maps_of(pid):
+    """The numbers of those that it holds."""
+    folder, found = "/proc/%d/fdinfo" % pid, set()
+    for fd in os.listdir(folder):
+        with open(os.path.join(folder, fd)) as info:
+            found |= {int(line.split()[1]) for line in info
+                      if line.startswith("map_id:")}
+    return found
+
+
 def memory(maps):
     return sum(int(m["bytes_memlock"]) for m in maps)
 
@@ -304,7 +314,7 @@ def asleep(bench):
     killed = bench.recorder("-p", str(sleeper.pid), "-e",
                             "raw_syscalls:sys_enter", "-c", "1",
                             name="killed.data").ready()
-    its = set(maps_by_id()) - before
+    its = maps_of(killed.process.pid) - before
     # Out of the read that nobody saw it begin, and into one that is seen.
     sleeper.stdin.write(b".")
     sleeper.stdin.flush()
