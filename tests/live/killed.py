@@ -180,8 +180,12 @@ def end_of(bench, target, i, options, moment):
     if moment is not None:
         time.sleep(moment)
         recorder.process.kill()
-    recording = recorder.wait()
-    return recording, time.monotonic() - began
+    recorder.process.wait()
+    took = time.monotonic() - began
+    # Of who was killed the summary may be half there.
+    if recorder.process.returncode and os.path.exists(recorder.json):
+        os.unlink(recorder.json)
+    return recorder.wait(), took
 
 
 def finishes(bench, title, *options):
