@@ -128,11 +128,16 @@ static void tell_unmerged(const struct inject *inject)
 
 static void tell_copied(const struct inject *inject)
 {
+	const char *cut = inject->inflated ? " and without zeros at the end of "
+					     "attributes"
+					   : ", but for zeros at the end of "
+					     "attributes";
+
 	say("seam: %s: %s: copied as it is%s%s%s\n", inject->in.path,
 	    inject->unmerge ? "no user stacks are in samples alone"
 			    : "no sample waits for a user stack",
 	    inject->inflated ? ", but not compressed" : "",
-	    inject->attrs_cut ? ", but for zeros at the end of attributes" : "",
+	    inject->attrs_cut ? cut : "",
 	    inject->inflated || inject->attrs_cut ? ", for perf 6.1" : "");
 }
 

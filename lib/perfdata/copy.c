@@ -230,15 +230,21 @@ static int copy(struct pd_copy *c)
 	return rc ? rc : seam_pd_copy_flush(c);
 }
 
+static int copy_over(struct pd_copy *c)
+{
+	int rc = copy(c);
+
+	seam_pd_buf_fini(&c->out);
+	free(c->moved);
+	return rc;
+}
+
 int seam_pd_copy(struct seam_pd_reader *r, int fd,
 		 const struct seam_pd_editor *editor)
 {
 	struct pd_copy c = {.r = r, .editor = editor, .fd = fd};
-	int rc = copy(&c);
 
-	seam_pd_buf_fini(&c.out);
-	free(c.moved);
-	return rc;
+	return copy_over(&c);
 }
 
 static int keep(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
@@ -255,11 +261,9 @@ int seam_pd_copy_plain(struct seam_pd_reader *r, int fd, uint64_t *ret_cut)
 {
 	const struct seam_pd_editor editor = {.edit = keep, .as_it_was = true};
 	struct pd_copy c = {.r = r, .editor = &editor, .fd = fd};
-	int rc = r->n_parts > 1 ? -EISDIR : copy(&c);
+	int rc = r->n_parts > 1 ? -EISDIR : copy_over(&c);
 
 	*ret_cut = c.attrs_cut;
-	seam_pd_buf_fini(&c.out);
-	free(c.moved);
 	return rc;
 }
 
