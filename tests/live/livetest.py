@@ -198,17 +198,29 @@ class Recording:
     def samples(self, *options):
         """Every sample as `seam script` gives it, without inlined functions
         if the options do not say else. Raises if it fails."""
-        done = subprocess.run(
-            [self.bench.seam, "script", "-i", self.data, "--format", "json",
-             "--no-inline", *options], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
-            env=self.bench.env)
-        self.complaint = done.stderr
-        if done.returncode:
-            raise RuntimeError("seam script: status %d: %s" % (
-                done.returncode, done.stderr))
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        known = {}
 
+        def share(made):
+            """Equal frames as one: a guest has not the memory for all."""
+            if "ip" not in made:
+                return made
+            return known.setdefault(tuple(made.items()), made)
+
+        with tempfile.TemporaryFile("w+", errors="replace") as said:
+            reader = subprocess.Popen(
+                [self.bench.seam, "script", "-i", self.data, "--format",
+                 "json", "--no-inline", *options], stdout=subprocess.PIPE,
+                stderr=said, encoding="utf-8", errors="replace",
+                env=self.bench.env)
+            with reader:
+                samples = [json.loads(line, object_hook=share)
+                           for line in reader.stdout]
+            said.seek(0)
+            self.complaint = said.read()
+        if reader.returncode:
+            raise RuntimeError("seam script: status %d: %s" % (
+                reader.returncode, self.complaint))
+        return samples
 
     def kept(self, samples):
         """Those whose stack was not lost. A machine that is busy loses some,
