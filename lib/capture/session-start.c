@@ -2,6 +2,7 @@
 /* The start of a session: what there is already is told, events are attached.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -61,6 +62,7 @@ static int on_synth(void *ctx, const struct perf_event_header *record)
 
 struct synth_ctx {
 	const struct seam_synth *sy;
+	struct seam_errinfo *reterr;
 	int err;
 };
 
@@ -70,8 +72,15 @@ static void synth_followed(void *ctx, uint64_t pid, void *value)
 	int err = seam_synth_process(c->sy, (uint32_t)pid);
 
 	(void)value;
-	if (err && err != -ESRCH && !c->err)
-		c->err = err;
+	if (!err || err == -ESRCH || c->err)
+		return;
+	c->err = err;
+	if (err == -EACCES || err == -EPERM)
+		seam_fail(c->reterr, err,
+			  "process %" PRIu64 ": its mappings may not be read "
+			  "(%s): it is another user's or guards itself; "
+			  "CAP_SYS_PTRACE may be missing",
+			  pid, strerror(-err));
 }
 
 /* Whether any event may tell addresses of the kernel. */
@@ -96,7 +105,7 @@ static int synth_kernel(struct seam_session *s, const struct seam_synth *sy)
 }
 
 /* What ran before the recording began. */
-static int synthesize(struct seam_session *s)
+static int synthesize(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	struct seam_synth sy = {
 		.time_ns = s->start_ns,
@@ -104,7 +113,7 @@ static int synthesize(struct seam_session *s)
 		.fn = on_synth,
 		.ctx = s,
 	};
-	struct synth_ctx ctx = {.sy = &sy};
+	struct synth_ctx ctx = {.sy = &sy, .reterr = reterr};
 	int err = synth_kernel(s, &sy);
 
 	if (err)
@@ -188,7 +197,7 @@ static int start(struct seam_session *s, struct seam_errinfo *reterr)
 	err = seam_sideband_enable(s->sideband);
 	s->start_ns = seam_now_ns();
 	if (!err)
-		err = synthesize(s);
+		err = synthesize(s, reterr);
 	if (!err && s->tables)
 		err = seam_tables_begin(s->tables);
 	if (!err && s->client.path && s->tables &&

@@ -232,6 +232,14 @@ static bool is_padding(const struct seam_name *name)
 	return name->sym && !strncmp(name->sym, "__pfx_", 6);
 }
 
+/* A coroutine's first function was not called: what made its stack wrote the
+ * address of where it is to return to, at whose very beginning no call ends. */
+static bool is_written(const struct seam_name *at,
+		       const struct seam_name *before)
+{
+	return at->sym && !at->off && !before->sym;
+}
+
 /* What is at a frame's address, or just before it. */
 static void choose(struct seam_resolver *r, struct entry *e)
 {
@@ -241,7 +249,8 @@ static void choose(struct seam_resolver *r, struct entry *e)
 	e->running = !key->kernel && is_trampoline(&at);
 	if (!key->exact && !(e->running && !at.off)) {
 		before = look_up(r, key, 1);
-		e->before = !key->kernel || !is_padding(&before);
+		e->before = key->kernel ? !is_padding(&before)
+					: !is_written(&at, &before);
 		if (e->before)
 			at = before;
 	}

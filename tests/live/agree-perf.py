@@ -3,8 +3,8 @@
 """Description: perf reads our recordings and shows the same samples.
 
 Every sample of bash with short processes, of python3, git, a C++ program with
-threads, threads that exec and of page faults: time, thread, command, each
-frame's address and symbol. Two differences are known, and each frame that has
+threads (its names demangled, too), threads that exec, a coroutine and of page
+faults: time, thread, command, each frame's address and symbol. Two differences are known, and each frame that has
 one is proved to have no other. perf looks a return address up as it is, not
 the call before it: where a call is a function's last instruction, perf names
 what comes behind. By the file's own symbols ours must hold the byte before that
@@ -35,10 +35,10 @@ def perf_of(bench):
     return done.stdout.strip(), done.stderr.strip()
 
 
-def perf_samples(perf, data):
+def perf_samples(perf, data, *names):
     done = subprocess.run(
-        [perf, "script", "--ns", "--no-inline", "--no-demangle", "--max-stack", "4096", "-F",
-         "comm,tid,time,ip,sym", "-i", data], stdout=subprocess.PIPE,
+        [perf, "script", "--ns", "--no-inline", *names, "--max-stack", "4096",
+         "-F", "comm,tid,time,ip,sym", "-i", data], stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
     samples = []
     for line in done.stdout.splitlines():
@@ -53,11 +53,10 @@ def perf_samples(perf, data):
     return samples, done.returncode, done.stderr
 
 
-def our_samples(recording):
+def our_samples(recording, *names):
     return [(s["time_ns"], s["tid"], s["comm"],
              [(int(f["ip"], 16), f.get("sym", "[unknown]"), f.get("off"))
-              for f in s["frames"]], s) for s in recording.samples(
-                  "--no-demangle")]
+              for f in s["frames"]], s) for s in recording.samples(*names)]
 
 
 class Symbols:
@@ -132,8 +131,9 @@ def same_frame(theirs, ours, raw, leaf, symbols):
 
 
 def compare(bench, what, recording, perf, behind):
-    theirs, status, complaint = perf_samples(perf, recording.data)
-    ours = our_samples(recording)
+    theirs, status, complaint = perf_samples(perf, recording.data,
+                                             "--no-demangle")
+    ours = our_samples(recording, "--no-demangle")
     bench.test(what + ": perf reads the file without a word",
                status == 0 and not complaint, complaint)
     # perf holds samples back until their stacks come, each task's its own.
@@ -191,10 +191,13 @@ def compare(bench, what, recording, perf, behind):
 def load(bench, what, *options, behind=False):
     perf, why = perf_of(bench)
     if not perf:
-        return bench.skip(what, why)
+        bench.skip(what, why)
+        return None
     recording = bench.record(*options)
     if bench.test(what + ": recorded", recording.status == 0, recording.log):
         compare(bench, what, recording, perf, behind)
+        return recording
+    return None
 
 
 def bash(bench):
@@ -271,7 +274,65 @@ def threads(bench):
     subprocess.run(["c++", "-x", "c++", "-", "-o", exe, "-O2", "-pthread",
                     "-fomit-frame-pointer", "-include", "atomic"],
                    input=THREADS, encoding="utf-8", check=True)
-    load(bench, "C++ in threads", "-e", "cpu-clock", "-F", "4999", "--", exe)
+    recording = load(bench, "C++ in threads", "-e", "cpu-clock", "-F", "4999",
+                     "--", exe)
+    if recording:
+        demangled(bench, perf_of(bench)[0], recording)
+
+
+# What makes a coroutine's stack writes where it is to return to: no call ends
+# there, and before it there is no function.
+COROUTINE = r"""
+#include <ucontext.h>
+static ucontext_t begun, other;
+static char stack[1 << 16];
+static volatile unsigned long sink;
+static void body(void)
+{
+	for (unsigned long i = 0; i < 300000000; i++)
+		sink += i;
+}
+int main(void)
+{
+	getcontext(&other);
+	other.uc_stack.ss_sp = stack;
+	other.uc_stack.ss_size = sizeof(stack);
+	other.uc_link = &begun;
+	makecontext(&other, body, 0);
+	return swapcontext(&begun, &other);
+}
+"""
+
+
+def coroutine(bench):
+    recording = load(bench, "a coroutine", "-e", "cpu-clock", "-F", "4999",
+                     "--", bench.compile(COROUTINE, "coroutine"))
+    if recording:
+        found = [s for s in recording.samples() if livetest.user_path(s)[
+            :2] == ["__start_context", "body"]]
+        bench.test("a coroutine: begins in libc", len(found) >= LEAST,
+                   "%d samples do" % len(found))
+
+
+def mangled(names):
+    """Those that a demangler has something to do with."""
+    return {name for name in names if name.startswith(("_Z", "_R"))}
+
+
+def demangled(bench, perf, recording):
+    """Both demangle with the same library; what perf leaves out of a name,
+    parameters and what stands before it, is not compared."""
+    theirs = {(at, f[0]): f[1] for sample in perf_samples(
+        perf, recording.data)[0] for at, f in [
+            (sample[:2], f) for f in sample[3]]}
+    ours, raw = ({(s[:2], f[0]): f[1] for s in our_samples(
+        recording, *names) for f in s[3]} for names in ((), ("--no-demangle",)))
+    cases = {(raw[k], ours[k], theirs[k]) for k in raw
+             if mangled([raw[k]]) and k in theirs}
+    wrong = [case for case in cases if case[1] != case[2]]
+    bench.test("C++ in threads: the same demangled names, of 20 and more",
+               len(cases) >= 20 and not wrong, "%d names, differing: %s" % (
+                   len(cases), wrong[:5]))
 
 
 # Each exec is by a thread that takes over another's tid in it.
@@ -314,6 +375,6 @@ def faults(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(bash, python, git, threads, execs,
-                           faults, options=[
+    sys.exit(livetest.main(bash, python, git, threads, coroutine,
+                           execs, faults, options=[
         ("--perf", os.environ.get("SEAM_PERF"))]))

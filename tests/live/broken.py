@@ -358,6 +358,34 @@ def dies_at_once(bench):
                recording.log)
 
 
+def unreadable(bench):
+    """Its mappings are closed even to us: kept by a security module, or in a
+    user namespace that is not ours. Which those are differs; the first process
+    of a container often is one."""
+    closed = [pid for pid in os.listdir("/proc") if pid.isdigit() and
+              cannot_read("/proc/%s/maps" % pid)]
+    if not closed:
+        bench.skip("a target that may not be read", "each may be read here")
+        return
+    recording = bench.record(*CLOCK, "-p", closed[0], "--duration", "1",
+                             name="unreadable.data")
+    bench.test("a target that may not be read", recording.status == 1 and
+               one_line(recording.log, "process %s: its mappings may not be "
+                        "read (Permission denied)" % closed[0]),
+               "status %d: %s" % (recording.status, recording.log))
+
+
+def cannot_read(path):
+    try:
+        with open(path) as f:
+            f.read(1)
+        return False
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+
+
 LIAR = r"""
 #include <stdlib.h>
 static volatile unsigned long sink;
@@ -531,4 +559,5 @@ if __name__ == "__main__":
     sys.exit(livetest.main(killed, full_disk, size_limit, old_file,
                            odd_outputs, refusals,
                            no_rights, old_kernel, container, no_cache,
-                           dies_at_once, liars, refused, bad_cache))
+                           dies_at_once, unreadable, liars, refused,
+                           bad_cache))
