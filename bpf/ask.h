@@ -194,13 +194,26 @@ static __always_inline uint64_t ask_take(struct ask *a, struct seam_element *el)
 			 a->turn.why_not);
 }
 
+/*
+ * A userfaultfd may have been armed since the mapping was looked at, and its
+ * handler may never come. The kernel waits for one only where a fault may be
+ * begun anew, which it is not when a task's memory is read as another's: there
+ * it fails. But then mmap_lock is held as long as the page takes, so a file's,
+ * for which none can be armed, come as they do to the task itself.
+ */
 static __always_inline void ask_bring(struct ask *a, struct seam_element *el,
 				      uint64_t missing)
 {
+	struct tries *t = &el->state.tries;
 	uint8_t byte;
 
-	el->state.tries.failed =
-		!!bpf_copy_from_user(&byte, sizeof(byte), (void *)missing);
+	if (t->armable)
+		t->failed = !!bpf_copy_from_user_task(
+			&byte, sizeof(byte), (void *)missing,
+			bpf_get_current_task_btf(), 0);
+	else
+		t->failed = !!bpf_copy_from_user(&byte, sizeof(byte),
+						 (void *)missing);
 }
 
 static int on_return_to_user(struct bpf_map *map, void *key, void *value);

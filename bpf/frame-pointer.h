@@ -108,7 +108,7 @@ static __noinline bool code_find(struct scratch *s, struct task_struct *task)
 	mm = mm_of(task);
 	if (mm && !seam_vma_find(mm, s->fault, &s->vma)) {
 		found = s->vma.flags & VM_EXEC &&
-			reading_of(&s->vma) == READ_FAULTING;
+			may_fault(reading_of(&s->vma));
 		s->code_start = s->vma.start;
 		s->code_end = s->vma.end;
 	}
@@ -161,7 +161,8 @@ static __always_inline bool code_fault(struct seam_env *env)
 	 * another one. */
 	if (code_find(env->scratch, env->task) &&
 	    code_room(env->scratch, env->scratch->fault) >= 8)
-		seam_page_tell(&env->state->tries, env->scratch->fault);
+		seam_page_tell(&env->state->tries, env->scratch->fault,
+			       reading_of(&env->scratch->vma));
 	return false;
 }
 

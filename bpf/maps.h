@@ -159,7 +159,8 @@ struct left {
 enum reading {
 	READ_NOTHING, /* a device may see it */
 	READ_RESIDENT, /* who would bring pages may wait for us, or for ever */
-	READ_FAULTING,
+	READ_FAULTING, /* from this machine's disks */
+	READ_ARMABLE, /* from memory: so, unless a userfaultfd is armed first */
 };
 
 /* The mapping that a stack was last read in. */
@@ -182,6 +183,8 @@ struct tries {
 	uint32_t left; /* that may end so */
 	uint32_t frames; /* walked in them */
 	uint32_t failed; /* whether the missing page could not be brought in */
+	uint32_t
+		armable; /* whether it is to be without waiting for a handler */
 	uint32_t nr_lost;
 	uint64_t lost[TRIES_LOST]; /* pages that cannot be had */
 };

@@ -29,24 +29,26 @@ struct seam_env {
  * daemon or a server brings may never come, and that daemon may be the very
  * task whose stack is taken.
  */
-static __always_inline bool is_near(uint64_t inode)
+static __always_inline enum reading reading_of_file(uint64_t inode)
 {
 	uint64_t sb, type;
 	uint64_t magic;
 
 	if (!inode || (VIEW(struct inode, inode)->i_mode & S_IFMT) != S_IFREG)
-		return false;
+		return READ_RESIDENT;
 	sb = ADDRESS(struct inode, inode, i_sb);
 	magic = VIEW(struct super_block, sb)->s_magic;
 	if (magic == FUSE_MAGIC)
-		return false;
+		return READ_RESIDENT;
 	if (magic == TMPFS_MAGIC || magic == RAMFS_MAGIC ||
 	    magic == HUGETLBFS_MAGIC)
-		return true;
+		return READ_ARMABLE;
 	type = ADDRESS(struct super_block, sb, s_type);
 	return (VIEW(struct file_system_type, type)->fs_flags &
 		FS_REQUIRES_DEV) &&
-	       disk_of(sb) == SEAM_DISK_OWN;
+			       disk_of(sb) == SEAM_DISK_OWN
+		       ? READ_FAULTING
+		       : READ_RESIDENT;
 }
 
 static __always_inline enum reading reading_of(const struct vma_view *vma)
@@ -55,8 +57,13 @@ static __always_inline enum reading reading_of(const struct vma_view *vma)
 		return READ_NOTHING;
 	if (vma->flags & (VM_UFFD_MISSING | VM_UFFD_WP | VM_UFFD_MINOR))
 		return READ_RESIDENT;
-	return !vma->file || is_near(vma->inode) ? READ_FAULTING
-						 : READ_RESIDENT;
+	return vma->file ? reading_of_file(vma->inode) : READ_ARMABLE;
+}
+
+/* Whether pages that are out may be brought in. */
+static __always_inline bool may_fault(enum reading reading)
+{
+	return reading >= READ_FAULTING;
 }
 
 /* No stack lies where nothing can be pushed: zeros of [vvar], which has no
@@ -99,7 +106,8 @@ static __always_inline bool stack_has(const struct task_state *state,
  * tried in vain or often enough. Return: whether it does. Global, for the
  * verifier.
  */
-__noinline int seam_page_tell(struct tries *t ARG_NONNULL, uint64_t addr)
+__noinline int seam_page_tell(struct tries *t ARG_NONNULL, uint64_t addr,
+			      uint32_t reading)
 {
 	uint64_t page = addr & ~(PAGE_BYTES - 1);
 	uint8_t byte;
@@ -120,6 +128,7 @@ __noinline int seam_page_tell(struct tries *t ARG_NONNULL, uint64_t addr)
 		if (i < t->nr_lost && t->lost[i] == page)
 			return false;
 	t->missing = page;
+	t->armable = reading == READ_ARMABLE;
 	return true;
 }
 
@@ -172,12 +181,12 @@ static __always_inline int read_user(struct seam_env *env, void *to,
 		return -1;
 	if (env->how == HOW_OWN && !bpf_probe_read_user(to, size, (void *)addr))
 		return 0;
-	if (state->stack.reading != READ_FAULTING)
+	if (!may_fault(state->stack.reading))
 		return -1;
 	if (env->how == HOW_OTHER)
 		return bpf_copy_from_user_task(to, size, (void *)addr,
 					       env->task, 0);
-	seam_page_tell(&env->state->tries, addr);
+	seam_page_tell(&env->state->tries, addr, state->stack.reading);
 	return -1;
 }
 

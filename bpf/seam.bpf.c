@@ -350,8 +350,7 @@ int seam_key(struct seam_key_args *args)
 		args->err = seam_vma_find(mm, args->addr, &s->vma);
 		if (!args->err && !name_file(mm, &s->vma, &s->miss))
 			args->err = -1;
-		args->is_near =
-			!args->err && reading_of(&s->vma) == READ_FAULTING;
+		args->is_near = !args->err && may_fault(reading_of(&s->vma));
 	}
 	bpf_rcu_read_unlock();
 	args->key = s->miss.key;

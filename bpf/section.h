@@ -222,7 +222,7 @@ static __noinline bool section_find(struct scratch *s, struct task_struct *task)
 	mm = mm_of(task);
 	if (mm && !seam_vma_find(mm, s->fault, &s->vma))
 		found = s->vma.inode == s->own.inode &&
-			reading_of(&s->vma) == READ_FAULTING;
+			may_fault(reading_of(&s->vma));
 	bpf_rcu_read_unlock();
 	return found;
 }
@@ -235,7 +235,8 @@ static __always_inline bool section_fault(struct seam_env *env)
 
 	x->len = 0;
 	if (env->how == HOW_OWN && section_find(s, env->task))
-		seam_page_tell(&env->state->tries, s->fault);
+		seam_page_tell(&env->state->tries, s->fault,
+			       reading_of(&s->vma));
 	x->lost = s->nr + 1;
 	return false;
 }
