@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* seam report: a recording added up, as call tree and table. */
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -96,6 +97,21 @@ static int out_of_memory(void)
 	return -1;
 }
 
+/* All nodes are in the JSON, in any order. */
+static int finish(const struct report *r, struct seam_profile *p)
+{
+	uint64_t least = r->json ? 0 : seam_render_least(p, &r->style);
+	int rc = seam_profile_end(p, least);
+
+	if (rc == -EOVERFLOW)
+		say("seam: the recording has too many different stacks\n");
+	if (rc == -EOVERFLOW)
+		return -1;
+	if (!rc && !r->json)
+		rc = seam_profile_sort(p);
+	return rc ? out_of_memory() : 0;
+}
+
 static int collect(struct report *r)
 {
 	struct seam_stitched s;
@@ -116,8 +132,7 @@ static int collect(struct report *r)
 			return out_of_memory();
 		}
 	for (size_t i = 0; !rc && i < r->n; i++)
-		if (seam_profile_sort(&r->profiles[i]))
-			return out_of_memory();
+		rc = finish(r, &r->profiles[i]);
 	return rc;
 }
 
@@ -192,6 +207,7 @@ static int print_text(struct report *r, struct seam_strbuf *b)
 static int print_json(struct report *r, struct seam_strbuf *b)
 {
 	const char *comma = "";
+	int rc;
 
 	seam_strbuf_puts(b, "{");
 	json_summary_head(b, &r->in, seam_stitch_stats(r->in.stitch));
@@ -201,8 +217,9 @@ static int print_json(struct report *r, struct seam_strbuf *b)
 			continue;
 		seam_strbuf_puts(b, comma);
 		comma = ",\n";
-		if (seam_json_profile(b, &r->profiles[i]))
-			return out_of_memory();
+		rc = seam_json_profile(b, &r->profiles[i], input_emit);
+		if (rc)
+			return rc == -ENOMEM ? out_of_memory() : -1;
 	}
 	seam_strbuf_puts(b, "]}\n");
 	return input_emit(b);

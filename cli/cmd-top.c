@@ -158,7 +158,9 @@ static int print_profiles(const struct top *t, struct seam_strbuf *b)
 
 		if (!p->samples)
 			continue;
-		err = seam_profile_sort(p);
+		err = seam_profile_end(p, 0);
+		if (!err)
+			err = seam_profile_sort(p);
 		seam_strbuf_puts(b, "\nEvent: ");
 		seam_strbuf_plain(b, p->event);
 		seam_strbuf_printf(b, ", %llu samples\n\n",

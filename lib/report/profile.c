@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "report/profile-runs.h"
 
 /* The file of commands and end codes, which no path can be. */
 static const char no_file[] = "";
@@ -17,7 +18,7 @@ struct what {
 	bool kernel, inlined;
 };
 
-#define N_RECENT (1u << 16)
+size_t seam_profile_part = 1 << 20;
 
 /* perf's name of the event whose periods are ns slept; modifiers follow. */
 #define SLEEPS "offcpu-time"
@@ -116,7 +117,11 @@ void seam_profile_fini(struct seam_profile *p)
 	for (size_t i = 0; i < p->n_rows; i++)
 		free(p->rows[i].name);
 	free(p->rows);
-	free(p->nodes);
+	if (p->nodes != p->tree.p)
+		free(p->nodes);
+	seam_spill_fini(&p->tree);
+	seam_spill_fini(&p->items);
+	free(p->runs);
 	free(p->recent);
 	seam_index_fini(&p->row_index);
 	seam_index_fini(&p->node_index);
@@ -196,10 +201,11 @@ static int step_frame(struct climb *c, const struct seam_name *name)
 
 	/* A file may have thousands of events that have no samples. */
 	if (!c->p->recent)
-		c->p->recent = calloc(N_RECENT, sizeof(*c->p->recent));
+		c->p->recent =
+			calloc(SEAM_PROFILE_RECENT, sizeof(*c->p->recent));
 	if (!c->p->recent || !name->number || name->guessed)
 		return step_levels(c, name);
-	slot = &c->p->recent[hash >> 32 & (N_RECENT - 1)];
+	slot = &c->p->recent[hash >> 32 & (SEAM_PROFILE_RECENT - 1)];
 	if (slot->name == name->number && slot->parent == parent) {
 		c->node = slot->node;
 		for (uint32_t at = c->node; at != parent;
@@ -221,8 +227,12 @@ int seam_profile_add(struct seam_profile *p, const struct seam_text *t)
 	const char *missing = seam_text_missing(s);
 	size_t n = s->n_frames;
 	char end[64];
-	int rc;
+	int rc = 0;
 
+	if (p->n_nodes > seam_profile_part)
+		rc = seam_profile_make_run(p);
+	if (rc)
+		return rc;
 	if (n > t->opts.max_stack)
 		n = t->opts.max_stack;
 	if (!c.weight)
@@ -260,7 +270,8 @@ static int by_total(const void *a, const void *b, void *arg)
 	return c ? c : strcmp(p->rows[x->row].name, p->rows[y->row].name);
 }
 
-int seam_profile_sort(struct seam_profile *p)
+int seam_profile_order(struct seam_profile *p,
+		       int (*compare)(const void *, const void *, void *))
 {
 	uint32_t *v = malloc(p->n_nodes * sizeof(*v));
 
@@ -273,7 +284,7 @@ int seam_profile_sort(struct seam_profile *p)
 		for (; at != SEAM_NO_NODE; at = p->nodes[at].sibling)
 			v[n++] = at;
 		if (n)
-			qsort_r(v, n, sizeof(*v), by_total, p);
+			qsort_r(v, n, sizeof(*v), compare, p);
 		at = SEAM_NO_NODE;
 		while (n-- > 0) {
 			p->nodes[v[n]].sibling = at;
@@ -283,6 +294,27 @@ int seam_profile_sort(struct seam_profile *p)
 	}
 	free(v);
 	return 0;
+}
+
+int seam_profile_sort(struct seam_profile *p)
+{
+	return seam_profile_order(p, by_total);
+}
+
+int seam_profile_end(struct seam_profile *p, uint64_t least)
+{
+	int rc;
+
+	if (!p->n_runs)
+		return 0;
+	rc = seam_profile_make_run(p);
+	seam_index_fini(&p->node_index);
+	return rc ? rc : seam_profile_merge(p, least);
+}
+
+void seam_profile_let_go(const struct seam_profile *p)
+{
+	seam_spill_let_go(&p->tree);
 }
 
 static int by_self(const void *a, const void *b)

@@ -10,6 +10,7 @@
 #define SEAM_LIB_REPORT_PROFILE_H
 
 #include "base/index.h"
+#include "base/spill.h"
 #include "report/text.h"
 
 /* One function, or one address without a name, of one file. */
@@ -38,6 +39,16 @@ struct seam_profile_step {
 	uint32_t parent, node;
 };
 
+#define SEAM_PROFILE_RECENT (1u << 16)
+
+/* Of the items: from which to which. */
+struct seam_profile_run {
+	size_t at, end;
+};
+
+/* Nodes of an event in memory. For tests to change. */
+extern size_t seam_profile_part;
+
 struct seam_profile {
 	const char *event;
 	bool in_ns; /* weights are times: of offcpu-time */
@@ -49,13 +60,24 @@ struct seam_profile {
 	struct seam_index row_index, node_index;
 	/* Each where both of its keys say; NULL: not needed yet, or no room. */
 	struct seam_profile_step *recent;
+	/* Of parts of the tree before this one; none: it had room. */
+	struct seam_spill items;
+	size_t n_items;
+	struct seam_profile_run *runs;
+	size_t n_runs, cap_runs;
+	struct seam_spill tree; /* theirs, which nodes is then */
 };
 
 int seam_profile_init(struct seam_profile *p, const char *event);
 void seam_profile_fini(struct seam_profile *p);
 int seam_profile_add(struct seam_profile *p, const struct seam_text *t);
-/* Afterwards the heaviest sibling is first. Nothing more can be added. */
+/* The tree is whole afterwards; branches that weigh less may be gone. Nothing
+ * more can be added. Return: 0; -ENOMEM; -EOVERFLOW: it has too many nodes. */
+int seam_profile_end(struct seam_profile *p, uint64_t least);
+/* Behind that: the heaviest sibling is first. */
 int seam_profile_sort(struct seam_profile *p);
+/* Pages of the tree need not be in memory, as they are when it is walked. */
+void seam_profile_let_go(const struct seam_profile *p);
 /* Rows of functions by self, then total, then name; commands and end codes
  * left out. ret has room for n_rows. Return: how many. */
 size_t seam_profile_table(const struct seam_profile *p,

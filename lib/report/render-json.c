@@ -118,21 +118,28 @@ static void node(struct seam_strbuf *b, const struct seam_profile *p, size_t i)
 			   (ull)n->total);
 }
 
-int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p)
-{
-	const struct seam_symbol_row **v = calloc(p->n_rows, sizeof(void *));
-	size_t n;
+/* Of a large tree the text is given away, and pages are let go, each time that
+ * there is so much. */
+#define GIVE (1u << 20)
 
-	if (!v)
-		return -ENOMEM;
-	n = seam_profile_table(p, v);
-	seam_strbuf_puts(b, "{\"event\":");
-	seam_json_string(b, p->event);
-	seam_strbuf_printf(b, ",\"samples\":%llu,\"weight\":%llu,\"nodes\":[",
-			   (ull)p->samples, (ull)p->weight);
-	for (size_t i = 0; i < p->n_nodes; i++)
+static int nodes(struct seam_strbuf *b, const struct seam_profile *p,
+		 int (*give)(struct seam_strbuf *b))
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < p->n_nodes; i++) {
 		node(b, p, i);
-	seam_strbuf_puts(b, "],\n\"functions\":[");
+		if (b->len < GIVE)
+			continue;
+		rc = give(b);
+		seam_profile_let_go(p);
+	}
+	return rc;
+}
+
+static void functions(struct seam_strbuf *b,
+		      const struct seam_symbol_row *const *v, size_t n)
+{
 	for (size_t i = 0; i < n; i++) {
 		seam_strbuf_puts(b, i ? ",\n{" : "{");
 		row_names(b, v[i]);
@@ -142,7 +149,26 @@ int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p)
 				   (ull)v[i]->self, (ull)v[i]->total,
 				   (ull)v[i]->samples);
 	}
+}
+
+int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p,
+		      int (*give)(struct seam_strbuf *b))
+{
+	const struct seam_symbol_row **v = calloc(p->n_rows, sizeof(void *));
+	size_t n;
+	int rc;
+
+	if (!v)
+		return -ENOMEM;
+	n = seam_profile_table(p, v);
+	seam_strbuf_puts(b, "{\"event\":");
+	seam_json_string(b, p->event);
+	seam_strbuf_printf(b, ",\"samples\":%llu,\"weight\":%llu,\"nodes\":[",
+			   (ull)p->samples, (ull)p->weight);
+	rc = nodes(b, p, give);
+	seam_strbuf_puts(b, "],\n\"functions\":[");
+	functions(b, v, n);
 	seam_strbuf_puts(b, "]}");
 	free(v);
-	return 0;
+	return rc;
 }

@@ -216,8 +216,8 @@ static void tree_node(struct tree *t, uint32_t node, const char *joint,
 		t->prefix.s[len] = '\0';
 }
 
-static uint64_t least_weight(const struct seam_profile *p,
-			     const struct seam_style *style)
+uint64_t seam_render_least(const struct seam_profile *p,
+			   const struct seam_style *style)
 {
 	double w = (double)p->weight * style->min_percent / 100;
 
@@ -231,7 +231,7 @@ void seam_render_tree(struct seam_strbuf *b, const struct seam_profile *p,
 		.b = b,
 		.p = p,
 		.style = style,
-		.least = least_weight(p, style),
+		.least = seam_render_least(p, style),
 	};
 	uint32_t node = shown(&t, p->nodes[0].child);
 
@@ -289,7 +289,7 @@ int seam_render_table(struct seam_strbuf *b, const struct seam_profile *p,
 		      const struct seam_style *style)
 {
 	const struct seam_symbol_row **v = calloc(p->n_rows, sizeof(void *));
-	uint64_t least = least_weight(p, style);
+	uint64_t least = seam_render_least(p, style);
 	size_t n, shown_rows = 0;
 	int width;
 

@@ -15,6 +15,9 @@ struct seam_style {
 void seam_render_counts(struct seam_strbuf *b,
 			const struct seam_stitch_stats *stats);
 /* A sorted profile. */
+/* What a branch that is shown weighs at least. */
+uint64_t seam_render_least(const struct seam_profile *p,
+			   const struct seam_style *style);
 void seam_render_tree(struct seam_strbuf *b, const struct seam_profile *p,
 		      const struct seam_style *style);
 int seam_render_table(struct seam_strbuf *b, const struct seam_profile *p,
@@ -24,7 +27,10 @@ int seam_render_table(struct seam_strbuf *b, const struct seam_profile *p,
 void seam_json_counts(struct seam_strbuf *b,
 		      const struct seam_stitch_stats *stats);
 /* {"event":..,"nodes":[..],"functions":[..]}: all of it, nothing left out.
- * A node names its parent by its place in the list, which is before it. */
-int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p);
+ * A node names its parent by its place in the list, which is before it. give:
+ * takes text that there is already, and makes it empty.
+ * Return: 0, -ENOMEM, or what give returned if not 0. */
+int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p,
+		      int (*give)(struct seam_strbuf *b));
 
 #endif

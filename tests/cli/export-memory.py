@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """export-memory.py SEAM [whole]
 
-Description: what export has in memory beyond what script has is bounded,
-however many different stacks a recording has, and every sample is exported; of
-a million samples, with "whole", it is no more than script and report may have.
+Description: what export and report have in memory beyond what script has is
+bounded, however many different stacks a recording has, and every sample is
+exported; of a million samples, with "whole", it is no more than script may have.
 """
 
 import json
@@ -107,6 +107,22 @@ def bounded(t):
                long - short < GROWS, "%d, then %d" % (short, long))
 
 
+def reports(t):
+    """Report has its call tree in parts."""
+    more = {}
+    for n in (SHORT, LONG):
+        path = os.path.join(t.folder, str(n))
+        script = t.most("script", "--format", "json", "-i", path)
+        for how in ("--stdio", "--json"):
+            more[how, n] = t.most("report", how, "-i", path) - script
+    for how in ("--stdio", "--json"):
+        short, long = more[how, SHORT], more[how, LONG]
+        print("# report %s: %d and %d MiB more than script" % (
+            how, short // MIB, long // MIB))
+        t.test("report %s: memory does not grow with the stacks" % how,
+               long - short < GROWS, "%d, then %d" % (short, long))
+
+
 def whole(t):
     path = os.path.join(t.folder, "whole")
     write(path, WHOLE)
@@ -115,13 +131,22 @@ def whole(t):
         print("# %s: %d MB" % (form, most // 10**6))
         t.test("%s: memory of %d samples" % (form, WHOLE),
                exported == WHOLE and most < MOST, "%d of %d" % (most, exported))
+    for how in ("--stdio", "--json"):
+        most = t.most("report", how, "-i", path)
+        print("# report %s: %d MB" % (how, most // 10**6))
+        t.test("report %s: memory of %d samples" % (how, WHOLE), most < MOST,
+               most)
 
 
 def main():
     t = Test(os.path.abspath(sys.argv[1]), tempfile.mkdtemp(
         prefix="seam-export-", dir=os.environ.get("TMPDIR", "/var/tmp")))
     try:
-        (whole if sys.argv[2:] else bounded)(t)
+        if sys.argv[2:]:
+            whole(t)
+        else:
+            bounded(t)
+            reports(t)
     finally:
         shutil.rmtree(t.folder)
     print("1..%d" % t.n)
