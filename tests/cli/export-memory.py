@@ -10,10 +10,10 @@ exported; of a million samples, with "whole", it is no more than script may have
 import json
 import os
 import random
-import shutil
 import struct
 import sys
-import tempfile
+
+import measured
 
 FORMATS = "folded", "speedscope", "pprof", "firefox", "chrome"
 TIDS = range(1, 9)
@@ -51,40 +51,14 @@ def write(path, n):
                                         FRAMES + 1, CONTEXT, *ips), 2))
 
 
-class Test:
-    def __init__(self, seam, folder):
-        self.seam, self.folder = seam, folder
-        self.n, self.bad = 0, 0
-        self.env = dict(os.environ, TMPDIR=folder, XDG_CACHE_HOME=folder)
-
-    def test(self, what, good, why=""):
-        self.n += 1
-        self.bad += not good
-        print("%sok %d - %s" % ("" if good else "not ", self.n, what))
-        if not good:
-            print("# %s" % (why,))
-        sys.stdout.flush()
-
-    def most(self, *command):
-        """The most memory that a command had, in bytes."""
-        null = os.open(os.devnull, os.O_WRONLY)
-        pid = os.posix_spawn(
-            self.seam, [self.seam, *command], self.env,
-            file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (1, 2)])
-        os.close(null)
-        _, status, usage = os.wait4(pid, 0)
-        if status:
-            raise RuntimeError("%s: status %d" % (command, status))
-        return usage.ru_maxrss << 10
-
-    def export(self, form, path):
-        """And whether all samples were exported."""
-        out, counts = path + ".out", path + ".counts"
-        most = self.most("export", "--to", form, "-i", path, "-o", out,
-                         "--json-summary", counts)
-        os.unlink(out)
-        with open(counts, encoding="ascii") as f:
-            return most, json.load(f)["exported"]["samples"]
+def export(t, form, path):
+    """And whether all samples were exported."""
+    out, counts = path + ".out", path + ".counts"
+    most = t.most("export", "--to", form, "-i", path, "-o", out,
+                  "--json-summary", counts)
+    os.unlink(out)
+    with open(counts, encoding="ascii") as f:
+        return most, json.load(f)["exported"]["samples"]
 
 
 def bounded(t):
@@ -95,7 +69,7 @@ def bounded(t):
         write(path, n)
         script = t.most("script", "--format", "json", "-i", path)
         for form in FORMATS:
-            most, exported = t.export(form, path)
+            most, exported = export(t, form, path)
             more[form, n] = most - script
             t.test("%s: all of %d samples" % (form, n), exported == n,
                    exported)
@@ -127,7 +101,7 @@ def whole(t):
     path = os.path.join(t.folder, "whole")
     write(path, WHOLE)
     for form in FORMATS:
-        most, exported = t.export(form, path)
+        most, exported = export(t, form, path)
         print("# %s: %d MB" % (form, most // 10**6))
         t.test("%s: memory of %d samples" % (form, WHOLE),
                exported == WHOLE and most < MOST, "%d of %d" % (most, exported))
@@ -138,19 +112,5 @@ def whole(t):
                most)
 
 
-def main():
-    t = Test(os.path.abspath(sys.argv[1]), tempfile.mkdtemp(
-        prefix="seam-export-", dir=os.environ.get("TMPDIR", "/var/tmp")))
-    try:
-        if sys.argv[2:]:
-            whole(t)
-        else:
-            bounded(t)
-            reports(t)
-    finally:
-        shutil.rmtree(t.folder)
-    print("1..%d" % t.n)
-    return 1 if t.bad else 0
-
-
-sys.exit(main())
+sys.exit(measured.run(sys.argv[1],
+                      *([whole] if sys.argv[2:] else [bounded, reports])))

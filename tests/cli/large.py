@@ -10,10 +10,10 @@ records and AUX data. Records lie across 4 GiB, 8 GiB and the 10th.
 
 import json
 import os
-import shutil
 import struct
 import sys
-import tempfile
+
+import measured
 
 GIB = 1 << 30
 SIZE = 10 * GIB + (300 << 20)
@@ -138,38 +138,11 @@ class Large:
         self.f.write(struct.pack("<8s12Q", *header))
 
 
-class Test:
-    def __init__(self, seam, folder):
-        self.seam, self.folder = seam, folder
-        self.n, self.bad = 0, 0
-        self.env = dict(os.environ, TMPDIR=folder, XDG_CACHE_HOME=folder)
-
-    def test(self, what, good, why=""):
-        self.n += 1
-        self.bad += not good
-        print("%sok %d - %s" % ("" if good else "not ", self.n, what))
-        for line in str(why).splitlines()[:20] if not good else ():
-            print("# " + line[:300])
-        sys.stdout.flush()
-
-    def run(self, *command):
-        """What it prints, and the most memory that it had in bytes."""
-        out = os.path.join(self.folder, "out")
-        with open(out, "wb") as f:
-            pid = os.posix_spawn(
-                self.seam, [self.seam, *command], self.env,
-                file_actions=[(os.POSIX_SPAWN_DUP2, f.fileno(), 1)])
-            _, status, usage = os.wait4(pid, 0)
-        print("# %s: %.1f s, %d MiB" % (command[0], usage.ru_utime +
-                                        usage.ru_stime, usage.ru_maxrss >> 10))
-        if status:
-            raise RuntimeError("%s: status %d" % (command[0], status))
-        return out, usage.ru_maxrss << 10
-
-    def report(self, path):
-        out, most = self.run("report", "--json", "--no-inline", "-i", path)
-        with open(out, encoding="utf-8") as f:
-            return json.load(f), most
+def report(t, path):
+    out = os.path.join(t.folder, "out")
+    most = t.most("report", "--json", "--no-inline", "-i", path, out=out)
+    with open(out, encoding="utf-8") as f:
+        return json.load(f), most
 
 
 def functions(told):
@@ -193,40 +166,9 @@ def reports(t, one, told, most, what):
     t.test("%s: memory does not grow with the file" % what, most < MOST, most)
 
 
-def main():
-    t = Test(os.path.abspath(sys.argv[1]), tempfile.mkdtemp(
-        prefix="seam-large-", dir=os.environ.get("TMPDIR", "/var/tmp")))
-    try:
-        golden = os.path.join(sys.argv[2], "sig.data")
-        path = os.path.join(t.folder, "large.data")
-        one, _ = t.report(golden)
-        large = Large(Golden(golden), path)
-        t.test("it is larger than 10 GiB", os.path.getsize(path) > SIZE)
-        told, most = t.report(path)
-        reports(t, one, told, most, "report")
-        t.test("report: what lies between is passed over", told["passed_over"]
-               == {"auxtrace": large.skips, "unknown": large.fillers},
-               told["passed_over"])
-        script(t, path, one)
-        room = os.statvfs(t.folder)
-        if room.f_bavail * room.f_frsize < SIZE + GIB:
-            t.n += 1
-            print("ok %d - inject # SKIP no room for it" % t.n)
-        else:
-            merged = os.path.join(t.folder, "merged.data")
-            _, most = t.run("inject", "-i", path, "-o", merged)
-            t.test("inject: memory does not grow with the file", most < MOST,
-                   most)
-            told, most = t.report(merged)
-            reports(t, one, told, most, "report of what was merged")
-    finally:
-        shutil.rmtree(t.folder)
-    print("1..%d" % t.n)
-    return 1 if t.bad else 0
-
-
 def script(t, path, one):
-    out, most = t.run("script", "--no-inline", "-i", path)
+    out = os.path.join(t.folder, "out")
+    most = t.most("script", "--no-inline", "-i", path, out=out)
     samples = frames = 0
     last = 0.0
     sorted_so_far = True
@@ -246,4 +188,31 @@ def script(t, path, one):
     t.test("script: memory does not grow with the file", most < MOST, most)
 
 
-sys.exit(main())
+def inject(t, path, one):
+    room = os.statvfs(t.folder)
+    if room.f_bavail * room.f_frsize < SIZE + GIB:
+        t.skip("inject", "no room for it")
+        return
+    merged = os.path.join(t.folder, "merged.data")
+    most = t.most("inject", "-i", path, "-o", merged)
+    t.test("inject: memory does not grow with the file", most < MOST, most)
+    told, most = report(t, merged)
+    reports(t, one, told, most, "report of what was merged")
+
+
+def large(t):
+    golden = os.path.join(sys.argv[2], "sig.data")
+    path = os.path.join(t.folder, "large.data")
+    one, _ = report(t, golden)
+    made = Large(Golden(golden), path)
+    t.test("it is larger than 10 GiB", os.path.getsize(path) > SIZE)
+    told, most = report(t, path)
+    reports(t, one, told, most, "report")
+    t.test("report: what lies between is passed over", told["passed_over"]
+           == {"auxtrace": made.skips, "unknown": made.fillers},
+           told["passed_over"])
+    script(t, path, one)
+    inject(t, path, one)
+
+
+sys.exit(measured.run(sys.argv[1], large))

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""TAP about commands of seam and the most memory that they had."""
+
+import os
+import shutil
+import sys
+import tempfile
+
+
+class Test:
+    def __init__(self, seam, folder):
+        self.seam, self.folder = os.path.abspath(seam), folder
+        self.n, self.bad = 0, 0
+        self.env = dict(os.environ, TMPDIR=folder, XDG_CACHE_HOME=folder)
+
+    def test(self, what, good, why=""):
+        self.n += 1
+        self.bad += not good
+        print("%sok %d - %s" % ("" if good else "not ", self.n, what))
+        for line in str(why).splitlines()[:20] if not good else ():
+            print("# " + line[:300])
+        sys.stdout.flush()
+
+    def skip(self, what, why):
+        self.n += 1
+        print("ok %d - %s # SKIP %s" % (self.n, what, why))
+
+    def most(self, *command, out=os.devnull):
+        """In bytes. What it prints is in out."""
+        with open(out, "wb") as f:
+            pid = os.posix_spawn(
+                self.seam, [self.seam, *command], self.env,
+                file_actions=[(os.POSIX_SPAWN_DUP2, f.fileno(), 1)])
+            _, status, usage = os.wait4(pid, 0)
+        print("# %s: %.1f s, %d MiB" % (command[0], usage.ru_utime +
+                                        usage.ru_stime, usage.ru_maxrss >> 10))
+        if status:
+            raise RuntimeError("%s: status %d" % (command, status))
+        return usage.ru_maxrss << 10
+
+
+def run(seam, *parts):
+    """Each part with the same Test, whose folder goes. Return: exit status."""
+    t = Test(seam, tempfile.mkdtemp(prefix="seam-measured-",
+                                    dir=os.environ.get("TMPDIR", "/var/tmp")))
+    try:
+        for part in parts:
+            part(t)
+    finally:
+        shutil.rmtree(t.folder)
+    print("1..%d" % t.n)
+    return 1 if t.bad else 0
