@@ -105,21 +105,30 @@ static void name_client(uint32_t number, char ret[static 16])
 	snprintf(ret, 16, "%" PRIu32, number);
 }
 
-/* Whether the client of that number lives, in a group's folder. */
-static bool lives(int group_fd, uint32_t number)
+/* Whether the client of that number lives, in a group's folder. Return: 1, 0,
+ * or -errno where that could not be seen, as for want of descriptors. */
+static int look_at(int group_fd, uint32_t number)
 {
 	char name[16];
-	bool is_locked;
-	int fd;
+	int fd, err;
 
 	name_client(number, name);
 	fd = openat(group_fd, name, OPEN_FOLDER);
+	/* No folder, or what is none: no client has that. */
 	if (fd < 0)
-		return false;
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
+			       ? 0
+			       : -errno;
 	/* Shared: two that look at once do not take each other for it. */
-	is_locked = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	err = flock(fd, LOCK_SH | LOCK_NB) ? -errno : 0;
 	close(fd);
-	return is_locked;
+	return err == -EWOULDBLOCK ? 1 : err;
+}
+
+/* Who cannot be seen may live: nothing is taken from it. */
+static bool lives(int group_fd, uint32_t number)
+{
+	return look_at(group_fd, number) != 0;
 }
 
 /* Of these clients, those that live. */
@@ -184,23 +193,38 @@ static void remove_dead(void *ctx, int dir_fd, const char *name)
 	close(fd);
 }
 
-/* Takes the lowest number that is free. */
+/* Return: the lowest number that is free, or -errno. */
+static int find_number(const struct seam_share *s, struct seam_errinfo *reterr)
+{
+	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++) {
+		int lives = look_at(s->group_fd, i);
+
+		if (lives < 0)
+			return lives;
+		if (!lives)
+			return (int)i;
+	}
+	return seam_fail(reterr, -ENOSPC,
+			 "%d others share theirs, and there is room "
+			 "for no more",
+			 SEAM_MAX_CLIENTS);
+}
+
 static int take_number(struct seam_share *s, struct seam_errinfo *reterr)
 {
 	char name[16];
+	int number;
 
 	s->others = all_living(s->group_fd);
 	/* The last of them may have ended since what is dead was removed. */
 	if (!s->others)
 		each_name(s->group_fd, remove_one, NULL);
-	for (s->number = 0; s->number < SEAM_MAX_CLIENTS; s->number++)
-		if (!(s->others >> s->number & 1))
-			break;
-	if (s->number == SEAM_MAX_CLIENTS)
-		return seam_fail(reterr, -ENOSPC,
-				 "%d others share theirs, and there is room "
-				 "for no more",
-				 SEAM_MAX_CLIENTS);
+	number = find_number(s, reterr);
+	if (number < 0)
+		return number;
+	s->number = (uint32_t)number;
+	/* That one may have ended since. */
+	s->others &= ~(1U << s->number);
 	name_client(s->number, name);
 	s->own_fd = open_folder(s->group_fd, name);
 	if (s->own_fd < 0)
