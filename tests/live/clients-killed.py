@@ -7,6 +7,8 @@ Two record a program from the beginning to the end, while others come beside
 them and are killed: as they begin, at an event, with a ring that is full, as
 they end, and as another ends. Then all are killed, and the next that comes
 removes what they left. So does who is there already, with what they wanted of others.
+What a killed one has left in a task that sleeps is none of the business of whoever
+has its number by then.
 """
 
 import json
@@ -302,6 +304,12 @@ def in_read(pid):
         return syscall.read().startswith("0 ")
 
 
+def is_asked_for(sleeper):
+    """Whether somebody's program is to run in it when it wakes."""
+    return any(e["state"]["entry"]["cookie"] for e in dump("elements")
+               if e["state"]["entry"]["tid"] == sleeper.pid)
+
+
 def asleep(bench):
     """One is killed that was asked for the stack of a task that sleeps, which
     its program is to take when that wakes. Its rings do not wait for that."""
@@ -319,9 +327,7 @@ def asleep(bench):
     sleeper.stdin.write(b".")
     sleeper.stdin.flush()
     patience = serve.Patience(spin)
-    while not any(e["state"]["entry"]["cookie"] for e in dump("elements")
-                  if e["state"]["entry"]["tid"] == sleeper.pid) and \
-            not patience.is_over():
+    while not is_asked_for(sleeper) and not patience.is_over():
         time.sleep(0.01)
     had = [m for i, m in maps_by_id().items() if i in its]
     kill(killed)
@@ -348,9 +354,84 @@ def asleep(bench):
         process.wait()
 
 
+def unread_of(bench, recorder):
+    """The bytes in its rings that it has not read."""
+    return clients.clients_of(bench)[recorder.process.pid]["ring_used"]
+
+
+def same_number(bench):
+    """One is killed whose program is yet to run in a task that sleeps, and
+    another gets its number. When the task wakes a third has asked too, so
+    that the program takes the stack, in a file that nobody has a table of:
+    what it asks for then is not for who has the number now."""
+    spin = bench.start([bench.compile(clients.SOURCE, "known")])
+    sleeper = bench.start([bench.compile(SLEEPER, "sleeper")],
+                          stdin=subprocess.PIPE)
+    still = bench.start(["sleep", "infinity"])
+    keeps = bench.recorder("-p", str(spin.pid), *clients.EVENT,
+                           name="keeps.data").ready()
+    killed = bench.recorder("-p", str(sleeper.pid), "-e",
+                            "raw_syscalls:sys_enter", "-c", "1",
+                            name="killed.data").ready()
+    numbers = rings_of("client_states")
+    # Out of the read that nobody saw it begin, and into one that is seen.
+    sleeper.stdin.write(b".")
+    sleeper.stdin.flush()
+    patience = serve.Patience(spin)
+    while not is_asked_for(sleeper) and not patience.is_over():
+        time.sleep(0.01)
+    kill(killed)
+    heir = bench.recorder("-p", str(still.pid), "-e", "raw_syscalls:sys_enter",
+                          "-c", "1", name="heir.data").ready()
+    asks = bench.recorder("-p", str(sleeper.pid), "-e",
+                          "raw_syscalls:sys_exit", "-c", "1",
+                          name="asks.data").ready()
+    heir.settle()
+    heir.stop()
+    before = unread_of(bench, heir)
+    bench.test("another has the number of the one that was killed",
+               numbers == {0, 1} and rings_of("client_states") == {0, 1, 2},
+               "%s, then %s" % (numbers, rings_of("client_states")))
+    bench.test("the task sleeps, and is yet to run its program",
+               in_read(sleeper.pid) and is_asked_for(sleeper))
+    sleeper.stdin.write(b".")
+    sleeper.stdin.close()
+    sleeper.wait()
+    after = unread_of(bench, heir)
+    heir.go()
+    bench.test("it has nothing of the other's", after == before,
+               "%s, then %s" % (before, after))
+    recordings = [r.interrupt() for r in (asks, heir, keeps)]
+    check_woken(bench, recordings[0], sleeper.pid)
+    summary = recordings[1].summary
+    bench.test("nor does it count or keep any",
+               not summary["samples"] and not sum(summary["end"].values()) and
+               not summary["by_others"] and not summary["unwinds"] and
+               not any(summary["lost"].values()), summary)
+    clients.check_file(bench, "who goes on", recordings[2], spin.pid, 512)
+    for process in (spin, still):
+        process.kill()
+        process.wait()
+
+
+def check_woken(bench, recording, pid):
+    """The stack that the program of the killed one took, for another."""
+    summary, samples = recording.summary, recording.samples()
+    mine = [s for s in samples if s["pid"] == pid]
+    wrong = [s for s in mine if s["end"] != "outermost" or
+             "main" not in livetest.user_path(s)]
+    bench.test("the one that asked has the stack, whole",
+               mine and not wrong,
+               livetest.show(wrong[0]) if wrong else recording.log)
+    bench.test("of who was killed", summary["by_others"] and
+               len(samples) == summary["samples"] == summary["watched"] and
+               not any(summary["lost"].values()), summary)
+
+
 if __name__ == "__main__":
     clients.private()
     sys.exit(livetest.main(
-        moments, all_of_them, forgotten, forgotten_asker, asleep, options=(
+        moments, all_of_them, forgotten, forgotten_asker, asleep,
+        same_number, options=(
             ("--times", "2"), ("--tool", "build/tests/live/tracer"),
             ("--asker", "build/examples/example-slow-calls"))))
