@@ -37,8 +37,8 @@ extern "C" {
  * Makes obj, which is open and not loaded yet, share the session's maps.
  * Return: the client's number, which its programs pass to seam_request; or
  * -errno: -ENOENT: obj has no seam-request.bpf.o linked in; -EPROTO: it has
- * another build's; -ENOTSUP: the session's engine is not deferred. reterr may
- * be NULL.
+ * another build's; -ENOTSUP: the session's engine is not deferred; -EINVAL: the
+ * session has no client; another of libbpf's. reterr may be NULL.
  */
 static inline int seam_session_lend(struct seam_session *s,
 				    struct bpf_object *obj,
@@ -186,7 +186,8 @@ static inline int seam_tool_run(struct bpf_object_skeleton *skel,
  * Has the client's stacks put into a map of the tool's as well, where its BPF
  * programs find them by cookie: see struct seam_bpf_stack of <seam/seam.bpf.h>.
  * Once the object is loaded, and before the session is started. Return: 0, or
- * -errno; -EINVAL: it is no such map.
+ * -errno; -EINVAL: it is no such map, or the client has all stacks; -EBUSY: the
+ * session is started, or was not lent.
  */
 static inline int seam_session_keep(struct seam_session *s,
 				    const struct bpf_map *map,

@@ -16,9 +16,11 @@
  *	seam_client_remove(session);
  *	seam_session_close(session);
  *
- * Callbacks come from seam_session_start, _read, _run and _stop and
+ * Callbacks come from seam_session_start, _read, _run, _stop and _close and
  * seam_client_remove, in the calling thread; what they are given is valid until
- * they return. A session is used by one thread.
+ * they return. A session is used by one thread at a time. libbpf's messages are
+ * off in the process from seam_client_add on: who wants those of his own
+ * programs calls libbpf_set_print after that.
  *
  * A structure that begins with sz may grow, at its end. What a caller gives has
  * sz set to sizeof: what an older caller's lacks is as 0, and what a later
@@ -356,6 +358,7 @@ const char *seam_session_alone(const struct seam_session *s);
 /* The names of the clients of other sessions that shared with this one when its
  * client came, with commas between; cut to size. */
 void seam_session_others(const struct seam_session *s, char *ret, size_t size);
+/* Once for each client: -EINVAL: it was started, or there is none. */
 int seam_session_start(struct seam_session *s, struct seam_errinfo *reterr);
 /*
  * For BPF programs that ask for stacks; <seam/lend.h> calls it, for whatever
@@ -379,11 +382,13 @@ uint32_t seam_session_client(const struct seam_session *s);
  * borrowed until the client is removed. */
 int seam_session_event(const struct seam_session *s, size_t i,
 		       struct seam_event_info *ret);
-/* Whether the client named tasks, and the last of them has ended. */
+/* Whether the client named tasks by ids, and the last of these has ended; child
+ * and what they started do not count. */
 bool seam_session_targets_gone(const struct seam_session *s);
 /*
- * For poll(2), select(2) and epoll(7) of the caller's own loop; borrowed until
- * the client is removed. Readable when a quarter of a buffer waits, or what is
+ * For poll(2), select(2) and epoll(7) of the caller's own loop; another one once
+ * the session is started, borrowed until the client is removed. -EINVAL: there
+ * is no client. Readable when a quarter of a buffer waits, or what is
  * urgent, until seam_session_read has taken it; what is less waits unseen, so
  * read every 100 ms at least. It says nothing of cookies that are given up and
  * of stacks that the library unwinds: those come by readings alone.
@@ -393,9 +398,9 @@ int seam_session_fd(const struct seam_session *s);
 int seam_session_read(struct seam_session *s);
 /*
  * The same for so long, or with -1 for ever, for who has no loop of his own.
- * Return: 0: the time is over, which may be asked for again; 1: the client
- * named tasks, and the last of them has ended; -EINVAL: the session is not
- * started; -EINTR: a signal was handled; another -errno.
+ * Return: 0: the time is over, which may be asked for again; 1: as
+ * seam_session_targets_gone has it; -EINVAL: the session is not started, or
+ * was stopped; -EINTR: a signal was handled; another -errno.
  */
 int seam_session_run(struct seam_session *s, int timeout_ms);
 /* Stops the events, takes the stacks of sleepers, hands out the rest. */
@@ -403,12 +408,13 @@ int seam_session_stop(struct seam_session *s);
 /* ret->sz is set. */
 int seam_session_counts(struct seam_session *s, struct seam_counts *ret);
 /*
- * Files that were refused; when the session is stopped. ret: of the first of
+ * Files that were refused; when the session is stopped, and its client not
+ * removed yet. ret: of the first of
  * them, at most SEAM_REFUSED_NAMED. Return: how many there were at all.
  */
 uint64_t seam_session_refused(struct seam_session *s,
 			      struct seam_refused ret[SEAM_REFUSED_NAMED]);
-/* Stops if need be; NULL is fine. Return: NULL. */
+/* Removes the client if need be; NULL is fine. Return: NULL. */
 struct seam_session *seam_session_close(struct seam_session *s);
 
 #ifdef __cplusplus
