@@ -390,7 +390,8 @@ bool seam_session_targets_gone(const struct seam_session *s);
  * the session is started, borrowed until the client is removed. -EINVAL: there
  * is no client. Readable when a quarter of a buffer waits, or what is
  * urgent, until seam_session_read has taken it; what is less waits unseen, so
- * read every 100 ms at least. It says nothing of cookies that are given up and
+ * read every 100 ms at least. What its reader's own process does, in any thread,
+ * makes it readable by what is urgent alone. It says nothing of cookies that are given up and
  * of stacks that the library unwinds: those come by readings alone.
  */
 int seam_session_fd(const struct seam_session *s);

@@ -4,11 +4,13 @@
  * Several sessions in one process, each with a client of its kind, that trace
  * the same process by <seam/tracer.h>. Says what their callbacks were given;
  * tracer.py judges. polls: one that waits by its descriptor alone, and then by
- * seam_session_run, until it has killed the process.
+ * seam_session_run, until it has killed the process. itself: one that traces
+ * the system calls of its own process.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,8 @@ static const struct seam_client_event exec = {
 	.name = "sched:sched_process_exec", .period = 1};
 static const struct seam_client_event user_exec = {
 	.name = "sched:sched_process_exec:u", .period = 1};
+static const struct seam_client_event call = {.name = "raw_syscalls:sys_enter",
+					      .period = 1};
 
 struct client {
 	const char *kind;
@@ -102,6 +106,10 @@ static int add(struct client *c)
 		opts.n_events = 0;
 		opts.max_frames = 0;
 	}
+	if (!strcmp(c->kind, "itself")) {
+		opts.events = &call;
+		opts.stacks_only = true; /* others' calls fill payloads */
+	}
 	err = seam_client_add(c->session, &opts, &info);
 	if (err)
 		return fail(c, "add", err, &info);
@@ -161,6 +169,46 @@ static int poll_only(struct client *c)
 	return 0;
 }
 
+static void *make_calls(void *arg)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+
+	for (;;)
+		nanosleep(&ms, NULL);
+	return arg;
+}
+
+#define READINGS 40
+
+/* A buffer of a page, of which the calls between two readings are more than a
+ * quarter. Tables are asked for at first, which is urgent. */
+static int trace_itself(struct client *c)
+{
+	const struct seam_session_opts opts = {.sz = sizeof(opts),
+					       .buffer_pages = 1};
+	struct seam_counts began = {.sz = sizeof(began)}, ended = began;
+	pthread_t thread;
+	int n = 0;
+
+	pid = (uint32_t)getpid();
+	if (pthread_create(&thread, NULL, make_calls, NULL) ||
+	    seam_session_open(&opts, &c->session, NULL) || add(c) || start(c))
+		return 1;
+	for (int i = -READINGS; i < READINGS; i++) {
+		struct pollfd fd = {seam_session_fd(c->session), POLLIN, 0};
+
+		if (!i)
+			seam_session_counts(c->session, &began);
+		n += poll(&fd, 1, 100) > 0 && i >= 0;
+		seam_session_read(c->session);
+	}
+	seam_session_counts(c->session, &ended);
+	seam_session_close(c->session);
+	printf("itself %d of %d, %" PRIu64 "\n", n, READINGS,
+	       ended.watched - began.watched);
+	return 0;
+}
+
 static void run(struct client *clients, int n, double seconds)
 {
 	struct pollfd fds[MAX_CLIENTS];
@@ -192,6 +240,8 @@ int main(int argc, char **argv)
 	clients[0] = (struct client){.kind = argv[3]};
 	if (!strcmp(argv[3], "polls"))
 		return poll_only(clients);
+	if (!strcmp(argv[3], "itself"))
+		return trace_itself(clients);
 	for (int i = 0; i < n && !err; i++) {
 		clients[i] = (struct client){.kind = argv[3 + i]};
 		err = seam_session_open(&opts, &clients[i].session, NULL);

@@ -164,6 +164,24 @@ def polls(bench):
                done.stdout.count("polls stack") > 3, done.stdout[:500])
 
 
+def itself(bench):
+    """Who traces his own process is not woken by his own calls, nor by those of
+    his other threads: to read them makes the next."""
+    done = subprocess.run([bench.args.tool, "0", "0", "itself"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8", env=bench.env, check=False)
+    told = re.search(r"^itself (\d+) of (\d+), (\d+)$", done.stdout, re.M)
+    if not bench.test("a process traces itself", done.returncode == 0 and told,
+                      done.stderr):
+        return
+    woken, readings, calls = map(int, told.groups())
+    bench.note("woken for %d of %d readings, %d calls" % (woken, readings,
+                                                          calls))
+    bench.test("its threads' calls are seen", calls > 10 * readings, calls)
+    # A file whose table is asked for late may be.
+    bench.test("and wake it not", woken <= readings / 10, woken)
+
+
 EXECS = """
 #include <unistd.h>
 int main(int argc, char **argv)
@@ -264,6 +282,6 @@ def example(bench):
 
 if __name__ == "__main__":
     private()
-    sys.exit(livetest.main(tracers, example, polls, execs, options=(
+    sys.exit(livetest.main(tracers, example, polls, execs, itself, options=(
         ("--tool", "build/tests/live/tracer"),
         ("--example", "build/examples/example-profile"))))
