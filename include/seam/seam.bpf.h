@@ -179,7 +179,8 @@ struct {
  * The kernel's name for it changed. With both, an object works everywhere where
  * its loader may look into modules (CAP_SYS_ADMIN); SEAM_KERNEL_BEFORE_7_2 or
  * SEAM_KERNEL_SINCE_7_2, defined before, leaves one: as libbpf before 1.3 wants
- * it on Linux 7.2, and a vmlinux.h of that, where the first has other arguments.
+ * it on Linux 7.2, and a vmlinux.h of that, where the first has other
+ * arguments.
  */
 #ifndef SEAM_KERNEL_SINCE_7_2
 extern int bpf_task_work_schedule_resume_impl(

@@ -386,13 +386,14 @@ int seam_session_event(const struct seam_session *s, size_t i,
  * and what they started do not count. */
 bool seam_session_targets_gone(const struct seam_session *s);
 /*
- * For poll(2), select(2) and epoll(7) of the caller's own loop; another one once
- * the session is started, borrowed until the client is removed. -EINVAL: there
- * is no client. Readable when a quarter of a buffer waits, or what is
+ * For poll(2), select(2) and epoll(7) of the caller's own loop; another one
+ * once the session is started, borrowed until the client is removed. -EINVAL:
+ * there is no client. Readable when a quarter of a buffer waits, or what is
  * urgent, until seam_session_read has taken it; what is less waits unseen, so
- * read every 100 ms at least. What its reader's own process does, in any thread,
- * makes it readable by what is urgent alone. It says nothing of cookies that are given up and
- * of stacks that the library unwinds: those come by readings alone.
+ * read every 100 ms at least. What its reader's own process does, in any
+ * thread, makes it readable by what is urgent alone. It says nothing of cookies
+ * that are given up and of stacks that the library unwinds: those come by
+ * readings alone.
  */
 int seam_session_fd(const struct seam_session *s);
 /* Hands out what there is, and waits for nothing. */
