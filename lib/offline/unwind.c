@@ -192,37 +192,80 @@ static bool is_contradicted(const struct seam_offline_copy *copy,
 		!is_mapped(copy, s->ips[1] - 1, &f));
 }
 
+/* Where it is kept, and as what, whether they are of one call. */
+struct answer {
+	uint64_t *at, hash;
+};
+
+/* pair: the files and offsets of a leaf and a return address. maps: 0: they
+ * are so in whatever mappings. */
+static struct answer answer_of(struct seam_offline *o, const uint64_t pair[4],
+			       uint64_t maps)
+{
+	uint64_t hash = seam_hash(SEAM_HASH_START, pair, 4 * sizeof(*pair));
+
+	hash = seam_hash(hash, &maps, sizeof(maps)) | 1;
+	return (struct answer){&o->entered[(hash >> 1) % SEAM_OFFLINE_ENTERED],
+			       hash};
+}
+
+/* Return: whether it is known. */
+static bool recall(const struct answer *a, bool *ret_is_other)
+{
+	uint64_t was = __atomic_load_n(a->at, __ATOMIC_RELAXED);
+
+	if ((was | 1) != a->hash)
+		return false;
+	*ret_is_other = was == a->hash;
+	return true;
+}
+
+static void keep(const struct answer *a, bool is_other)
+{
+	__atomic_store_n(a->at, a->hash - !is_other, __ATOMIC_RELAXED);
+}
+
+static bool ask(struct full *full, uint64_t leaf, uint64_t ra,
+		const uint64_t pair[4])
+{
+	const struct seam_entered e = {find_mapping, read_code, full, area_at,
+				       links_of};
+	const uint32_t *maps = full->copy->maps;
+	const uint64_t here = maps[0] | (uint64_t)maps[1] << 32;
+	const struct answer any = answer_of(full->o, pair, 0),
+			    now = answer_of(full->o, pair, here);
+	bool is_other, by_maps;
+
+	if (recall(&any, &is_other) || (here && recall(&now, &is_other)))
+		return is_other;
+	pthread_mutex_lock(&full->o->files.lock);
+	is_other = seam_entered_otherwise(&e, leaf, ra, &by_maps);
+	pthread_mutex_unlock(&full->o->files.lock);
+	if (!by_maps)
+		keep(&any, is_other);
+	else if (here)
+		keep(&now, is_other);
+	return is_other;
+}
+
 /* Or it is a word that is code, but where the leaf cannot return to. */
 static bool is_another_call(struct full *full, const struct seam_dump *dump,
 			    const struct seam_offline_stack *s)
 {
 	const struct seam_offline_copy *copy = full->copy;
-	const struct seam_entered e = {find_mapping, read_code, full, area_at,
-				       links_of};
-	uint64_t leaf, ra, key[4] = {0}, hash, was, *known;
 	struct seam_offline_file *f[2];
-	bool is_other, by_maps;
+	uint64_t leaf, ra, pair[4] = {0};
 
 	if (s->n < 2 || s->methods[1] == SEAM_METHOD_FP)
 		return false;
 	leaf = s->ips[0] - dump->syscall;
 	ra = s->ips[1];
-	if (!copy->find(copy->ctx, leaf, &f[0], &key[1]) || !f[0] ||
-	    !copy->find(copy->ctx, ra - 1, &f[1], &key[3]) || !f[1])
+	if (!copy->find(copy->ctx, leaf, &f[0], &pair[1]) || !f[0] ||
+	    !copy->find(copy->ctx, ra - 1, &f[1], &pair[3]) || !f[1])
 		return false;
-	key[0] = (uintptr_t)f[0];
-	key[2] = (uintptr_t)f[1];
-	hash = seam_hash(SEAM_HASH_START, key, sizeof(key)) | 1;
-	known = &full->o->entered[(hash >> 1) % SEAM_OFFLINE_ENTERED];
-	was = __atomic_load_n(known, __ATOMIC_RELAXED);
-	if ((was | 1) == hash)
-		return was == hash;
-	pthread_mutex_lock(&full->o->files.lock);
-	is_other = seam_entered_otherwise(&e, leaf, ra, &by_maps);
-	pthread_mutex_unlock(&full->o->files.lock);
-	if (!by_maps)
-		__atomic_store_n(known, hash - !is_other, __ATOMIC_RELAXED);
-	return is_other;
+	pair[0] = (uintptr_t)f[0];
+	pair[2] = (uintptr_t)f[1];
+	return ask(full, leaf, ra, pair);
 }
 
 static void blame_file(const struct seam_offline_copy *copy,

@@ -40,7 +40,8 @@ struct seam_offline_copy {
 	 * more. NULL: not known. */
 	bool (*area)(void *ctx, size_t i, struct seam_offline_area *ret);
 	void *ctx;
-	/* Where these are the same, find says the same; 0, 0: not known. */
+	/* Where these are the same, find and area say the same; 0, 0: not
+	 * known. */
 	uint32_t maps[2];
 	struct seam_offline_steps *steps; /* the thread's; NULL: it has none */
 };
@@ -62,7 +63,8 @@ struct seam_offline_stack {
 struct seam_offline {
 	struct seam_offline_files files;
 	/* What was found of pairs of a leaf and a return address: a hash of
-	 * them, whose lowest bit is the answer (entered.h). No lock. */
+	 * them, and of the mappings where these decide, whose lowest bit is the
+	 * answer (entered.h). No lock. */
 	uint64_t entered[SEAM_OFFLINE_ENTERED];
 	/* With the files' lock held. */
 	struct seam_decoder *decoder; /* NULL: not needed yet */

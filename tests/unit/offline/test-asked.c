@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: whether a leaf can have a return address, where the mappings
+ * decide it, is asked once of the same mappings, and again of others, or where
+ * it is not known which they are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <inttypes.h>
+
+#include "offline/unwind.h"
+#include "seam/tracer.h"
+
+#define FILES 32
+#define REG_SP 7
+#define REG_IP 8
+#define REGS 18
+
+__asm__(".text\n.type leaf, @function\nleaf:\n.cfi_startproc\n"
+	"nop\nret\n.cfi_endproc\n.size leaf, . - leaf\n"
+	".type calls, @function\ncalls:\n.cfi_startproc\n"
+	"sub $8, %rsp\n.cfi_def_cfa_offset 16\n"
+	"call *getppid@GOTPCREL(%rip)\nbehind_slot:\n"
+	"add $8, %rsp\n.cfi_def_cfa_offset 8\n"
+	"ret\n.cfi_endproc\n.size calls, . - calls\n");
+
+extern const char leaf[], behind_slot[];
+
+static struct {
+	struct seam_offline o;
+	struct seam_offline_area areas[FILES];
+	size_t n, asked;
+	struct seam_offline_stack stack;
+} self;
+
+static int set_up(void **state)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[1024], prot[8], path[512];
+	struct seam_offline_area at;
+
+	(void)state;
+	setenv("XDG_CACHE_HOME", "/proc", 1);
+	assert_int_equal(seam_offline_init(&self.o), 0);
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64
+			   " %*s %*s %511s",
+			   &at.start, &at.end, prot, &at.off, path) != 5 ||
+		    prot[2] != 'x' || path[0] != '/')
+			continue;
+		assert_true(self.n < FILES);
+		at.file = seam_offline_file(&self.o.files, path, NULL, 0);
+		assert_non_null(at.file);
+		self.areas[self.n++] = at;
+	}
+	fclose(maps);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	seam_offline_fini(&self.o);
+	return 0;
+}
+
+static bool find(void *ctx, uint64_t avma, struct seam_offline_file **ret,
+		 uint64_t *ret_off)
+{
+	(void)ctx;
+	for (size_t i = 0; i < self.n; i++) {
+		const struct seam_offline_area *at = &self.areas[i];
+
+		if (avma < at->start || avma >= at->end)
+			continue;
+		*ret = at->file;
+		*ret_off = avma - at->start + at->off;
+		return true;
+	}
+	return false;
+}
+
+static bool area(void *ctx, size_t i, struct seam_offline_area *ret)
+{
+	(void)ctx;
+	self.asked++;
+	if (i < self.n)
+		*ret = self.areas[i];
+	return i < self.n;
+}
+
+/* A sample in the kernel, of a leaf with a return address behind a call of
+ * another function. Return: how often it was asked what is mapped. */
+static size_t ask(uint32_t now, uint32_t before)
+{
+	const uint64_t words[8] = {(uintptr_t)behind_slot};
+	uint64_t regs[REGS] = {0};
+	struct seam_offline_copy copy = {
+		.user = {.abi = SEAM_PERF_ABI_64,
+			 .mask = SEAM_PERF_REGS_MASK,
+			 .regs = (const uint8_t *)regs,
+			 .n_regs = REGS,
+			 .stack = (const uint8_t *)words,
+			 .stack_size = sizeof(words),
+			 .stack_room = sizeof(words),
+			 .in_kernel = true},
+		.find = find,
+		.area = area,
+		.maps = {now, before},
+	};
+
+	regs[REG_SP] = (uintptr_t)words;
+	regs[REG_IP] = (uintptr_t)leaf;
+	self.asked = 0;
+	seam_offline_unwind(&self.o, &copy, &self.stack);
+	assert_int_equal(self.stack.end, SEAM_UNSURE);
+	assert_int_equal(self.stack.n, 0);
+	return self.asked;
+}
+
+static void is_kept(void **state)
+{
+	(void)state;
+	assert_true(ask(1, 0));
+	assert_int_equal(ask(1, 0), 0);
+	assert_true(ask(2, 0));
+	assert_true(ask(2, 1));
+	assert_int_equal(ask(2, 1), 0);
+	assert_int_equal(ask(2, 0), 0);
+	assert_true(ask(0, 0));
+	assert_true(ask(0, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
