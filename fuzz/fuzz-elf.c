@@ -63,7 +63,7 @@ static void ask_links(const struct seam_elf *elf, size_t size)
 	struct seam_links *links;
 	size_t n;
 
-	if (seam_links_read(elf, &links))
+	if (seam_links_read(elf, SIZE_MAX, &links))
 		return;
 	check(seam_links_bytes(links) < 8 * size + 4096);
 	seam_links_defs(links, seam_link_name("main"), &n);

@@ -30,7 +30,19 @@ struct reader {
 	const struct seam_elf *elf;
 	Elf_Data *syms, *names;
 	size_t left; /* bytes of names that may still be read */
+	size_t room; /* bytes that all of it may take */
 };
+
+/* For one more, before there is none: a file may claim what it likes. */
+static int grow(struct reader *r, void *array, size_t n, size_t *room,
+		size_t size)
+{
+	if (n < *room)
+		return 0;
+	if (seam_links_bytes(r->links) + *room * size > r->room)
+		return -ENOSPC;
+	return seam_grow(array, n + 1, room, size);
+}
 
 /* --- sections --- */
 
@@ -124,16 +136,17 @@ static int add_def(struct reader *r, const GElf_Sym *sym)
 {
 	struct seam_links *l = r->links;
 	struct seam_link_def def = {.name = name_of(r, sym)};
+	int rc;
 
 	if (!def.name)
 		return 0;
 	def.is_func = GELF_ST_TYPE(sym->st_info) == STT_FUNC &&
 		      sym->st_shndx != SHN_ABS &&
 		      seam_elf_svma_to_off(r->elf, sym->st_value, &def.off);
-	if (seam_grow(&l->defs, l->n_defs + 1, &l->room_defs, sizeof(*l->defs)))
-		return -ENOMEM;
-	l->defs[l->n_defs++] = def;
-	return 0;
+	rc = grow(r, &l->defs, l->n_defs, &l->room_defs, sizeof(*l->defs));
+	if (!rc)
+		l->defs[l->n_defs++] = def;
+	return rc;
 }
 
 static int by_name(const void *va, const void *vb)
@@ -169,6 +182,7 @@ static int add_slot(struct reader *r, const GElf_Rela *rela)
 	struct seam_links *l = r->links;
 	struct slot slot = {.svma = rela->r_offset};
 	GElf_Sym sym;
+	int rc;
 
 	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) ||
 	    rela->r_addend || !index || index > INT32_MAX ||
@@ -178,11 +192,10 @@ static int add_slot(struct reader *r, const GElf_Rela *rela)
 	slot.name = name_of(r, &sym);
 	if (!slot.name)
 		return 0;
-	if (seam_grow(&l->slots, l->n_slots + 1, &l->room_slots,
-		      sizeof(*l->slots)))
-		return -ENOMEM;
-	l->slots[l->n_slots++] = slot;
-	return 0;
+	rc = grow(r, &l->slots, l->n_slots, &l->room_slots, sizeof(*l->slots));
+	if (!rc)
+		l->slots[l->n_slots++] = slot;
+	return rc;
 }
 
 static int by_svma(const void *va, const void *vb)
@@ -249,12 +262,14 @@ static int read_all(struct reader *r)
 	return rc;
 }
 
-int seam_links_read(const struct seam_elf *elf, struct seam_links **ret)
+int seam_links_read(const struct seam_elf *elf, size_t room,
+		    struct seam_links **ret)
 {
 	struct reader r = {
 		.links = calloc(1, sizeof(*r.links)),
 		.elf = elf,
 		.left = NAMES_MAX_BYTES,
+		.room = room,
 	};
 	int rc = r.links ? read_all(&r) : -ENOMEM;
 

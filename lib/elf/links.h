@@ -26,11 +26,13 @@ struct seam_link_def {
 };
 
 /*
- * elf: of x86-64, opened so that symbols are at hand. Return: 0; -ENOMEM;
- * -ENODATA: what it links is not told, as in files without sections, or those
- * for a debugger alone.
+ * elf: of x86-64, opened so that symbols are at hand. room: bytes that it may
+ * take, as seam_links_bytes says. Return: 0; -ENOMEM; -ENOSPC: it would take
+ * more; -ENODATA: what it links is not told, as in files without sections, or
+ * those for a debugger alone.
  */
-int seam_links_read(const struct seam_elf *elf, struct seam_links **ret);
+int seam_links_read(const struct seam_elf *elf, size_t room,
+		    struct seam_links **ret);
 struct seam_links *seam_links_free(struct seam_links *links); /* or NULL */
 size_t seam_links_bytes(const struct seam_links *links);
 

@@ -14,6 +14,11 @@
 #include "offline/func.h"
 
 #define STUB_LEN 16
+/* What a question may cost, whatever files and recordings claim: functions of
+ * one name that are looked at, each of which may have all its code decoded, and
+ * mappings. Beyond, what a call leads to is not known. */
+#define NAMESAKES_MAX 256
+#define AREAS_MAX 4096
 
 static bool in_func(const struct seam_cfi_row *row, uint64_t svma)
 {
@@ -82,11 +87,17 @@ static bool may_lead_to(const struct seam_entered *e, const struct leaf *leaf,
 	       jumps_on(e, func_avma, &row);
 }
 
+/* Functions of one name. */
+struct namesakes {
+	uint64_t name;
+	size_t left; /* that may still be looked at */
+	size_t n; /* how many there are */
+};
+
 /* Whether a function of that name in that area may, or what it has of that name
- * is not known. Adds to *n how many there are. */
+ * is not known. */
 static bool area_may(const struct seam_entered *e, const struct leaf *leaf,
-		     const struct seam_entered_area *area, uint64_t name,
-		     size_t *n)
+		     const struct seam_entered_area *area, struct namesakes *of)
 {
 	const struct seam_links *links = e->links(e->ctx, area->file);
 	const struct seam_link_def *defs;
@@ -94,19 +105,27 @@ static bool area_may(const struct seam_entered *e, const struct leaf *leaf,
 
 	if (!links)
 		return true;
-	defs = seam_links_defs(links, name, &n_defs);
+	defs = seam_links_defs(links, of->name, &n_defs);
 	for (size_t i = 0; i < n_defs; i++) {
 		uint64_t at = defs[i].off - area->off;
 
-		if (!defs[i].is_func)
+		if (!defs[i].is_func || !of->left)
 			return true;
+		of->left--;
 		if (at >= area->end - area->start)
 			continue;
 		if (may_lead_to(e, leaf, area->start + at))
 			return true;
-		++*n;
+		of->n++;
 	}
 	return false;
+}
+
+static bool has_too_many(const struct seam_entered *e)
+{
+	struct seam_entered_area area;
+
+	return e->area(e->ctx, AREAS_MAX, &area);
 }
 
 static void *file_at(const struct seam_entered *e, uint64_t avma)
@@ -121,13 +140,13 @@ static void *file_at(const struct seam_entered *e, uint64_t avma)
 
 /* The same of all areas of a file, or of all files. */
 static bool any_may(const struct seam_entered *e, const struct leaf *leaf,
-		    const void *file, uint64_t name, size_t *n)
+		    const void *file, struct namesakes *of)
 {
 	struct seam_entered_area area;
 
 	for (size_t i = 0; e->area(e->ctx, i, &area); i++)
 		if (area.file && (!file || area.file == file) &&
-		    area_may(e, leaf, &area, name, n))
+		    area_may(e, leaf, &area, of))
 			return true;
 	return false;
 }
@@ -141,24 +160,25 @@ static bool links_to_another(const struct seam_entered *e,
 			     const struct leaf *leaf, uint64_t caller_avma,
 			     uint64_t slot_svma, bool *ret_by_maps)
 {
+	struct namesakes of = {.left = NAMESAKES_MAX};
 	void *from, *in;
 	const struct seam_links *links;
-	uint64_t name;
-	size_t n = 0;
 
 	if (!e->area || !e->links)
+		return false;
+	*ret_by_maps = has_too_many(e);
+	if (*ret_by_maps)
 		return false;
 	from = file_at(e, caller_avma);
 	in = file_at(e, leaf->avma);
 	links = from ? e->links(e->ctx, from) : NULL;
-	name = links ? seam_links_slot(links, slot_svma) : 0;
-	links = name && in ? e->links(e->ctx, in) : NULL;
-	if (!links || seam_links_is_linker(links) ||
-	    any_may(e, leaf, in, name, &n))
+	of.name = links ? seam_links_slot(links, slot_svma) : 0;
+	links = of.name && in ? e->links(e->ctx, in) : NULL;
+	if (!links || seam_links_is_linker(links) || any_may(e, leaf, in, &of))
 		return false;
 	*ret_by_maps = true;
-	n = 0;
-	return !any_may(e, leaf, NULL, name, &n) && n;
+	of.n = 0;
+	return !any_may(e, leaf, NULL, &of) && of.n;
 }
 
 /*

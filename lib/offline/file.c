@@ -381,22 +381,20 @@ static void read_links(struct seam_offline_files *files,
 {
 	int fd = f->found && f->has_code ? reopen(f) : -ENOENT;
 	struct seam_elf *elf;
+	size_t room = 0;
 
 	if (fd < 0)
 		return;
+	if (files->links_bytes < SEAM_OFFLINE_LINKS_MAX)
+		room = SEAM_OFFLINE_LINKS_MAX - files->links_bytes;
 	if (!seam_elf_open_fd(fd, SEAM_ELF_NAMES, &elf, NULL)) {
-		if (seam_links_read(elf, &f->links))
+		if (seam_links_read(elf, room, &f->links))
 			f->links = NULL;
 		seam_elf_close(elf);
 	}
 	close(fd);
-	if (!f->links)
-		return;
-	files->links_bytes += seam_links_bytes(f->links);
-	if (files->links_bytes > SEAM_OFFLINE_LINKS_MAX) {
-		files->links_bytes -= seam_links_bytes(f->links);
-		f->links = seam_links_free(f->links);
-	}
+	if (f->links)
+		files->links_bytes += seam_links_bytes(f->links);
 }
 
 const struct seam_links *seam_offline_links(struct seam_offline_files *files,

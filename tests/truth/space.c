@@ -62,7 +62,7 @@ static int read_rules(struct seam_truth_file *f)
 
 	if (err == -ENOMEM)
 		return err;
-	err = seam_links_read(f->elf, &f->links);
+	err = seam_links_read(f->elf, SIZE_MAX, &f->links);
 	if (err == -ENOMEM)
 		return err;
 	err = seam_derived_build(f->elf, f->cfi, &f->derived);

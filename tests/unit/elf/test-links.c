@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: which function a slot is filled with, which ones others find in
  * a file, and what is no function though it has a name; a file that does not
- * tell is none that has nothing. */
+ * tell is none that has nothing, and one that has too much is not read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "elf/links.h"
+#include "namesakes.h"
 
 static struct seam_elf *open_elf(const char *path)
 {
@@ -35,7 +36,7 @@ static struct seam_links *read_links(const char *path)
 	struct seam_elf *elf = open_elf(path);
 	struct seam_links *links;
 
-	assert_int_equal(seam_links_read(elf, &links), 0);
+	assert_int_equal(seam_links_read(elf, SIZE_MAX, &links), 0);
 	seam_elf_close(elf);
 	assert_true(seam_links_bytes(links) > 0);
 	return links;
@@ -156,25 +157,50 @@ static void tells_nothing(void **state)
 	(void)state;
 	assert_int_equal(seam_elf_open_mem(&image, sizeof(image), &elf, NULL),
 			 0);
-	assert_int_equal(seam_links_read(elf, &links), -ENODATA);
+	assert_int_equal(seam_links_read(elf, SIZE_MAX, &links), -ENODATA);
 	assert_null(links);
 	seam_elf_close(elf);
 	image.ph.p_type = PT_LOAD;
 	assert_int_equal(seam_elf_open_mem(&image, sizeof(image), &elf, NULL),
 			 0);
-	assert_int_equal(seam_links_read(elf, &links), 0);
+	assert_int_equal(seam_links_read(elf, SIZE_MAX, &links), 0);
 	assert_int_equal(seam_links_slot(links, 0), 0);
 	seam_elf_close(elf);
 	seam_links_free(links);
 }
 
+/* Whatever it claims, no more is kept than there is room for. */
+static void has_no_room(void **state)
+{
+	const size_t n = 100000;
+	struct seam_links *links = NULL;
+	struct seam_elf *elf;
+	size_t size, bytes, found;
+	void *image = namesakes("f", 64, n, &size);
+
+	(void)state;
+	assert_non_null(image);
+	assert_int_equal(seam_elf_open_mem(image, size, &elf, NULL), 0);
+	assert_int_equal(seam_links_read(elf, SIZE_MAX, &links), 0);
+	def_of(links, "f", &found);
+	assert_int_equal(found, n);
+	bytes = seam_links_bytes(links);
+	seam_links_free(links);
+	assert_int_equal(seam_links_read(elf, bytes, &links), 0);
+	seam_links_free(links);
+	links = NULL;
+	assert_int_equal(seam_links_read(elf, bytes - 1, &links), -ENOSPC);
+	assert_null(links);
+	seam_elf_close(elf);
+	free(image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds),
-		cmocka_unit_test(fills),
-		cmocka_unit_test(is_linker),
-		cmocka_unit_test(tells_nothing),
+		cmocka_unit_test(finds),       cmocka_unit_test(fills),
+		cmocka_unit_test(is_linker),   cmocka_unit_test(tells_nothing),
+		cmocka_unit_test(has_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

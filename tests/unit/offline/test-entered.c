@@ -2,7 +2,8 @@
 /* Description: which return addresses a leaf cannot have, of this program's own
  * code: behind a call of another function, told by where it leads to or by the
  * name that it is bound by; not where that function may have gone on to the
- * leaf, where its code is another's, or where something is not known. */
+ * leaf, where its code is another's, or where something is not known. Files
+ * that claim no end of functions, or of mappings, end the question. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "../elf/namesakes.h"
 #include "offline/entered.h"
 
 #define FILES 32
@@ -53,7 +55,7 @@ FUNC("calls",
 				  "add $8, %rsp\n"
 				  ".cfi_def_cfa_offset 8\n");
 
-extern const char leaf[], longjmp_like[], restores[];
+extern const char leaf[], seems_to_jump[], longjmp_like[], restores[];
 extern const char behind_leaf[], behind_seems_to_jump[], behind_jumps[],
 	behind_by_slot[], behind_unknown[], behind_runs_on[], behind_thunk[],
 	behind_to_within[], behind_stub[], behind_slot[], behind_pointer[],
@@ -71,6 +73,8 @@ static struct {
 	struct seam_entered_area areas[FILES];
 	size_t n;
 	struct file *hidden; /* of which nothing is known */
+	size_t others; /* areas of no file, behind them */
+	size_t found; /* times that an address was looked up */
 } self;
 
 static void open_file(struct file *f, const char *path)
@@ -83,7 +87,7 @@ static void open_file(struct file *f, const char *path)
 			 0);
 	close(fd);
 	assert_int_equal(seam_cfi_open(f->elf, &f->cfi, NULL), 0);
-	assert_int_equal(seam_links_read(f->elf, &f->links), 0);
+	assert_int_equal(seam_links_read(f->elf, SIZE_MAX, &f->links), 0);
 }
 
 static int set_up(void **state)
@@ -136,6 +140,7 @@ static int find(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	uint64_t svma;
 
 	(void)ctx;
+	self.found++;
 	if (!f ||
 	    !seam_elf_off_to_svma(f->elf, avma - at->start + at->off, &svma))
 		return -1;
@@ -162,9 +167,10 @@ static size_t code(void *ctx, uint64_t avma, enum seam_dump_when when, void *to,
 static bool area(void *ctx, size_t i, struct seam_entered_area *ret)
 {
 	(void)ctx;
+	*ret = (struct seam_entered_area){0};
 	if (i < self.n)
 		*ret = self.areas[i];
-	return i < self.n;
+	return i < self.n + self.others;
 }
 
 static const struct seam_links *links(void *ctx, void *file)
@@ -237,6 +243,50 @@ static void by_linker(void **state)
 	assert_true(is_doubted(linker, behind_leaf));
 }
 
+/* A file that has getppid time and again, where this program has another
+ * function that leads nowhere. */
+static void by_namesakes(void)
+{
+	const size_t n = 100000;
+	struct seam_entered_area *at = &self.areas[self.n];
+	struct file *f = &self.files[self.n];
+	size_t size;
+	void *image;
+
+	assert_true(self.n < FILES);
+	*at = *area_of((uintptr_t)seems_to_jump);
+	at->off = 4096;
+	image = namesakes("getppid",
+			  (uintptr_t)seems_to_jump - at->start + at->off, n,
+			  &size);
+	assert_non_null(image);
+	assert_true(size >= at->off + at->end - at->start);
+	assert_int_equal(seam_elf_open_mem(image, size, &f->elf, NULL), 0);
+	assert_int_equal(seam_links_read(f->elf, SIZE_MAX, &f->links), 0);
+	at->file = f;
+	self.n++;
+	self.found = 0;
+	assert_false(is_doubted(leaf, behind_stub));
+	assert_true(by_maps);
+	self.n--;
+	f->links = seam_links_free(f->links);
+	seam_elf_close(f->elf);
+	free(image);
+}
+
+static void is_bounded(void **state)
+{
+	(void)state;
+	by_namesakes();
+	assert_in_range(self.found, 100, 1000);
+	self.others = 1000;
+	assert_true(is_doubted(leaf, behind_stub));
+	self.others = 1000000;
+	assert_false(is_doubted(leaf, behind_stub));
+	assert_true(by_maps);
+	self.others = 0;
+}
+
 /* In its last instructions the stack is not that of whom it was called by. */
 static void by_stack(void **state)
 {
@@ -249,9 +299,8 @@ static void by_stack(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_call),
-		cmocka_unit_test(by_name),
-		cmocka_unit_test(by_linker),
+		cmocka_unit_test(by_call),   cmocka_unit_test(by_name),
+		cmocka_unit_test(by_linker), cmocka_unit_test(is_bounded),
 		cmocka_unit_test(by_stack),
 	};
 
