@@ -383,6 +383,7 @@ static const char *file_of(const char *where, char *buf, size_t size)
 void input_warn_reader(const struct input *in)
 {
 	const struct seam_pd_damage *d = seam_pd_damage(in->reader);
+	const struct seam_pd_info *info = seam_pd_info(in->reader);
 	char part[64];
 
 	if (d->damaged)
@@ -390,11 +391,12 @@ void input_warn_reader(const struct input *in)
 		    file_of(d->err.where, part, sizeof(part)),
 		    (unsigned long long)d->err.offset, d->err.reason,
 		    d->err.offset ? "what lies before" : "nothing of it");
-	if (seam_pd_info(in->reader)->lost_build_ids)
-		say("seam: %s: the build-ids of its files are lost: names are "
+	if (info->lost_build_ids)
+		say("seam: %s: the build-ids of %s are lost: names are "
 		    "those of what is at their paths now, and wrong if that "
 		    "is another file\n",
-		    in->path);
+		    in->path,
+		    info->n_build_ids ? "some of its files" : "its files");
 	if (d->n_files > 1)
 		say("seam: %s: of the folder's other files %llu are damaged "
 		    "too\n",

@@ -117,17 +117,42 @@ void seam_pd_add_build_id(struct seam_pd_reader *r, struct span s)
 		r->n_path_ids++;
 }
 
-static void read_build_ids(struct seam_pd_reader *r, struct span s)
+/* Return: false: there is no whole one more. */
+static bool next_build_id(struct span *s, struct span *ret)
 {
 	struct perf_event_header h;
 
-	while (s.left >= sizeof(h)) {
-		h = pd_record_header(s.p, r->swap);
-		if (h.size < sizeof(h) || h.size > s.left)
-			return;
-		seam_pd_add_build_id(r, pd_span(r, s.p, h.size));
-		span_take(&s, h.size);
-	}
+	if (s->left < sizeof(h))
+		return false;
+	h = pd_record_header(s->p, s->swap);
+	if (h.size < sizeof(h) || h.size > s->left)
+		return false;
+	*ret = (struct span){.p = s->p, .left = h.size, .swap = s->swap};
+	span_take(s, h.size);
+	return true;
+}
+
+static void read_build_ids(struct seam_pd_reader *r, struct span s)
+{
+	struct span one;
+
+	while (next_build_id(&s, &one))
+		seam_pd_add_build_id(r, one);
+}
+
+/* Of a section that ends behind the file. */
+static uint64_t whole_build_ids(const struct seam_pd_reader *r, uint64_t at)
+{
+	struct span s, one;
+	uint64_t all;
+
+	if (at > r->size)
+		return 0;
+	s = pd_span(r, r->file + at, r->size - at);
+	all = s.left;
+	while (next_build_id(&s, &one))
+		;
+	return all - s.left;
 }
 
 static void read_nrcpus(struct seam_pd_reader *r, struct span s)
@@ -216,7 +241,11 @@ bool seam_pd_features_next(const struct seam_pd_reader *r,
 		f->bits &= f->bits - 1;
 		if (s.offset > r->size || s.size > r->size - s.offset) {
 			f->lost |= 1ULL << bit;
-			continue;
+			s.size = bit == PD_FEAT_BUILD_ID
+					 ? whole_build_ids(r, s.offset)
+					 : 0;
+			if (!s.size)
+				continue;
 		}
 		*ret_bit = bit;
 		*ret = s;
@@ -236,6 +265,7 @@ void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h)
 		seam_pd_read_feature(r, bit,
 				     pd_span(r, r->file + s.offset, s.size));
 	r->lost_features = f.lost;
+	r->read_features &= ~f.lost; /* of one that is cut */
 }
 
 /* Those whose loss changes what is shown. */
@@ -250,6 +280,11 @@ static const struct {
 	{PD_FEAT_TRACING_DATA, "formats of tracepoints"},
 };
 
+static bool is_partly(const struct seam_pd_reader *r, unsigned bit)
+{
+	return bit == PD_FEAT_BUILD_ID && r->n_path_ids;
+}
+
 void seam_pd_tell_lost(struct seam_pd_reader *r)
 {
 	const uint64_t gone = r->lost_features & ~r->read_features;
@@ -258,13 +293,16 @@ void seam_pd_tell_lost(struct seam_pd_reader *r)
 	size_t len = 0;
 
 	r->info.lost_build_ids = gone & 1ULL << PD_FEAT_BUILD_ID;
+	r->info.n_build_ids = r->n_path_ids;
 	if (!r->lost_features)
 		return;
 	for (size_t i = 0; i < sizeof(telling) / sizeof(*telling); i++) {
 		if (!(gone & 1ULL << telling[i].bit))
 			continue;
-		len += (size_t)snprintf(names + len, sizeof(names) - len,
-					"%s%s", before, telling[i].name);
+		len += (size_t)snprintf(
+			names + len, sizeof(names) - len, "%s%s%s", before,
+			is_partly(r, telling[i].bit) ? "some " : "",
+			telling[i].name);
 		before = ", ";
 	}
 	seam_pd_set_damage(r, r->size,

@@ -317,7 +317,7 @@ struct pd_features {
 };
 void seam_pd_features_begin(const struct seam_pd_reader *r,
 			    const struct pd_header *h, struct pd_features *ret);
-/* Return: false: there are no more. */
+/* Of lost build-ids those that are whole. Return: false: there are no more. */
 bool seam_pd_features_next(const struct seam_pd_reader *r,
 			   struct pd_features *f, unsigned *ret_bit,
 			   struct pd_section *ret);

@@ -155,8 +155,10 @@ struct seam_pd_info {
 	uint32_t clockid;
 	uint64_t wall_clock_ns, clockid_ns; /* the same moment on two clocks */
 	bool compressed, pipe;
-	/* Files' build-ids were written, and are not in what is left. */
+	/* Files' build-ids were written, and are not in what is left, or not
+	 * all, but the first ones. */
 	bool lost_build_ids;
+	size_t n_build_ids; /* by path: those of mappings are beside them */
 	/* By records (COMPRESSED2) that perf 6.1 does not know. */
 	bool newly_compressed;
 	/* The recording is of a machine with the other byte order. Numbers are
