@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 #include "base/search.h"
@@ -15,6 +16,7 @@
 #include "inject/chains.h"
 #include "inject/record.h"
 #include "perfdata/copy.h"
+#include "perfdata/format.h"
 #include "stitch/cookie.h"
 #include "stitch/copies.h"
 
@@ -41,6 +43,7 @@ struct inject {
 	size_t n, cap;
 	struct chains chains;
 	bool is_foreign; /* copies stay as they are */
+	bool tells_lost; /* payloads that were lost name a tracepoint */
 	struct seam_injected count;
 	uint64_t ips[UINT16_MAX];
 	uint8_t merged[UINT16_MAX + 1];
@@ -63,6 +66,21 @@ static bool has_copy(const struct seam_pd_reader *r,
 	return rec->sample.user_regs_abi && rec->sample.user_stack &&
 	       seam_copies_has(event) &&
 	       (event->attr.sample_type & PERF_SAMPLE_CALLCHAIN);
+}
+
+/* A payload that an older recorder of ours lost, which names the tracepoint 0,
+ * that none is: perf 6.1 ends over it. */
+static bool names_none(const struct seam_pd_reader *r,
+		       const struct seam_pd_rec *rec)
+{
+	const struct seam_pd_attr *event = seam_pd_event(r, (size_t)rec->event);
+	uint16_t id;
+
+	if (event->attr.type != PERF_TYPE_TRACEPOINT || !rec->sample.raw ||
+	    rec->sample.raw_len < sizeof(id))
+		return false;
+	memcpy(&id, rec->sample.raw, sizeof(id));
+	return !id;
 }
 
 static int plan_stack(struct inject *in, const struct seam_stitched *s,
@@ -154,10 +172,12 @@ static int make_plans(struct inject *in, const struct seam_inject_tell *tell)
 	seam_stitch_undivided(st);
 	in->is_foreign = seam_copies_foreign(in->r);
 	while ((rc = seam_stitch_next(st, &s)) > 0) {
+		in->tells_lost |= names_none(in->r, s.rec);
 		rc = add_plan(in, &s);
 		if (rc)
 			break;
 	}
+	in->tells_lost &= seam_pd_can_tell_lost(in->r);
 	in->count.joins = *seam_stitch_stats(st);
 	if (!rc && tell)
 		tell_lacking(st, tell);
@@ -315,15 +335,12 @@ static void drop_copy(struct inject *in, const struct seam_pd_rec *rec,
 	seam_set_header(in->merged, record->len, rec->sample.end, false);
 }
 
-static int edit(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
-		struct seam_pd_bytes *ret)
+static int edit_stack(struct inject *in, const uint8_t *bytes,
+		      const struct seam_pd_rec *rec, struct seam_pd_bytes *ret)
 {
-	struct inject *in = ctx;
 	const struct plan key = {.bytes = bytes}, *plan;
 
-	if (rec->type == SEAM_RECORD_CALLCHAIN_DEFERRED)
-		return SEAM_PD_LEAVE_OUT;
-	if (rec->type != PERF_RECORD_SAMPLE || !in->n)
+	if (!in->n)
 		return SEAM_PD_KEEP;
 	plan = bsearch(&key, in->plans, in->n, sizeof(key), by_bytes);
 	if (!plan)
@@ -335,16 +352,60 @@ static int edit(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
 	return SEAM_PD_REPLACE;
 }
 
+/* The payload is behind the chain, whatever became of that, and before what may
+ * have been left out. */
+static int name_lost(struct inject *in, const uint8_t *bytes,
+		     const struct seam_pd_rec *rec, struct seam_pd_bytes *ret,
+		     int how)
+{
+	const struct seam_pd_words chain = rec->sample.chain;
+	const uint16_t lost = SEAM_PD_PAYLOAD_LOST;
+	const uint8_t *behind = chain.p ? chain.p + 8 * chain.n : bytes;
+	size_t at = 0;
+	uint64_t n;
+
+	if (how == SEAM_PD_KEEP) {
+		memcpy(in->merged, ret->p, ret->len);
+		ret->p = in->merged;
+	}
+	if (chain.p) {
+		at = (size_t)(chain.p - bytes);
+		memcpy(&n, in->merged + at - sizeof(n), sizeof(n));
+		at += 8 * (size_t)n;
+	}
+	at += (size_t)(rec->sample.raw - behind);
+	memcpy(in->merged + at, &lost, sizeof(lost));
+	return SEAM_PD_REPLACE;
+}
+
+static int edit(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
+		struct seam_pd_bytes *ret)
+{
+	struct inject *in = ctx;
+	int how;
+
+	if (rec->type == SEAM_RECORD_CALLCHAIN_DEFERRED)
+		return SEAM_PD_LEAVE_OUT;
+	if (rec->type != PERF_RECORD_SAMPLE)
+		return SEAM_PD_KEEP;
+	how = edit_stack(in, bytes, rec, ret);
+	return in->tells_lost && names_none(in->r, rec)
+		       ? name_lost(in, bytes, rec, ret, how)
+		       : how;
+}
+
 bool seam_inject_needed(struct seam_pd_reader *r)
 {
-	const bool is_foreign = seam_copies_foreign(r);
+	const bool is_foreign = seam_copies_foreign(r),
+		   can_tell = seam_pd_can_tell_lost(r);
 	struct seam_pd_rec rec;
 
 	for (size_t i = 0; i < seam_pd_n_records(r); i++) {
 		seam_pd_record(r, i, &rec);
 		if (rec.type == PERF_RECORD_SAMPLE &&
 		    (seam_chain_deferred(rec.sample.chain) ||
-		     (!is_foreign && has_copy(r, &rec))))
+		     (!is_foreign && has_copy(r, &rec)) ||
+		     (can_tell && names_none(r, &rec))))
 			return true;
 	}
 	return false;
@@ -354,13 +415,14 @@ int seam_inject(struct seam_pd_reader *r, int fd,
 		const struct seam_inject_tell *tell, struct seam_injected *ret)
 {
 	struct inject *in = calloc(1, sizeof(*in));
-	const struct seam_pd_editor editor = {.edit = edit, .ctx = in};
+	struct seam_pd_editor editor = {.edit = edit, .ctx = in};
 	int rc;
 
 	if (!in)
 		return -ENOMEM;
 	in->r = r;
 	rc = make_plans(in, tell);
+	editor.tells_lost = in->tells_lost;
 	if (!rc)
 		rc = seam_pd_copy(r, fd, &editor);
 	if (!rc)

@@ -134,6 +134,16 @@ static void move_index(const struct pd_copy *c, uint8_t *body, size_t size)
 	}
 }
 
+static bool is_new(const struct pd_copy *c, unsigned bit)
+{
+	return bit == PD_FEAT_TRACING_DATA && c->tracing.len;
+}
+
+static size_t body_size(const struct pd_copy *c, unsigned bit)
+{
+	return is_new(c, bit) ? c->tracing.len : c->kept[bit].size;
+}
+
 static int add_body(struct pd_copy *c, unsigned bit)
 {
 	const uint8_t *old = c->r->file + c->kept[bit].offset;
@@ -141,6 +151,8 @@ static int add_body(struct pd_copy *c, unsigned bit)
 	uint8_t *body;
 	int rc;
 
+	if (is_new(c, bit))
+		return seam_pd_copy_add(c, c->tracing.p, c->tracing.len);
 	if (bit != PD_FEAT_EVENT_DESC && bit != PD_FEAT_AUXTRACE)
 		return seam_pd_copy_add(c, old, size);
 	body = malloc(size + 1);
@@ -187,8 +199,8 @@ int seam_pd_copy_back(struct pd_copy *c)
 			continue;
 		rc = seam_pd_copy_add_u64(c, at);
 		if (!rc)
-			rc = seam_pd_copy_add_u64(c, c->kept[bit].size);
-		at += c->kept[bit].size;
+			rc = seam_pd_copy_add_u64(c, body_size(c, bit));
+		at += body_size(c, bit);
 	}
 	for (unsigned bit = 0; !rc && bit < PD_FEAT_MAX; bit++)
 		if (all & 1ULL << bit)

@@ -25,6 +25,7 @@ struct pd_copy {
 	struct pd_moved *moved; /* in the order of the file */
 	size_t n_moved, cap_moved;
 	uint64_t attrs_cut;
+	struct pd_buf tracing; /* in place of the reader's; or empty */
 };
 
 /* Where the next byte goes. */
@@ -61,5 +62,10 @@ void seam_pd_attr_set_size(uint8_t *attr, size_t size, bool swap);
 int seam_pd_copy_attr_record(struct pd_copy *c, struct span s);
 /* Cuts them in a file that is written as it was. */
 int seam_pd_copy_cut_attrs(struct pd_copy *c);
+
+/* copy-tracing.c: makes c->tracing, if the editor wants it. */
+int seam_pd_copy_tracing(struct pd_copy *c);
+/* PD_HEADER_TRACING_DATA; s: with what is behind it. */
+int seam_pd_copy_tracing_record(struct pd_copy *c, struct span s);
 
 #endif

@@ -145,6 +145,8 @@ static int user_record(struct pd_copy *c, uint32_t type, struct span s,
 		return seam_pd_copy_attr_record(c, s);
 	case PD_HEADER_FEATURE:
 		return header_feature(c, s);
+	case PD_HEADER_TRACING_DATA:
+		return seam_pd_copy_tracing_record(c, s);
 	case PD_AUXTRACE:
 		if (!part && !depth)
 			rc = note_moved(c, at);
@@ -215,9 +217,13 @@ static int some_data(struct pd_copy *c)
 static int copy(struct pd_copy *c)
 {
 	bool pipe = c->r->info.pipe;
-	int rc = pipe ? seam_pd_copy_add(c, c->r->file, PD_PIPE_HEADER_SIZE)
-		      : seam_pd_copy_front(c);
-	uint64_t begin = pd_copy_at(c);
+	int rc = seam_pd_copy_tracing(c);
+	uint64_t begin;
+
+	if (!rc)
+		rc = pipe ? seam_pd_copy_add(c, c->r->file, PD_PIPE_HEADER_SIZE)
+			  : seam_pd_copy_front(c);
+	begin = pd_copy_at(c);
 
 	for (size_t i = 0; !rc && i < c->r->n_parts; i++)
 		rc = one_part(c, i);
@@ -234,6 +240,7 @@ static int copy_over(struct pd_copy *c)
 {
 	int rc = copy(c);
 
+	seam_pd_buf_fini(&c->tracing);
 	seam_pd_buf_fini(&c->out);
 	free(c->moved);
 	return rc;

@@ -17,6 +17,7 @@
  * - Records that contradict themselves are left out, as the reader counted
  *   them, and a file that was cut off is whole up to its last whole record.
  * - The index of AUX data says where it is now.
+ * - Tracing data have one tracepoint more, if the caller wants it.
  */
 #ifndef SEAM_LIB_PERFDATA_COPY_H
 #define SEAM_LIB_PERFDATA_COPY_H
@@ -40,7 +41,13 @@ struct seam_pd_editor {
 	void *ctx;
 	bool defers; /* events with call chains ask for deferral */
 	bool as_it_was; /* they say of it what they said */
+	/* SEAM_PD_PAYLOAD_LOST is described, if it can be: tracing data that
+	 * do not are longer. */
+	bool tells_lost;
 };
+
+/* Whether there are tracing data in which it can be described. */
+bool seam_pd_can_tell_lost(const struct seam_pd_reader *r);
 
 /* fd: an empty file, which can be written at any place. Return: 0 or -errno. */
 int seam_pd_copy(struct seam_pd_reader *r, int fd,

@@ -303,6 +303,15 @@ int seam_pd_set_name(struct seam_pd_reader *r, size_t event, const char *name,
 		     size_t len);
 void seam_pd_plan_ids(struct seam_pd_reader *r);
 
+/* reader-tracing.c: offsets in the tracing data. */
+struct pd_systems {
+	size_t count_at; /* of the systems */
+	size_t end; /* of the last one */
+	bool has_lost; /* the tracepoint of lost payloads is there */
+};
+/* Return: false: there are none, or they are malformed. */
+bool seam_pd_systems(const struct seam_pd_reader *r, struct pd_systems *ret);
+
 /* reader-feature.c */
 void seam_pd_read_features(struct seam_pd_reader *r, const struct pd_header *h);
 /* Of the file that was walked: what its header promised and is not in it, nor

@@ -64,23 +64,69 @@ static bool give_events(struct span *s, const char *system,
 	return true;
 }
 
+/* All of it. Return: where the count of systems is; NULL: malformed. */
+static const uint8_t *give_all(struct span *s,
+			       const struct seam_pd_format_ops *ops)
+{
+	const uint8_t *count;
+	struct span page;
+	uint32_t n;
+
+	if (!s->p || !take_front(s, &page))
+		return NULL;
+	ops->page(ops->ctx, (const char *)page.p, page.left);
+	if (!give_events(s, "ftrace", ops))
+		return NULL;
+	count = s->p;
+	if (!span_u32(s, &n))
+		return NULL;
+	for (; n; n--) {
+		const char *system = take_name(s);
+
+		if (!system || !give_events(s, system, ops))
+			return NULL;
+	}
+	return count;
+}
+
 bool seam_pd_formats(const struct seam_pd_reader *r,
 		     const struct seam_pd_format_ops *ops)
 {
 	const struct seam_pd_info *info = seam_pd_info(r);
-	struct span s = pd_span(r, info->tracing, info->tracing_len), page;
-	uint32_t n;
+	struct span s = pd_span(r, info->tracing, info->tracing_len);
 
-	if (!s.p || !take_front(&s, &page))
-		return false;
-	ops->page(ops->ctx, (const char *)page.p, page.left);
-	if (!give_events(&s, "ftrace", ops) || !span_u32(&s, &n))
-		return false;
-	for (; n; n--) {
-		const char *system = take_name(&s);
+	return give_all(&s, ops);
+}
 
-		if (!system || !give_events(&s, system, ops))
-			return false;
-	}
+static void pass_page(void *ctx, const char *text, size_t size)
+{
+	(void)ctx;
+	(void)text;
+	(void)size;
+}
+
+static void find_lost(void *ctx, const char *system, const char *text,
+		      size_t size)
+{
+	static const char name[] = "name: payload_lost\n";
+	struct pd_systems *found = ctx;
+
+	found->has_lost |= !strcmp(system, "seam") && size >= strlen(name) &&
+			   !memcmp(text, name, strlen(name));
+}
+
+bool seam_pd_systems(const struct seam_pd_reader *r, struct pd_systems *ret)
+{
+	const struct seam_pd_info *info = seam_pd_info(r);
+	struct pd_systems found = {0};
+	const struct seam_pd_format_ops ops = {pass_page, find_lost, &found};
+	struct span s = pd_span(r, info->tracing, info->tracing_len);
+	const uint8_t *count = give_all(&s, &ops);
+
+	if (!count)
+		return false;
+	found.count_at = (size_t)(count - info->tracing);
+	found.end = (size_t)(s.p - info->tracing);
+	*ret = found;
 	return true;
 }

@@ -85,6 +85,7 @@ void seam_pd_features(struct seam_pd_writer *w, const struct seam_pd_opts *o,
 void seam_pd_feature_records(const struct seam_pd_writer *w,
 			     const struct pd_buf *from, struct pd_buf *b);
 /* Appends what readers of payloads need to know of tracepoints. */
+void seam_pd_add_lost(struct pd_buf *out); /* system and tracepoint */
 void seam_pd_tracing(const struct seam_pd_opts *opts, struct pd_buf *out);
 /* Whether any event has payloads. */
 bool seam_pd_has_tracing(const struct seam_pd_opts *opts);

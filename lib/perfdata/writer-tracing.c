@@ -79,6 +79,11 @@ static void add_system(struct pd_buf *b, const char *name, size_t len,
 	add_text(b, format);
 }
 
+void seam_pd_add_lost(struct pd_buf *out)
+{
+	add_system(out, "seam", 4, lost_format);
+}
+
 /* A system for each event: names may come more than once. */
 static void add_events(struct pd_buf *b, const struct seam_pd_opts *opts)
 {
@@ -95,7 +100,7 @@ static void add_events(struct pd_buf *b, const struct seam_pd_opts *opts)
 		add_system(b, ev->tracepoint, strcspn(ev->tracepoint, ":"),
 			   ev->format);
 	}
-	add_system(b, "seam", 4, lost_format);
+	seam_pd_add_lost(b);
 }
 
 void seam_pd_tracing(const struct seam_pd_opts *opts, struct pd_buf *out)
