@@ -2,6 +2,8 @@
 /* Description: perf 6.19 or later, named by $SEAM_PERF, reads and merges what
  * the writer leaves: closed, killed after a flush, killed inside one; and all
  * its features. Without $SEAM_PERF the test is skipped. */
+#include <time.h>
+
 #include "perfdata/format.h"
 #include "recording.h"
 
@@ -121,6 +123,44 @@ static void check_features(const char *path, int zstd)
 	free(out);
 }
 
+static int64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	assert_int_equal(clock_gettime(id, &ts), 0);
+	return ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* By the wall clock, as the recording says where that stood. */
+static void check_wall_clock(const char *path)
+{
+	const uint64_t second_ns = 1000000000;
+	const int64_t ahead_ns =
+		clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	char *out = run_perf("script --ns -F time,tod", path), want[64];
+	struct seam_pd_reader *r = open_reader(path);
+	const struct seam_pd_info *info = seam_pd_info(r);
+	uint64_t at_ns, time_ns = 10000; /* the first sample's */
+	struct tm tm;
+	time_t at;
+	size_t n;
+
+	assert_int_equal(info->clockid, CLOCK_MONOTONIC);
+	at_ns = info->wall_clock_ns - info->clockid_ns + time_ns;
+	assert_true(llabs((int64_t)(at_ns - time_ns) - ahead_ns) <
+		    (int64_t)second_ns / 2);
+	at = (time_t)(at_ns / second_ns);
+	assert_non_null(localtime_r(&at, &tm));
+	n = strftime(want, sizeof(want), "%F %T", &tm);
+	snprintf(want + n, sizeof(want) - n, ".%09llu ",
+		 (unsigned long long)(at_ns % second_ns));
+	if (!strstr(out, want))
+		print_error("missing: %s\n%.300s", want, out);
+	assert_non_null(strstr(out, want));
+	seam_pd_close(r);
+	free(out);
+}
+
 static void check_all(int zstd)
 {
 	struct folder f;
@@ -129,8 +169,10 @@ static void check_all(int zstd)
 		folder_make(&f);
 		write_file(f.file, zstd, s);
 		check_script(f.file);
-		if (s != KILLED_INSIDE)
+		if (s != KILLED_INSIDE) {
 			check_features(f.file, zstd);
+			check_wall_clock(f.file);
+		}
 		folder_remove(&f);
 	}
 }
