@@ -82,6 +82,12 @@ int seam_event_fail(const struct seam_event *ev, int tid, int cpu, int err,
 				 "too many files are open, one for each event, "
 				 "thread and CPU: raise the limit with ulimit "
 				 "-n, or record fewer threads with -t");
+	if (err == -EINVAL && ev->attr.type >= PERF_TYPE_RAW)
+		return seam_fail(reterr, err,
+				 "the kernel does not sample %s: its PMU "
+				 "counts alone, or a term is not right for "
+				 "it; try -e cpu-clock",
+				 ev->name);
 	return seam_fail(reterr, err, "opening %s on CPU %d failed (%s)",
 			 ev->name, cpu, strerror(-err));
 }

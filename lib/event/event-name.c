@@ -125,6 +125,23 @@ static int parse_max_stack(struct part key, struct part value,
 	return err;
 }
 
+static const char *const own_terms[] = {
+	"max-stack",	   "freq",
+	"period",	   "name",
+	"call-graph",	   "kernel-callchains",
+	"user-callchains", "no-payload",
+};
+
+bool seam_event_name_owns(const char *key, size_t len)
+{
+	struct part p = {key, len};
+
+	for (size_t i = 0; i < sizeof(own_terms) / sizeof(*own_terms); i++)
+		if (is(p, own_terms[i]))
+			return true;
+	return false;
+}
+
 /* A term with a value. */
 static int parse_value(struct part key, struct part value,
 		       struct seam_event_name *name,
@@ -151,6 +168,8 @@ static int parse_value(struct part key, struct part value,
 				 "'call-graph=%.*s': seam has its own way to "
 				 "take stacks; only 'no' can be asked for",
 				 PART(value));
+	if (name->pmu_len && !seam_event_name_owns(key.at, key.len))
+		return 0; /* event/pmu.h knows */
 	return seam_fail(reterr, -EINVAL,
 			 "'%.*s' is no term that seam knows; there are "
 			 "max-stack, freq, period, name, call-graph, "
@@ -248,8 +267,22 @@ static void parse_base(const char *text, struct seam_event_name *name)
 /* PMU/TERM,TERM.../, with the terms of the PMU. */
 static bool is_pmu(const char *text, const struct seam_event_name *name)
 {
-	return text[name->base_len] == '/' && !name->known && !name->raw &&
-	       !memchr(text, ':', name->base_len);
+	return name->base_len && text[name->base_len] == '/' && !name->known &&
+	       !name->raw && !memchr(text, ':', name->base_len);
+}
+
+static int parse_slashes(const char *text, const char **p,
+			 struct seam_event_name *name,
+			 struct seam_errinfo *reterr)
+{
+	struct part terms = {*p + 1, strcspn(*p + 1, "/")};
+
+	*p = terms.at + terms.len;
+	if (!**p)
+		return seam_fail(reterr, -EINVAL,
+				 "'%.40s': its terms end with a '/'", text);
+	++*p;
+	return parse_terms(terms, name, reterr);
 }
 
 int seam_event_name_parse(const char *text, struct seam_event_name *ret,
@@ -262,23 +295,11 @@ int seam_event_name_parse(const char *text, struct seam_event_name *ret,
 	parse_base(text, &name);
 	p = text + name.base_len;
 	if (is_pmu(text, &name))
-		return seam_fail(reterr, -EINVAL,
-				 "'%.60s': a PMU's own terms are not read "
-				 "here; write its event's name, as cycles, or "
-				 "its number, as r13c for cpu/event=0x3c,"
-				 "umask=0x1/",
-				 text);
-	if (*p == '/') {
-		struct part terms = {p + 1, strcspn(p + 1, "/")};
-
-		p = terms.at + terms.len;
-		if (!*p)
-			return seam_fail(reterr, -EINVAL,
-					 "'%.40s': its terms end with a '/'",
-					 text);
-		err = parse_terms(terms, &name, reterr);
-		p++;
-	}
+		name.pmu_len = name.base_len;
+	if (*p == '/')
+		err = parse_slashes(text, &p, &name, reterr);
+	if (name.pmu_len)
+		name.base_len = (size_t)(p - text);
 	if (!err && *p == ':' && !p[1])
 		return seam_fail(reterr, -EINVAL,
 				 "'%.40s': modifiers are missing behind ':'",

@@ -3,12 +3,14 @@
  * What an event is called on the command line, in perf's spelling:
  *
  *	NAME[/TERM[=VALUE],.../][:MODIFIERS]
+ *	PMU/TERM[=VALUE],.../[MODIFIERS]
  *
  * NAME is one of perf's events, rHEX of one that the hardware has by that
  * number, SUBSYSTEM:NAME of a tracepoint, or a probe as bpftrace has it:
  * uprobe:FILE:SYMBOL[+OFFSET] or uretprobe:FILE:SYMBOL. Terms: max-stack, freq,
  * period, name, call-graph, kernel-callchains, user-callchains and no-payload;
- * modifiers: u and k, and p, up to three times, or P.
+ * modifiers: u and k, and p, up to three times, or P. A PMU has terms of its
+ * own beside these, which event/pmu.h reads.
  */
 #ifndef SEAM_LIB_EVENT_EVENT_NAME_H
 #define SEAM_LIB_EVENT_EVENT_NAME_H
@@ -36,8 +38,11 @@ struct seam_known_event { /* of perf's own names */
 };
 
 struct seam_event_name {
-	size_t base_len; /* of NAME, with which the text begins */
-	/* NULL: raw, a tracepoint, or a probe if there is a probed file. */
+	/* Of NAME, with which the text begins; of a PMU's with its terms. */
+	size_t base_len;
+	size_t pmu_len; /* of the PMU's name; 0: it is no PMU's */
+	/* NULL: raw, a PMU's, a tracepoint, or a probe if there is a probed
+	 * file. */
 	const struct seam_known_event *known;
 	bool raw;
 	uint64_t config; /* of raw */
@@ -58,6 +63,9 @@ struct seam_event_name {
 /* -EINVAL: reterr says what is wrong with which part. */
 int seam_event_name_parse(const char *text, struct seam_event_name *ret,
 			  struct seam_errinfo *reterr);
+
+/* Whether that is a term of ours, of whatever event. */
+bool seam_event_name_owns(const char *key, size_t len);
 
 /* The length of the first event of a list, to its comma or the end. */
 size_t seam_event_name_end(const char *list);

@@ -14,6 +14,7 @@
 #include "core/wire.h"
 #include "event/event-name.h"
 #include "event/fail.h"
+#include "event/pmu.h"
 #include "event/precise.h"
 #include "event/uprobe.h"
 #include "perfdata/writer.h"
@@ -125,7 +126,8 @@ static char *display_name(const char *text, const struct seam_event_name *n)
 		mods[i + n->precise] = 'P';
 	if (!*mods)
 		return strndup(text, n->base_len);
-	if (asprintf(&s, "%.*s:%s", (int)n->base_len, text, mods) < 0)
+	if (asprintf(&s, "%.*s%s%s", (int)n->base_len, text,
+		     n->pmu_len ? "" : ":", mods) < 0)
 		return NULL;
 	return s;
 }
@@ -219,6 +221,9 @@ static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 		ev->attr.config = name->config;
 		return 0;
 	}
+	if (name->pmu_len)
+		return seam_pmu_read(SEAM_PMU_DEVICES, ev->base, name->pmu_len,
+				     &ev->attr, reterr);
 	if (!strchr(ev->base, ':'))
 		return seam_fail(reterr, -EINVAL,
 				 "'%.40s' is no event that seam knows; 'seam "

@@ -137,9 +137,10 @@ static void bad(void **state)
 		{"cs/call-graph=dwarf/", "call-graph=dwarf"},
 		{"cs/kernel-callchains,user-callchains/", "exclude each other"},
 		{"cs/depth=3/", "'depth' is no term"},
-		{"cpu/event=0x3c,umask=0x1/", "write its event's name"},
-		{"cpu/cycles/u", "'cpu/cycles/u': a PMU's own terms"},
-		{"cpu//", "a PMU's own terms"},
+		{"cpu/event=0x3c", "its terms end with a '/'"},
+		{"cpu/event=0x3c,period=x/", "'period=x': want a number"},
+		{"cpu/cycles/h", "':h' is no modifier"},
+		{"/cycles/", "'cycles' is no term"},
 		{"r12/event=3/", "'event' is no term"},
 		{"cs:H", "there are u, k, p, pp, ppp and P"},
 	};
