@@ -53,6 +53,7 @@ struct report {
 	bool json;
 	struct seam_profile *profiles; /* one for each event */
 	size_t n;
+	size_t n_used; /* of them have samples */
 };
 
 static int parse_percent(const char *text, double *ret)
@@ -97,19 +98,24 @@ static int out_of_memory(void)
 	return -1;
 }
 
-/* All nodes are in the JSON, in any order. */
-static int finish(const struct report *r, struct seam_profile *p)
+/* What a profile returned; -1 is input_emit's, and told. */
+static int told(int rc)
 {
-	uint64_t least = r->json ? 0 : seam_render_least(p, &r->style);
-	int rc = seam_profile_end(p, least);
-
+	if (rc == -ENOMEM)
+		return out_of_memory();
 	if (rc == -EOVERFLOW)
 		say("seam: the recording has too many different stacks\n");
-	if (rc == -EOVERFLOW)
-		return -1;
-	if (!rc && !r->json)
-		rc = seam_profile_sort(p);
-	return rc ? out_of_memory() : 0;
+	return rc ? -1 : 0;
+}
+
+/* Profiles share what memory one may have. */
+static int add(struct report *r, struct seam_profile *p,
+	       const struct seam_text *t)
+{
+	if (!p->samples)
+		r->n_used++;
+	p->most = SEAM_PROFILE_MOST / r->n_used;
+	return seam_profile_add(p, t);
 }
 
 static int collect(struct report *r)
@@ -127,12 +133,10 @@ static int collect(struct report *r)
 				      seam_pd_event(r->in.reader, r->n)->name))
 			return out_of_memory();
 	while ((rc = input_next(&r->in, &s, &t)) > 0)
-		if (seam_profile_add(&r->profiles[s.rec->event], &t)) {
+		if (add(r, &r->profiles[s.rec->event], &t)) {
 			input_stop(&r->in);
 			return out_of_memory();
 		}
-	for (size_t i = 0; !rc && i < r->n; i++)
-		rc = finish(r, &r->profiles[i]);
 	return rc;
 }
 
@@ -180,28 +184,33 @@ static void print_head(struct report *r, struct seam_strbuf *b)
 	print_passed(r, b);
 }
 
-static int print_profile(const struct report *r, const struct seam_profile *p,
+static int print_profile(const struct report *r, struct seam_profile *p,
 			 struct seam_strbuf *b)
 {
+	int rc = seam_profile_sort(p, seam_render_least(p, &r->style));
+
+	if (rc)
+		return rc;
 	seam_strbuf_puts(b, "\nEvent: ");
 	seam_strbuf_plain(b, p->event);
 	seam_strbuf_printf(b, ", %llu samples", (unsigned long long)p->samples);
 	if (p->in_ns)
 		seam_strbuf_printf(b, ", %.3f ms", (double)p->weight / 1e6);
 	seam_strbuf_puts(b, "\n\n");
-	seam_render_tree(b, p, &r->style);
+	rc = seam_render_tree(b, p, &r->style, input_emit);
 	seam_strbuf_puts(b, "\n");
-	return seam_render_table(b, p, &r->style);
+	return rc ? rc : seam_render_table(b, p, &r->style);
 }
 
 static int print_text(struct report *r, struct seam_strbuf *b)
 {
+	int rc = 0;
+
 	print_head(r, b);
-	for (size_t i = 0; i < r->n; i++)
-		if (r->profiles[i].samples &&
-		    print_profile(r, &r->profiles[i], b))
-			return out_of_memory();
-	return input_emit(b);
+	for (size_t i = 0; !rc && i < r->n; i++)
+		if (r->profiles[i].samples)
+			rc = print_profile(r, &r->profiles[i], b);
+	return rc ? told(rc) : input_emit(b);
 }
 
 static int print_json(struct report *r, struct seam_strbuf *b)
@@ -217,9 +226,9 @@ static int print_json(struct report *r, struct seam_strbuf *b)
 			continue;
 		seam_strbuf_puts(b, comma);
 		comma = ",\n";
-		rc = seam_json_profile(b, &r->profiles[i], input_emit);
+		rc = told(seam_json_profile(b, &r->profiles[i], input_emit));
 		if (rc)
-			return rc == -ENOMEM ? out_of_memory() : -1;
+			return rc;
 	}
 	seam_strbuf_puts(b, "]}\n");
 	return input_emit(b);

@@ -158,15 +158,13 @@ static int print_profiles(const struct top *t, struct seam_strbuf *b)
 
 		if (!p->samples)
 			continue;
-		err = seam_profile_end(p, 0);
-		if (!err)
-			err = seam_profile_sort(p);
+		err = seam_profile_sort(p, seam_render_least(p, &t->style));
 		seam_strbuf_puts(b, "\nEvent: ");
 		seam_strbuf_plain(b, p->event);
 		seam_strbuf_printf(b, ", %llu samples\n\n",
 				   (unsigned long long)p->samples);
 		if (!err && t->tree)
-			seam_render_tree(b, p, &t->style);
+			err = seam_render_tree(b, p, &t->style, NULL);
 		else if (!err)
 			err = seam_render_table(b, p, &t->style);
 	}

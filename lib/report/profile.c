@@ -18,8 +18,6 @@ struct what {
 	bool kernel, inlined;
 };
 
-size_t seam_profile_part = 1 << 20;
-
 /* perf's name of the event whose periods are ns slept; modifiers follow. */
 #define SLEEPS "offcpu-time"
 
@@ -104,6 +102,7 @@ int seam_profile_init(struct seam_profile *p, const char *event)
 	*p = (struct seam_profile){
 		.event = event,
 		.in_ns = !strncmp(event, SLEEPS, strlen(SLEEPS)),
+		.most = SEAM_PROFILE_MOST,
 	};
 	row = row_of(p, &top);
 	if (row < 0)
@@ -229,10 +228,6 @@ int seam_profile_add(struct seam_profile *p, const struct seam_text *t)
 	char end[64];
 	int rc = 0;
 
-	if (p->n_nodes > seam_profile_part)
-		rc = seam_profile_make_run(p);
-	if (rc)
-		return rc;
 	if (n > t->opts.max_stack)
 		n = t->opts.max_stack;
 	if (!c.weight)
@@ -252,7 +247,7 @@ int seam_profile_add(struct seam_profile *p, const struct seam_text *t)
 	p->nodes[c.node].self += c.weight;
 	p->rows[p->nodes[c.node].row].self += c.weight;
 	p->rows[p->nodes[c.node].row].samples++;
-	return 0;
+	return p->n_nodes > p->most ? seam_profile_make_run(p) : 0;
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -267,24 +262,30 @@ static int by_total(const void *a, const void *b, void *arg)
 	const struct seam_tree_node *y = &p->nodes[*(const uint32_t *)b];
 	int c = compare(x->total, y->total);
 
-	return c ? c : strcmp(p->rows[x->row].name, p->rows[y->row].name);
+	c = c ? c : strcmp(p->rows[x->row].name, p->rows[y->row].name);
+	/* Any order will do that is the same for a tree made in parts. */
+	return c ? c : compare(x->row, y->row);
 }
 
 int seam_profile_order(struct seam_profile *p,
-		       int (*compare)(const void *, const void *, void *))
+		       int (*order)(const void *, const void *, void *))
 {
-	uint32_t *v = malloc(p->n_nodes * sizeof(*v));
+	uint32_t *v = NULL;
+	size_t cap = 0;
 
-	if (!v)
-		return -ENOMEM;
 	for (size_t i = 0; i < p->n_nodes; i++) {
 		uint32_t at = p->nodes[i].child;
 		size_t n = 0;
 
-		for (; at != SEAM_NO_NODE; at = p->nodes[at].sibling)
+		for (; at != SEAM_NO_NODE; at = p->nodes[at].sibling) {
+			if (seam_grow(&v, n + 1, &cap, sizeof(*v))) {
+				free(v);
+				return -ENOMEM;
+			}
 			v[n++] = at;
-		if (n)
-			qsort_r(v, n, sizeof(*v), compare, p);
+		}
+		if (n > 1)
+			qsort_r(v, n, sizeof(*v), order, p);
 		at = SEAM_NO_NODE;
 		while (n-- > 0) {
 			p->nodes[v[n]].sibling = at;
@@ -296,20 +297,25 @@ int seam_profile_order(struct seam_profile *p,
 	return 0;
 }
 
-int seam_profile_sort(struct seam_profile *p)
+int seam_profile_sort(struct seam_profile *p, uint64_t least)
 {
-	return seam_profile_order(p, by_total);
+	int rc = p->n_runs ? seam_profile_join(p, least) : 0;
+
+	return rc ? rc : seam_profile_order(p, by_total);
 }
 
-int seam_profile_end(struct seam_profile *p, uint64_t least)
+int seam_profile_each(struct seam_profile *p, seam_profile_take *take,
+		      void *ctx)
 {
-	int rc;
+	int rc = 0;
 
-	if (!p->n_runs)
-		return 0;
-	rc = seam_profile_make_run(p);
-	seam_index_fini(&p->node_index);
-	return rc ? rc : seam_profile_merge(p, least);
+	if (p->n_runs) {
+		rc = seam_profile_make_run(p);
+		return rc ? rc : seam_profile_merge(p, 0, take, ctx);
+	}
+	for (size_t i = 0; !rc && i < p->n_nodes; i++)
+		rc = take(ctx, &p->nodes[i]);
+	return rc;
 }
 
 void seam_profile_let_go(const struct seam_profile *p)

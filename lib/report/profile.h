@@ -46,8 +46,8 @@ struct seam_profile_run {
 	size_t at, end;
 };
 
-/* Nodes of an event in memory. For tests to change. */
-extern size_t seam_profile_part;
+/* Nodes that are in memory, with their index 48 MiB. */
+#define SEAM_PROFILE_MOST 1000000
 
 struct seam_profile {
 	const char *event;
@@ -60,24 +60,35 @@ struct seam_profile {
 	struct seam_index row_index, node_index;
 	/* Each where both of its keys say; NULL: not needed yet, or no room. */
 	struct seam_profile_step *recent;
-	/* Of parts of the tree before this one; none: it had room. */
+	/* Behind a sample with which nodes are more than that, they go to a
+	 * file. SEAM_PROFILE_MOST; the caller may set it at any time. */
+	size_t most;
+	/* Of those, profile-runs.h; none: there was room. */
 	struct seam_spill items;
 	size_t n_items;
 	struct seam_profile_run *runs;
 	size_t n_runs, cap_runs;
-	struct seam_spill tree; /* theirs, which nodes is then */
+	struct seam_spill tree; /* what nodes is, once they are joined */
 };
 
 int seam_profile_init(struct seam_profile *p, const char *event);
 void seam_profile_fini(struct seam_profile *p);
 int seam_profile_add(struct seam_profile *p, const struct seam_text *t);
-/* The tree is whole afterwards; branches that weigh less may be gone. Nothing
- * more can be added. Return: 0; -ENOMEM; -EOVERFLOW: it has too many nodes. */
-int seam_profile_end(struct seam_profile *p, uint64_t least);
-/* Behind that: the heaviest sibling is first. */
-int seam_profile_sort(struct seam_profile *p);
-/* Pages of the tree need not be in memory, as they are when it is walked. */
+/* Afterwards the heaviest sibling is first, and branches that weigh less than
+ * least may be gone. Nothing more can be added.
+ * Return: 0; -ENOMEM; -EOVERFLOW: it has too many nodes. */
+int seam_profile_sort(struct seam_profile *p, uint64_t least);
+/* Pages of a sorted tree need not be in memory, as they are when it is walked.
+ */
 void seam_profile_let_go(const struct seam_profile *p);
+
+typedef int seam_profile_take(void *ctx, const struct seam_tree_node *node);
+/* Instead of that, the tree's nodes, the root first, in an order in which
+ * parents are before their children; parent is a place in that order, child
+ * and sibling mean nothing. Nothing more can be added.
+ * Return: as above, or what take returned if not 0. */
+int seam_profile_each(struct seam_profile *p, seam_profile_take *take,
+		      void *ctx);
 /* Rows of functions by self, then total, then name; commands and end codes
  * left out. ret has room for n_rows. Return: how many. */
 size_t seam_profile_table(const struct seam_profile *p,

@@ -104,37 +104,27 @@ static void row_names(struct seam_strbuf *b, const struct seam_symbol_row *row)
 		seam_strbuf_puts(b, ",\"inlined\":true");
 }
 
-static void node(struct seam_strbuf *b, const struct seam_profile *p, size_t i)
-{
-	const struct seam_tree_node *n = &p->nodes[i];
+struct nodes {
+	struct seam_strbuf *b;
+	const struct seam_profile *p;
+	seam_render_give *give;
+};
 
-	seam_strbuf_puts(b, i ? ",\n{" : "{");
+static int node(void *ctx, const struct seam_tree_node *n)
+{
+	const struct nodes *to = ctx;
+	struct seam_strbuf *b = to->b;
+
 	if (n->parent != SEAM_NO_NODE) {
-		seam_strbuf_printf(b, "\"parent\":%u,", n->parent);
-		row_names(b, &p->rows[n->row]);
+		seam_strbuf_printf(b, ",\n{\"parent\":%u,", n->parent);
+		row_names(b, &to->p->rows[n->row]);
 		seam_strbuf_puts(b, ",");
+	} else {
+		seam_strbuf_puts(b, "{");
 	}
 	seam_strbuf_printf(b, "\"self\":%llu,\"total\":%llu}", (ull)n->self,
 			   (ull)n->total);
-}
-
-/* Of a large tree the text is given away, and pages are let go, each time that
- * there is so much. */
-#define GIVE (1u << 20)
-
-static int nodes(struct seam_strbuf *b, const struct seam_profile *p,
-		 int (*give)(struct seam_strbuf *b))
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < p->n_nodes; i++) {
-		node(b, p, i);
-		if (b->len < GIVE)
-			continue;
-		rc = give(b);
-		seam_profile_let_go(p);
-	}
-	return rc;
+	return b->len < SEAM_RENDER_GIVE ? 0 : to->give(b);
 }
 
 static void functions(struct seam_strbuf *b,
@@ -151,9 +141,10 @@ static void functions(struct seam_strbuf *b,
 	}
 }
 
-int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p,
-		      int (*give)(struct seam_strbuf *b))
+int seam_json_profile(struct seam_strbuf *b, struct seam_profile *p,
+		      seam_render_give *give)
 {
+	struct nodes to = {b, p, give};
 	const struct seam_symbol_row **v = calloc(p->n_rows, sizeof(void *));
 	size_t n;
 	int rc;
@@ -165,7 +156,7 @@ int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p,
 	seam_json_string(b, p->event);
 	seam_strbuf_printf(b, ",\"samples\":%llu,\"weight\":%llu,\"nodes\":[",
 			   (ull)p->samples, (ull)p->weight);
-	rc = nodes(b, p, give);
+	rc = seam_profile_each(p, node, &to);
 	seam_strbuf_puts(b, "],\n\"functions\":[");
 	functions(b, v, n);
 	seam_strbuf_puts(b, "]}");

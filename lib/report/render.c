@@ -135,6 +135,8 @@ struct tree {
 	const struct seam_style *style;
 	struct seam_strbuf prefix;
 	uint64_t least; /* weight of a branch that is shown */
+	seam_render_give *give;
+	int rc; /* what that returned */
 };
 
 static uint32_t shown(const struct tree *t, uint32_t node)
@@ -158,6 +160,14 @@ static uint32_t only_child(const struct tree *t, uint32_t node)
 static const char *mark(const struct seam_symbol_row *row)
 {
 	return row->kernel ? " [k]" : row->inlined ? " (inlined)" : "";
+}
+
+static void give_text(struct tree *t)
+{
+	if (!t->give || t->rc || t->b->len < SEAM_RENDER_GIVE)
+		return;
+	t->rc = t->give(t->b);
+	seam_profile_let_go(t->p);
 }
 
 /* One line for a function, and for its calls of itself right below it.
@@ -186,6 +196,7 @@ static uint32_t tree_line(struct tree *t, uint32_t node, const char *joint)
 	if (times > 1)
 		seam_strbuf_printf(t->b, " (%u times)", times);
 	seam_strbuf_puts(t->b, "\n");
+	give_text(t);
 	return node;
 }
 
@@ -200,10 +211,10 @@ static void tree_node(struct tree *t, uint32_t node, const char *joint,
 
 	node = tree_line(t, node, joint);
 	seam_strbuf_puts(&t->prefix, below);
-	while ((child = only_child(t, node)) != SEAM_NO_NODE)
+	while (!t->rc && (child = only_child(t, node)) != SEAM_NO_NODE)
 		node = tree_line(t, child, "");
 	child = shown(t, t->p->nodes[node].child);
-	for (; child != SEAM_NO_NODE; child = next) {
+	for (; child != SEAM_NO_NODE && !t->rc; child = next) {
 		next = shown(t, t->p->nodes[child].sibling);
 		if (next != SEAM_NO_NODE)
 			tree_node(t, child, utf8 ? "├─ " : "|- ",
@@ -224,14 +235,15 @@ uint64_t seam_render_least(const struct seam_profile *p,
 	return w < 1 ? 1 : (uint64_t)w;
 }
 
-void seam_render_tree(struct seam_strbuf *b, const struct seam_profile *p,
-		      const struct seam_style *style)
+int seam_render_tree(struct seam_strbuf *b, const struct seam_profile *p,
+		     const struct seam_style *style, seam_render_give *give)
 {
 	struct tree t = {
 		.b = b,
 		.p = p,
 		.style = style,
 		.least = seam_render_least(p, style),
+		.give = give,
 	};
 	uint32_t node = shown(&t, p->nodes[0].child);
 
@@ -241,11 +253,13 @@ void seam_render_tree(struct seam_strbuf *b, const struct seam_profile *p,
 		"under %g %% are left out\n\n"
 		"  Total     Self  %sFunction ([k]: in the kernel)\n",
 		style->min_percent, ms_head(p, "    Total ms  "));
-	for (; node != SEAM_NO_NODE; node = shown(&t, p->nodes[node].sibling))
+	for (; node != SEAM_NO_NODE && !t.rc;
+	     node = shown(&t, p->nodes[node].sibling))
 		tree_node(&t, node, "", "");
 	if (t.prefix.err)
 		b->err = t.prefix.err;
 	seam_strbuf_fini(&t.prefix);
+	return t.rc;
 }
 
 static const char *object(const struct seam_symbol_row *row)

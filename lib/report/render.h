@@ -14,12 +14,20 @@ struct seam_style {
  * how many samples a user stack serves, what was lost. */
 void seam_render_counts(struct seam_strbuf *b,
 			const struct seam_stitch_stats *stats);
-/* A sorted profile. */
 /* What a branch that is shown weighs at least. */
 uint64_t seam_render_least(const struct seam_profile *p,
 			   const struct seam_style *style);
-void seam_render_tree(struct seam_strbuf *b, const struct seam_profile *p,
-		      const struct seam_style *style);
+
+/* Takes text that there is already, as soon as it is so much, and makes it
+ * empty. Return: 0; anything else ends the rendering. */
+typedef int seam_render_give(struct seam_strbuf *b);
+#define SEAM_RENDER_GIVE (1u << 20)
+
+/* A profile that was sorted with that weight, or none. give: NULL: all stays.
+ * Return: 0, or what give returned. */
+int seam_render_tree(struct seam_strbuf *b, const struct seam_profile *p,
+		     const struct seam_style *style, seam_render_give *give);
+/* Return: 0 or -ENOMEM. */
 int seam_render_table(struct seam_strbuf *b, const struct seam_profile *p,
 		      const struct seam_style *style);
 
@@ -27,10 +35,10 @@ int seam_render_table(struct seam_strbuf *b, const struct seam_profile *p,
 void seam_json_counts(struct seam_strbuf *b,
 		      const struct seam_stitch_stats *stats);
 /* {"event":..,"nodes":[..],"functions":[..]}: all of it, nothing left out.
- * A node names its parent by its place in the list, which is before it. give:
- * takes text that there is already, and makes it empty.
- * Return: 0, -ENOMEM, or what give returned if not 0. */
-int seam_json_profile(struct seam_strbuf *b, const struct seam_profile *p,
-		      int (*give)(struct seam_strbuf *b));
+ * A node names its parent by its place in the list, which is before it.
+ * Return: 0, -ENOMEM, -EOVERFLOW: it has too many nodes, or what give returned.
+ */
+int seam_json_profile(struct seam_strbuf *b, struct seam_profile *p,
+		      seam_render_give *give);
 
 #endif
