@@ -132,6 +132,8 @@ with_live_tests() {
 			--prebuild "$root/seam/prebuilt"
 	done
 	libraries "$root"/seam/prebuilt/* | with_files
+	# Tools of the build look for it beside the build, and then there.
+	cp -L "$build"/libseam.so.? "$root/lib"
 }
 
 # with_perf: perf 7.3.4, if it is there, to read what we record.

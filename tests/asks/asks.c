@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,24 @@ static int attach(struct asks *skel, int pid)
 	return n_missing;
 }
 
+#define LAST_SAID 2000
+
+/* seam has libbpf say nothing, but what the kernel does not take of ours is to
+ * be seen: the end of what the verifier says is the reason. */
+static int complain(enum libbpf_print_level level, const char *format,
+		    va_list args)
+{
+	char *said;
+	int n;
+
+	if (level != LIBBPF_WARN || vasprintf(&said, format, args) < 0)
+		return 0;
+	n = (int)strlen(said);
+	fputs(said + (n > LAST_SAID ? n - LAST_SAID : 0), stderr);
+	free(said);
+	return n;
+}
+
 static int trace(struct seam_session *session, struct asks *skel, int pid)
 {
 	struct ring_buffer *asked = ring_buffer__new(
@@ -273,6 +292,7 @@ int main(int argc, char **argv)
 	skel->rodata->deletes = !room;
 	if (room)
 		bpf_map__set_max_entries(skel->maps.stacks, room);
+	libbpf_set_print(complain);
 	if (asks__load(skel))
 		return failed("cannot load", &info);
 	if (seam_session_keep(session, skel->maps.asked, &info) != -EINVAL)

@@ -23,6 +23,7 @@ import requests
 
 ROUNDS = 200
 MANY_ROUNDS = 1000 # whose losses there is no room for
+SPINS = 2000000 # in each, for its share of a clock's events
 PATH = ["main", "outer", "middle", "inner", "leaf"]
 TYPES = ["perf_event", "tracepoint", "raw_tp", "tp_btf", "fentry", "fexit",
          "uprobe", "uretprobe", "uprobe.s", "kprobe"]
@@ -47,7 +48,7 @@ __attribute__((noipa)) void returned(void) { STAY(); }
 __attribute__((noipa)) void leaf(void)
 {
 	struct timespec t = {0, 100000};
-	for (int i = 0; i < 2000000; i++)
+	for (int i = 0; i < SPINS; i++)
 		sink++;
 	call(SYS_prctl, 15, "known"); /* PR_SET_NAME */
 	call(SYS_getppid, 0, 0);
@@ -133,6 +134,11 @@ TRACEFS = """[ -e /sys/kernel/tracing/events ] ||
 exec "$@" """
 
 
+def tool(bench):
+    return bench.args.since if requests.wants_one_name(bench) \
+        else bench.args.asks
+
+
 def trace(bench, exe, *room, record=(), args=()):
     """Return: the tool's status and lines, and what it says."""
     program = bench.start([exe, *args], stdin=subprocess.PIPE)
@@ -140,7 +146,7 @@ def trace(bench, exe, *room, record=(), args=()):
     recorder = bench.recorder("-p", str(program.pid), *record).ready() \
         if record else None
     tracer = bench.start(["unshare", "-m", "sh", "-c", TRACEFS, "sh",
-                          bench.args.asks, str(program.pid), *room],
+                          tool(bench), str(program.pid), *room],
                          stdout=open(out, "w"), stderr=open(err, "w"),
                          env=bench.env)
     while tracer.poll() is None and "ready" not in open(out).read():
@@ -213,7 +219,21 @@ def check_type(bench, kind, cookies, stacks):
 
 def compiled(bench, rounds=ROUNDS):
     return bench.compile(SOURCE, "known-%d" % rounds, "-no-pie",
-                         "-DROUNDS=%d" % rounds)
+                         "-DROUNDS=%d" % rounds,
+                         "-DSPINS=%d" % (SPINS // bench.args.slower))
+
+
+def chain(bench):
+    """Programs that exec each other."""
+    static = ("-static", "-no-pie", "-fno-pie", "-DEXECS=%d" % EXECS)
+    return [bench.compile(CHAIN, name, *static, *more) for name, more in (
+        ("chain-a", ()), ("chain-b", ("-DPAD",)), ("chain-c", ("-DSILENT",)))]
+
+
+def programs(bench):
+    for rounds in ROUNDS, ROUNDS // 4, MANY_ROUNDS:
+        compiled(bench, rounds)
+    chain(bench)
 
 
 def types(bench):
@@ -309,7 +329,7 @@ def unread(bench, rounds):
     exe = compiled(bench, rounds)
     program = bench.start([exe], stdin=subprocess.PIPE)
     out, err = bench.path("out"), bench.path("err")
-    tracer = bench.start([bench.args.asks, str(program.pid), "0", "1"],
+    tracer = bench.start([tool(bench), str(program.pid), "0", "1"],
                          stdout=open(out, "w"), stderr=open(err, "w"),
                          env=bench.env)
     while tracer.poll() is None and "ready" not in open(out).read():
@@ -384,9 +404,7 @@ def execs(bench):
     """What was mapped at an address is none of what another program has there,
     though nothing else tells its address space from one before: no stack is
     taken at execs, where only tools ask."""
-    static = ("-static", "-no-pie", "-fno-pie", "-DEXECS=%d" % EXECS)
-    a, b, c = (bench.compile(CHAIN, name, *static, *more) for name, more in (
-        ("chain-a", ()), ("chain-b", ("-DPAD",)), ("chain-c", ("-DSILENT",))))
+    a, b, c = chain(bench)
     status, lines, said = trace(bench, a, "0", "0", "raw_tp",
                                 args=(str(EXECS), c, b, c, a))
     if not bench.test("execs: the tool traces", status == 0, said):
@@ -414,6 +432,9 @@ def execs(bench):
 
 if __name__ == "__main__":
     clients.private_tracefs()
-    sys.exit(livetest.main(types, irq, kept, lost, execs, another_build, options=(
-        ("--asks", "build/tests/asks/asks"),
-        ("--other", "build/tests/asks/asks-other"))))
+    sys.exit(livetest.main(
+        types, irq, kept, lost, execs, another_build, programs=programs,
+        of="deferred", tools=(
+            ("--asks", "build/tests/asks/asks"),
+            ("--since", "build/tests/asks/asks-since"),
+            ("--other", "build/tests/asks/asks-other"))))

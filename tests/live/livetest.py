@@ -430,33 +430,35 @@ def show(sample):
             for f in sample["frames"]))
 
 
-def why_not(args):
-    """Why nothing can be recorded here, or None."""
+def why_not(args, of):
+    """Why nothing can be recorded here, by the engine that it is of, or
+    None."""
     if os.geteuid() != 0:
         return "recording with BPF needs root here"
     if not os.path.exists(args.seam):
         return "%s is not built" % args.seam
     doctor = subprocess.run([args.seam, "doctor"], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, encoding="utf-8")
-    if args.engine:
-        return None # that this kernel has it, who names it has seen
-    for line in doctor.stdout.splitlines():
-        if line.split()[:2] == ["no", "task-work"]:
-            return "this kernel has no task work for BPF"
-    return None
+    none = any(line.split()[:2] == ["no", "task-work"]
+               for line in doctor.stdout.splitlines())
+    if none and (of == "deferred" or not args.engine):
+        return "this kernel has no task work for BPF"
+    if of and args.engine not in (None, of):
+        return "of the engine %s alone" % of
+    return None # that this kernel has what is named, who names it has seen
 
 
 def prebuild(args, programs):
     """Makes what the tests will ask for, and nothing else."""
-    os.makedirs(args.prebuild, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="seam-live-") as folder:
         programs(Bench(args, folder))
     return 0
 
 
-def main(*tests, options=(), programs=None, of=None, only=None):
-    """programs(bench) compiles all that the tests compile. of: the one engine
-    that they are of. only: why not the others -> engines, functions."""
+def main(*tests, options=(), tools=(), programs=None, of=None, only=None):
+    """programs(bench) compiles all that the tests compile. tools: options for
+    programs of the build. of: the one engine that they are of. only: why not
+    the others -> engines, functions."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seam", default="build/seam")
     parser.add_argument("--progs", default="build/tests/progs")
@@ -467,16 +469,19 @@ def main(*tests, options=(), programs=None, of=None, only=None):
                         help="how much slower than usual this machine is")
     parser.add_argument("--prebuild", help="compile into this folder, and end")
     parser.add_argument("--prebuilt", help="the folder; nothing is compiled")
-    for name, value in options:
+    for name, value in (*options, *tools):
         parser.add_argument(name, default=value)
     args = parser.parse_args()
     # A background shell's children ignore SIGINT, and so would ours.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if args.prebuild:
+        os.makedirs(args.prebuild, exist_ok=True)
+    for name, _ in tools:
+        name = name.lstrip("-").replace("-", "_")
+        setattr(args, name, prebuilt.tool(args, getattr(args, name)))
+    if args.prebuild:
         return prebuild(args, programs)
-    reason = why_not(args)
-    if of and args.engine not in (None, of):
-        reason = "of the engine %s alone" % of
+    reason = why_not(args, of)
     if reason:
         print("1..0 # SKIP " + reason)
         return 0

@@ -3,7 +3,8 @@
 
 `--prebuild DIR` makes all that a test file compiles and records nothing;
 `--prebuilt DIR` takes them from there. Each is kept under what it was made of,
-so that another program of the same name is never taken for it.
+so that another program of the same name is never taken for it. Tools that come
+with the build are kept under their names.
 """
 
 import hashlib
@@ -33,3 +34,16 @@ def make(args, out, command, paths, source):
         out = os.path.join(args.prebuild, name)
     subprocess.run([*command, "-o", out, *paths], input=source,
                    encoding="utf-8", check=True)
+
+
+def tool(args, path):
+    """Where a program of the build is; one of build/ is of the one that has
+    the seam that is tested."""
+    if args.prebuilt:
+        return os.path.join(args.prebuilt, os.path.basename(path))
+    folder, _, name = path.partition("/")
+    if folder == "build":
+        path = os.path.join(os.path.dirname(os.path.abspath(args.seam)), name)
+    if args.prebuild:
+        shutil.copy(path, args.prebuild)
+    return path

@@ -11,6 +11,7 @@ examples/slow-calls.c and examples/latency.c.
 """
 
 import bisect
+import ctypes
 import os
 import re
 import subprocess
@@ -128,6 +129,27 @@ def calls_of(text, exe):
     return calls
 
 
+def wants_one_name(bench):
+    """On Linux 7.2 libbpf before 1.3 takes no object with both of the names
+    that the kernel has had for what defers work."""
+    libbpf = ctypes.CDLL("libbpf.so.1")
+    said = subprocess.run([bench.seam, "doctor"], stdout=subprocess.PIPE,
+                          encoding="utf-8", env=bench.env).stdout
+    names = [line.split()[2] for line in said.splitlines()
+             if line.split()[:2] == ["yes", "task-work"]]
+    return names == ["bpf_task_work_schedule_resume"] and (
+        libbpf.libbpf_major_version(), libbpf.libbpf_minor_version()) < (1, 3)
+
+
+def tool_of(bench):
+    return bench.args.since_tool if wants_one_name(bench) else bench.args.tool
+
+
+def short_tool_of(bench):
+    return bench.args.since_short_tool if wants_one_name(bench) \
+        else bench.args.short_tool
+
+
 def trace(bench, tool, exe, *record):
     """Runs the program under the tool, and a recording. Return: the tool's
     status and output, what it says, and the recording."""
@@ -160,7 +182,7 @@ def shared(bench):
     both have is one, under one cookie."""
     exe = compiled(bench)
     status, out, said, recording = trace(
-        bench, bench.args.tool, exe, "-e", "raw_syscalls:sys_enter", "-c",
+        bench, tool_of(bench), exe, "-e", "raw_syscalls:sys_enter", "-c",
         "1", "--max-stack", "127")
     bench.note(said)
     count = COUNT.search(said)
@@ -201,7 +223,7 @@ def spelled(names):
 def short_tool(bench):
     """It asks for nothing but slow calls, and each has its own stack."""
     exe = compiled(bench)
-    status, out, said, _ = trace(bench, bench.args.short_tool, exe)
+    status, out, said, _ = trace(bench, short_tool_of(bench), exe)
     bench.note(said)
     count = COUNT.search(said)
     if not bench.test("the short tool traced", status == 0 and count, said):
@@ -234,7 +256,7 @@ def alone(bench):
     """A tool that can share with nobody traces all the same, and says why."""
     wrapped = bench.path("alone.sh")
     with open(wrapped, "w") as script:
-        script.write(ALONE % os.path.abspath(bench.args.short_tool))
+        script.write(ALONE % os.path.abspath(short_tool_of(bench)))
     os.chmod(wrapped, 0o755)
     status, out, said, _ = trace(bench, wrapped, compiled(bench))
     lines = [line for line in said.splitlines()
@@ -245,7 +267,7 @@ def alone(bench):
 
 def no_such_process(bench):
     """What is wrong is said, and the status says that something was."""
-    for tool in bench.args.tool, bench.args.short_tool:
+    for tool in tool_of(bench), short_tool_of(bench):
         done = subprocess.run([tool, str(2 ** 22 - 1), "2"], env=bench.env,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               encoding="utf-8")
@@ -256,7 +278,7 @@ def no_such_process(bench):
 
 def slow_calls(bench):
     exe = compiled(bench)
-    status, out, said, _ = trace(bench, bench.args.tool, exe)
+    status, out, said, _ = trace(bench, tool_of(bench), exe)
     bench.note(said)
     count = COUNT.search(said)
     if not bench.test("the tool traced", status == 0 and count, said):
@@ -286,7 +308,10 @@ def slow_calls(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(slow_calls, short_tool, alone, no_such_process, shared,
-                           options=(
-        ("--tool", "build/examples/example-slow-calls"),
-        ("--short-tool", "build/examples/example-latency"))))
+    sys.exit(livetest.main(
+        slow_calls, short_tool, alone, no_such_process, shared,
+        programs=compiled, of="deferred", tools=(
+            ("--tool", "build/examples/example-slow-calls"),
+            ("--short-tool", "build/examples/example-latency"),
+            ("--since-tool", "build/tests/since/since-slow-calls"),
+            ("--since-short-tool", "build/tests/since/since-latency"))))
