@@ -10,10 +10,10 @@ a sample taken in user mode has its own ip for a leaf.
 """
 
 import re
-import struct
 import sys
 
 import livetest
+import perffile
 
 SIGNALS = r"""
 #define _GNU_SOURCE
@@ -190,26 +190,11 @@ RSEQ_PATH = re.compile(
     r"( __restore_rt( on_alarm)?)?$|" + START + r" (dprintf|_exit)\b.*$")
 
 
-def events_of(path):
-    """(time, tid) -> (ip, in user mode?) of an uncompressed recording."""
-    with open(path, "rb") as f:
-        data = f.read()
-    offset, size = struct.unpack_from("<QQ", data, 40)
-    found, at = {}, offset
-    while at < offset + size:
-        kind, misc, length = struct.unpack_from("<IHH", data, at)
-        if kind == 9:   # id, ip, pid, tid, time
-            ip, _, tid, time = struct.unpack_from("<QIIQ", data, at + 16)
-            found[time, tid] = (ip, misc & 7 == 2)
-        at += length
-    return found
-
-
 def hold(bench, what, recording, allowed):
     if not bench.test(what + ": recorded", recording.status == 0 and
                       recording.summary, recording.log):
         return []
-    events, samples = events_of(recording.data), recording.samples()
+    events, samples = perffile.events_of(recording.data), recording.samples()
     wrong, other_ip, in_user, differ, inside = [], [], 0, 0, []
     for sample in samples:
         frames = livetest.user_frames(sample)
