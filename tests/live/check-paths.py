@@ -21,6 +21,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pathgrammar  # noqa: E402
+import pathshares  # noqa: E402
+import perffile  # noqa: E402
 
 Frame = collections.namedtuple(
     "Frame", "names nameless sym raw off dso own")
@@ -160,6 +162,8 @@ class Checker:
         self.known_bad = KnownBad(args.known_bad, self.exe)
         self.cache = {}
         self.count = collections.Counter()
+        data = getattr(args, "data", None)
+        self.events = perffile.events_of(data) if data else None
         self.faults = collections.defaultdict(collections.Counter)
         self.may_end = getattr(args, "may_end", ())
         self.excused = collections.Counter()
@@ -212,6 +216,7 @@ class Checker:
             self.cache[(raw.get("end"), frames)] = verdict
         kind, detail, number = verdict
         self.count[kind] += 1
+        self.own_leaf(raw, user)
         if kind == "full":
             self.full_seen[detail] += 1
         elif kind == "excused":
@@ -221,6 +226,19 @@ class Checker:
         self.kernel_half(raw, frames)
         if number is not None:
             self.grows(raw, number)
+
+    def own_leaf(self, raw, user):
+        """An event in user mode has its own ip for a leaf."""
+        if self.events is None:
+            return
+        ip, in_user = self.events.get((raw["time_ns"], raw["tid"]),
+                                      (None, True))
+        self.count["in user mode"] += in_user
+        if not user and raw.get("end") in self.may_end or not in_user:
+            return
+        if not user or int(user[0]["ip"], 16) != ip:
+            self.fault("other leaf", "no event" if ip is None else
+                       "the event was at %#x" % ip, raw)
 
     def fault(self, kind, detail, raw):
         stack = " ".join("%s:%s+%#x" % (
@@ -249,9 +267,15 @@ class Checker:
             (kind, detail, number)
 
     def is_linkage(self, frames):
-        """A leaf in a static program's linkage table, which has no CFI."""
-        return self.static and len(frames) == 1 and \
-            frames[0].names[0].startswith("PLT!")
+        """A leaf in a static program's linkage table, where readelf finds no
+        FDE: see known-bad-cfi.txt."""
+        if not self.static or len(frames) != 1 or \
+                not frames[0].names[0].startswith("PLT!"):
+            return False
+        start = code_of(self.exe).start.get(frames[0].raw)
+        return start is not None and not any(
+            low <= start + frames[0].off < high
+            for low, high in fde_ranges(self.exe))
 
     def match(self, frames):
         furthest, prefix = 0, False
@@ -460,6 +484,15 @@ def report(checker, args):
                if not checker.full_seen[paths[0].text]]
     if not args.no_coverage:
         tests.append(("every path is seen", not missing))
+    shares = [] if args.no_shares else list(pathshares.faults(
+        count, checker.expect.shares, args.slow_start))
+    if not args.no_shares:
+        tests.append(("as many stacks are of each kind as may be",
+                      not shares))
+    if args.data:
+        tests.append(("the leaf in user mode is the event's own ip",
+                      count["in user mode"] > 0 and
+                      not faults["other leaf"]))
     if checker.expect.growing:
         tests.append(("stacks belong to their samples",
                       not faults["out of order"]))
@@ -481,6 +514,8 @@ def report(checker, args):
                                                     len(stacks) - args.show))
     for entry, times in checker.excused.items():
         print("# excused, %d times: wrong CFI at %s" % (times, entry))
+    for text in shares:
+        print("# " + text)
     for text in missing:
         print("# never seen: " + text)
     return 0 if all(good for _, good in tests) else 1
@@ -499,6 +534,12 @@ def main():
     parser.add_argument("--may-end", action="append", default=[],
                         help="an end code that is no fault")
     parser.add_argument("--no-coverage", action="store_true")
+    parser.add_argument("--no-shares", action="store_true",
+                        help="how many are of which kind does not matter")
+    parser.add_argument("--slow-start", type=float,
+                        help="per cent that may be of start or end")
+    parser.add_argument("--data", help="the recording, uncompressed, for "
+                        "where its events came")
     parser.add_argument("--no-kernel", action="store_true")
     args = parser.parse_args()
     variables = dict(item.split("=", 1) for item in args.set)

@@ -88,7 +88,7 @@ def record(args, folder, exe, extra, arguments):
                    "cpu-clock", "--call-graph", "dwarf,32768", "-o", data]
     else:
         command = [args.seam, "record", "-o", data, "-F", str(args.freq),
-                   "-e", "cpu-clock", "--engine", args.engine] + extra
+                   "-e", "cpu-clock", "-z", "0", "--engine", args.engine] + extra
     return logged(command + ["--", exe] + arguments,
                   os.path.join(folder, "log"))
 
@@ -132,10 +132,16 @@ def check(args, folder, exe, name, values):
                "--json", os.path.join(folder, "stacks.json"),
                "--min", str(int(args.freq * seconds_of(args, values) *
                                   args.share))]
+    if args.recorder == "seam":
+        command += ["--data", os.path.join(folder, "perf.data")]
+    else:
+        command += ["--no-shares"]
     if args.recorder == "gdb":
         # It does not get everywhere: not into signal handlers, for one.
         command += ["--no-kernel", "--min", str(args.steps)]
     if args.recorder == "gdb" or args.no_coverage:
+        # Few samples, then, where the kernel takes long to start a program.
+        command += ["--slow-start", "20"]
         command += ["--no-coverage"]
     # What it could not read, or not believe, it says.
     for end in {"immediate": ("unreadable", "unsure"),

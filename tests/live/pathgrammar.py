@@ -20,6 +20,8 @@ inside is neither.
 
 import re
 
+import pathshares
+
 MACROS = {
     "START": r"(_start libc!__libc_start_main.* libc!__libc_start_call_main)",
     "THREAD": r"(libc!(__)?clone3? libc!start_thread)",
@@ -185,6 +187,7 @@ class Expectation:
         self.kernel = []    # (regex of a kernel frame, atom of the leaf)
         self.tails = {}     # a call to the key may show any of the values
         self.growing = None
+        self.shares = {}        # (least or most, of what): per cent
         self.settings = {}
         self.own = [Atom("main"), Atom("path_(begin|more|cpu_ns)")]
         for number, line in enumerate(open(path), 1):
@@ -220,6 +223,11 @@ class Expectation:
         elif word == "growing":
             pattern, count = rest.split()
             self.growing = (re.compile(pattern), int(count))
+        elif word in ("least", "most"):
+            what, percent = rest.split()
+            if (word, what) not in pathshares.DEFAULT:
+                raise ValueError("no share of " + what)
+            self.shares[word, what] = float(percent)
         elif word in ("args", "vary", "record"):
             self.settings.setdefault(word, []).append(rest)
         else:

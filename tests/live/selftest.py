@@ -36,6 +36,7 @@ loads = load("loads.py")
 livetest = load("livetest.py")
 stalls = load("stalls.py")
 LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+DOWN = ("main", "run") + ("down",) * 4
 results = []
 
 
@@ -62,50 +63,142 @@ class Stacks:
         off = self.site.get((name, callee), 1)
         return {"ip": "0x2", "sym": name, "off": off, "dso": self.exe}
 
-    def verdict(self, *path, end="outermost", known_bad=None):
-        """Root first; START is put before."""
+    def frames(self, *path):
+        """Leaf first; the path is root first, and START is put before."""
         names = ("_start", "__libc_start_main_impl",
                  "__libc_start_call_main") + path
         frames = [self.frame(name, callee) for name, callee in
                   zip(names, names[1:] + (None,))]
         # _start calls through the GOT; its own site is indirect.
         frames[0]["off"] = self.site.get(("_start", None), 1)
+        return frames[::-1]
+
+    def checker(self):
         expect = check.pathgrammar.Expectation(
             os.path.join(SOURCES, "recurse.expect"), {"DEPTH": "4"})
-        checker = check.Checker(argparse.Namespace(
-            exe=self.exe, known_bad=known_bad), expect)
-        checker.sample({"end": end, "tid": 1, "frames": frames[::-1]})
+        return check.Checker(argparse.Namespace(
+            exe=self.exe, known_bad=None), expect)
+
+    def verdict(self, *path, end="outermost"):
+        checker = self.checker()
+        checker.sample({"end": end, "tid": 1, "frames": self.frames(*path)})
         kinds = set(checker.count) - {"samples", "wanted"}
         return kinds.pop() if len(kinds) == 1 else repr(kinds)
 
 
 def paths(stacks):
-    down = ("main", "run") + ("down",) * 4
     for what, want, path in (
-            ("a whole path", "full", down + ("leaf",)),
-            ("a path on its way", "on the way", down),
+            ("a whole path", "full", DOWN + ("leaf",)),
+            ("a path on its way", "on the way", DOWN),
             ("one frame of a recursion missing", "wrong path",
              ("main", "run") + ("down",) * 3 + ("leaf",)),
-            ("one too many", "wrong path", down + ("down", "leaf")),
+            ("one too many", "wrong path", DOWN + ("down", "leaf")),
             ("the caller of the leaf missing", "wrong path",
              ("main", "run", "leaf")),
-            ("main missing", "wrong path", down[1:] + ("leaf",)),
+            ("main missing", "wrong path", DOWN[1:] + ("leaf",)),
             ("a frame of another path between", "wrong path",
              ("main", "run", "ping", "down", "leaf")),
-            ("an unknown function", "wrong path", down + ("leaf", "other")),
+            ("an unknown function", "wrong path", DOWN + ("leaf", "other")),
             ("nothing of ours: not in main", "start or end", ("exit",))):
         got = stacks.verdict(*path)
         test("%s is %s%s" % (what, want,
                              "" if got == want else ", not " + got),
              got == want)
     test("a stack that ends early is not whole", stacks.verdict(
-        *down, "leaf", end="no-rule") == "not whole")
+        *DOWN, "leaf", end="no-rule") == "not whole")
     stacks.site["run", "down"] += 1
     test("a return address beside the call is found",
-         stacks.verdict(*down, "leaf") == "wrong call site")
+         stacks.verdict(*DOWN, "leaf") == "wrong call site")
     stacks.site["run", "down"] = stacks.site["run", "ping"]
     test("a return address behind another call is found",
-         stacks.verdict(*down, "leaf") == "wrong call site")
+         stacks.verdict(*DOWN, "leaf") == "wrong call site")
+
+
+PING = ("main", "run") + ("ping", "pong") * 2
+KINDS = ((DOWN + ("leaf",), 485), (PING + ("leaf",), 485), (DOWN, 27),
+         (("exit",), 3))
+
+
+def recording(stacks, cut, share, user_mode):
+    """What a recording comes to of whose whole stacks this share is cut, and
+    what is said of it."""
+    checker, n, cuts = stacks.checker(), 0, 0
+    checker.events = {} if user_mode else None
+    for path, times in KINDS:
+        frames = stacks.frames(*path)
+        for _ in range(times):
+            n += 1
+            if checker.events is not None:
+                checker.events[n, 1] = (int(frames[0]["ip"], 16), True)
+            is_cut = path[-1] == "leaf" and cuts < n * share
+            cuts += is_cut
+            checker.sample({
+                "end": "outermost", "tid": 1, "time_ns": n,
+                "frames": cut(frames) if is_cut else frames})
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        status = check.report(checker, argparse.Namespace(
+            min=100, name="made up", no_coverage=False, no_shares=False,
+            slow_start=None, data=user_mode, no_kernel=False, show=1))
+    return status, said.getvalue()
+
+
+def without_own(frames):
+    return [f for f in frames if f["dso"] == LIBC or f["sym"] == "_start"]
+
+
+def cut_stacks(stacks):
+    """Right stacks, each of them, but not what the program did."""
+    def innermost(frames):
+        # One cookie's stack is many samples': no ip is like another.
+        return [dict(f, ip="0x3") for f in frames[3:]]
+
+    def outcome(*args):
+        status, said = recording(stacks, *args)
+        failed = [line.partition(": ")[2] for line in said.splitlines()
+                  if line.startswith("not ok")]
+        return failed if status else None
+
+    shares = ["as many stacks are of each kind as may be"]
+    leaf = ["the leaf in user mode is the event's own ip"]
+    for user_mode in (False, True):
+        test("an honest recording is good, %s" % (
+            "in user mode" if user_mode else "in the kernel"),
+            outcome(innermost, 0, user_mode) is None)
+    for what, cut in (("the program's frames cut out", without_own),
+                      ("the innermost three cut off", innermost)):
+        for share in (0.9, 0.3):
+            got = outcome(cut, share, False)
+            test("%d %% of stacks with %s are found" % (100 * share, what),
+                 got == shares)
+        test("one stack in user mode with %s is found" % what,
+             outcome(cut, 0.001, True) == leaf)
+
+
+def linkage(exe):
+    """Excused is a leaf in a static program's linkage table, and no other."""
+    code = check.code_of(exe)
+    expect = check.pathgrammar.Expectation(
+        os.path.join(SOURCES, "recurse.expect"), {"DEPTH": "4"})
+    checker = check.Checker(argparse.Namespace(exe=exe, known_bad=None),
+                            expect)
+
+    def verdict(addr, end, more=()):
+        leaf = {"sym": "_init", "off": addr - code.start["_init"],
+                "dso": exe, "ip": "0x1"}
+        frames = [checker.frame(f) for f in [leaf, *more]]
+        return checker.judge(end, tuple(frames[::-1]))[0]
+
+    place = min(low for low, _ in code.plts)
+    main = {"sym": "main", "off": 1, "dso": exe, "ip": "0x2"}
+    test("a leaf in a linkage table without CFI is excused",
+         verdict(place, "no-table") == "excused")
+    test("not what says another reason, nor what has callers",
+         verdict(place, "no-rule") == "not whole" and
+         verdict(place, "no-table", [main]) == "not whole")
+    before, check.fde_ranges = check.fde_ranges, lambda _: [(place, place + 1)]
+    test("nor where an FDE covers it", verdict(place, "no-table") ==
+         "not whole")
+    check.fde_ranges = before
 
 
 def summary(idle=0, **changes):
@@ -203,8 +296,13 @@ def main():
     built = sorted(glob.glob(os.path.join(sys.argv[1], "recurse-*-O2")))
     if built:
         paths(Stacks(os.path.realpath(built[0])))
+        cut_stacks(Stacks(os.path.realpath(built[0])))
     else:
         test("recurse is built", False)
+    static = sorted(glob.glob(os.path.join(sys.argv[1],
+                                           "recurse-*-O2-static")))
+    if static:
+        linkage(os.path.realpath(static[0]))
     summaries()
     tries()
     print("1..%d" % len(results))

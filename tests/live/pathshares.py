@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""How many of a program's stacks may be of which kind.
+
+Each of them is a right one, but a stack that lost its innermost frames, or
+all of the program's, looks like one of a program that is just on its way, or
+that starts or ends. Few are, so the whole of the stacks tells.
+
+Shares are in per cent of the stacks that could be had. Some stacks more or
+fewer are nothing, however few there are: a program starts but once.
+"""
+
+# What tests/progs/*.expect says else, it says by these words: least full 75.
+# Of what idle and busy machines had, all is well beyond: 96 % and 0.2 %.
+DEFAULT = {
+    ("least", "full"): 80,
+    ("most", "start"): 1,
+    ("most", "excused"): 0,
+    # Of all: some engines cannot have every stack.
+    ("most", "ends-as-it-may"): 50,
+}
+KIND = {"full": "full", "start": "start or end", "excused": "excused",
+        "ends-as-it-may": "ends as it may"}
+SLACK = 10
+
+
+def faults(count, said, slow_start=None):
+    """What is wrong with so many stacks of each kind, as sentences. said: other
+    limits than the default. slow_start: what part at most may be of the start
+    and the end where these are slow."""
+    limits = dict(DEFAULT)
+    limits.update(said)
+    if slow_start is not None:
+        limits["most", "start"] = max(limits["most", "start"], slow_start)
+    for (word, what), percent in limits.items():
+        kind, base = KIND[what], count["wanted"]
+        if kind != "ends as it may":
+            base -= count["ends as it may"]
+        n, limit = count[kind], base * percent / 100
+        if n < limit - SLACK if word == "least" else n > limit + SLACK:
+            yield "%s: %d of %d, where it is to be at %s %g %%" % (
+                kind, n, base, word, percent)
