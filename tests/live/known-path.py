@@ -16,6 +16,7 @@ import argparse
 import concurrent.futures
 import fnmatch
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -88,9 +89,21 @@ def record(args, folder, exe, extra, arguments):
                    "cpu-clock", "--call-graph", "dwarf,32768", "-o", data]
     else:
         command = [args.seam, "record", "-o", data, "-F", str(args.freq),
-                   "-e", "cpu-clock", "-z", "0", "--engine", args.engine] + extra
-    return logged(command + ["--", exe] + arguments,
-                  os.path.join(folder, "log"))
+                   "-e", "cpu-clock", "-z", "0", "--json-summary",
+                   os.path.join(folder, "summary.json"), "--engine",
+                   args.engine] + extra
+    failure = logged(command + ["--", exe] + arguments,
+                     os.path.join(folder, "log"))
+    return failure or args.recorder == "seam" and other_engine(args, folder)
+
+
+def other_engine(args, folder):
+    """What is wrong with the engine that recorded, or None."""
+    with open(os.path.join(folder, "summary.json")) as f:
+        engine = json.load(f)["engine"]
+    wanted = "deferred" if args.engine == "auto" else args.engine
+    return None if engine == wanted else "the engine is %s, not %s" % (
+        engine, wanted)
 
 
 def script(args, folder):

@@ -201,14 +201,23 @@ def linkage(exe):
     check.fde_ranges = before
 
 
-def summary(idle=0, **changes):
+def counts(**changes):
     base = {"samples": 6000, "events": 9000, "expected": 9003, "own": 5,
             "watched": 6005, "expected_watched": 6008, "lost": {"samples": 0},
             "withheld": 0, "withheld_watched": 0,
-            "wanted": 5990, "unwinds": 5000, "engine": "deferred",
+            "wanted": 5990, "unwinds": 5000, "unwind_ns": 10000000,
+            "engine": "deferred",
             "end": {"outermost": 5988, "no-table": 2, "no-user": 10}}
     base.update(changes)
-    return list(loads.faults(base, 4999, idle))
+    return base
+
+
+def summary(idle=0, **changes):
+    return list(loads.faults(counts(**changes), 4999, idle))
+
+
+def said(**changes):
+    return list(loads.explained(counts(**changes)))
 
 
 def summaries():
@@ -232,6 +241,17 @@ def summaries():
             expected=9539, withheld=536, idle=0.05) != [])
     test("samples said to be withheld that came are found",
          summary(withheld=20) != [] and summary(withheld_watched=12) != [])
+    test("a gap is said where only what was withheld explains it",
+         said(expected=9003, withheld=0) == said(expected=9009, withheld=6) ==
+         [] and said(expected=9012, withheld=14) != [] and
+         said(expected_watched=6019, withheld_watched=12) != [])
+    test("another engine is found", summary(engine="immediate") != [])
+    # 10 ms of unwinds are 50 ticks.
+    test("too many ticks in unwinds are found",
+         summary(own=90, samples=5915, wanted=5915, end={
+             "outermost": 5915}) == [] and
+         summary(own=100, samples=5905, wanted=5905, end={
+             "outermost": 5905}) != [])
     test("an unknown count is found", summary(expected=None) != [])
     test("samples that are nowhere are found", summary(samples=5999) != [])
     test("0.2 % lost samples are found", summary(
