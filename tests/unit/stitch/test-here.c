@@ -129,8 +129,10 @@ static void test_build_id(void **state)
 	size_t len = seam_own_build_id(id);
 
 	(void)state;
-	if (!len || len > 20)
+	if (!len || len > 20) {
+		print_message("# the kernel does not say its build-id\n");
 		skip();
+	}
 	put_kernel(&own, 0xffffffff91000000ULL, id, len);
 	assert_false(other_runs(&own));
 	id[0] ^= 1;
@@ -148,8 +150,12 @@ static void test_address(void **state)
 	assert_true(other_runs(&unmoved));
 	put_kernel(&there, text + (1 << 21), NULL, 0);
 	assert_true(other_runs(&there));
-	if (!text || text == UNMOVED)
+	if (!text || text == UNMOVED) {
+		print_message("# the kernel %s\n",
+			      text ? "is where any is that was not moved"
+				   : "hides its addresses");
 		skip();
+	}
 	put_kernel(&here, text, NULL, 0);
 	assert_false(other_runs(&here));
 }
