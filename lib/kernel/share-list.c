@@ -43,17 +43,22 @@ uint32_t seam_share_holder(int fd)
 
 bool seam_share_is_stopped(uint32_t pid)
 {
-	char path[32], state = 0;
+	char path[32], line[512], state = 0;
+	const char *behind;
 	FILE *file;
+	size_t n;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
-	/* Behind the name, which may have blanks, but is in brackets. */
-	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = 0;
+	/* Not a line: the name, in brackets, may have anything in it. */
+	n = fread(line, 1, sizeof(line) - 1, file);
 	fclose(file);
+	line[n] = '\0';
+	behind = strrchr(line, ')');
+	if (!behind || sscanf(behind + 1, " %c", &state) != 1)
+		return false;
 	return state == 'T' || state == 't';
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* Description: a process's own name for itself is no terminal's command. Who
- * cannot be seen, for want of descriptors, is not taken for dead. */
+/* Description: a process's own name for itself is no terminal's command, and
+ * whether it is stopped is not read out of it. Who cannot be seen, for want of
+ * descriptors, is not taken for dead. */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -97,12 +100,47 @@ static void unseen(void **state)
 	assert_int_equal(rmdir(path), 0);
 }
 
+/* One of that name stops, goes on and waits to be killed. */
+static void stops(const char *name)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* where a check fails */
+		prctl(PR_SET_NAME, name);
+		raise(SIGSTOP);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+	assert_true(seam_share_is_stopped((uint32_t)pid));
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(waitpid(pid, NULL, WCONTINUED), pid);
+	assert_false(seam_share_is_stopped((uint32_t)pid));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void stopped(void **state)
+{
+	(void)state;
+	stops("plain");
+	stops("a b");
+	stops("a) S (b");
+	stops("a) T (b");
+	stops(")");
+	stops("(\n) T ");
+	stops("");
+	assert_false(seam_share_is_stopped(0x7ffffffe));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(printable),
 		cmocka_unit_test(gone),
 		cmocka_unit_test(unseen),
+		cmocka_unit_test(stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
