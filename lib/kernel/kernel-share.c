@@ -47,22 +47,38 @@ static bool is_as(int fd, const struct bpf_map *map)
 	       info.map_flags == bpf_map__map_flags(map);
 }
 
+/* Return: a descriptor of what is pinned for that map, or -errno. */
+static int open_pinned(struct seam_kernel *k, const struct bpf_map *map,
+		       struct seam_errinfo *reterr)
+{
+	const char *name = bpf_map__name(map);
+	int fd, err = seam_share_check_pin(k->share.group_fd, k->share.group,
+					   name, reterr);
+	char path[128];
+
+	if (err)
+		return err;
+	seam_share_path(&k->share, name, path, sizeof(path));
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return -errno;
+	if (is_as(fd, map))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
 /* All of them, or none. */
-static int take_pinned(struct seam_kernel *k)
+static int take_pinned(struct seam_kernel *k, struct seam_errinfo *reterr)
 {
 	struct bpf_map *maps[N_SHARED];
 	int fds[N_SHARED], n = 0, err = 0;
-	char path[128];
 
 	shared_maps(k, maps);
 	for (; !err && n < N_SHARED; n++) {
-		seam_share_path(&k->share, bpf_map__name(maps[n]), path,
-				sizeof(path));
-		fds[n] = bpf_obj_get(path);
+		fds[n] = open_pinned(k, maps[n], reterr);
 		if (fds[n] < 0)
-			err = -errno;
-		else if (!is_as(fds[n], maps[n]))
-			err = -EINVAL;
+			err = fds[n];
 	}
 	for (int i = 0; i < n; i++) {
 		if (!err) {
@@ -126,14 +142,14 @@ static int try_share(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	if (err)
 		return err;
 	k->is_shared = true;
-	err = k->share.others ? take_pinned(k) : 0;
-	if (err)
+	err = k->share.others ? take_pinned(k, reterr) : 0;
+	if (err && !reterr->reason[0])
 		return seam_fail(reterr, err,
 				 "what is pinned in " SEAM_SHARE_FOLDER
 				 "/%s is not seam's (%s)",
 				 k->share.group, strerror(-err));
-	if (!k->share.others)
-		return 0;
+	if (err || !k->share.others)
+		return err;
 	drop_dead(k);
 	/* Loading takes long; who comes next finds all there is already. */
 	seam_share_ready(&k->share);

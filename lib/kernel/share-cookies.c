@@ -43,17 +43,10 @@ static void pin_path(int dir_fd, char *ret, size_t size)
 static int get(int dir_fd, struct seam_errinfo *reterr)
 {
 	char path[64];
-	struct stat st;
-	int fd;
+	int fd = seam_share_check_pin(dir_fd, "", PIN, reterr);
 
-	if (fstatat(dir_fd, PIN, &st, AT_SYMLINK_NOFOLLOW))
-		return -errno;
-	if (st.st_uid != geteuid() || st.st_mode & 077)
-		return seam_fail(reterr, -EPERM,
-				 SEAM_SHARE_FOLDER
-				 "/" PIN " is of user %u with mode %04o, not "
-				 "root's alone: remove it",
-				 st.st_uid, st.st_mode & 0777);
+	if (fd)
+		return fd;
 	pin_path(dir_fd, path, sizeof(path));
 	fd = bpf_obj_get(path);
 	if (fd < 0)

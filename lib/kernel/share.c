@@ -64,21 +64,11 @@ static int open_folder(int at, const char *name)
 
 static int check_folder(int fd, struct seam_errinfo *reterr)
 {
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
 	if (!is_bpf_fs(fd))
 		return seam_fail(reterr, -ENOTSUP,
 				 SEAM_SHARE_FOLDER
 				 " is not in a BPF file system");
-	if (st.st_uid != geteuid() || (st.st_mode & 0777) != 0700)
-		return seam_fail(reterr, -EPERM,
-				 SEAM_SHARE_FOLDER
-				 " is of user %u with mode %04o, not root's "
-				 "alone: remove it",
-				 st.st_uid, st.st_mode & 0777);
-	return 0;
+	return seam_share_check_folder(fd, "", reterr);
 }
 
 static int lock_folder(int fd, int tries)
@@ -276,6 +266,9 @@ static int enter(struct seam_share *s, struct seam_errinfo *reterr)
 	s->group_fd = open_folder(s->dir_fd, s->group);
 	if (s->group_fd < 0)
 		return s->group_fd;
+	err = seam_share_check_folder(s->group_fd, s->group, reterr);
+	if (err)
+		return err;
 	err = each_name(s->dir_fd, remove_dead, s->group);
 	return err ? err : take_number(s, reterr);
 }

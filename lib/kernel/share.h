@@ -57,6 +57,10 @@ int seam_share_cookies_begin(int fd);
  */
 int seam_share_enter(uint64_t group, struct seam_share *ret,
 		     struct seam_errinfo *reterr);
+/* Whether what is pinned in a folder is root's alone, that of a group, or where
+ * clients meet (""). -EPERM: it is not; or another -errno. */
+int seam_share_check_pin(int dir_fd, const char *group, const char *pin,
+			 struct seam_errinfo *reterr);
 /* The path of what is pinned under that name. */
 void seam_share_path(const struct seam_share *s, const char *name, char *ret,
 		     size_t size);

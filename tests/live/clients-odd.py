@@ -4,8 +4,9 @@
 not read: each says so in one line, and nobody else is disturbed.
 
 Where they meet is a file; somebody has its lock and does not go on; what is
-pinned is of another size, or not all there; so are the counters of cookies; one
-of three does not read; one is the 17th; and one wants a program that is gone.
+pinned is of another size, not all there, or not root's alone; so are the
+counters of cookies; one of three does not read; one is the 17th; and one wants a
+program that is gone.
 """
 
 import fcntl
@@ -103,6 +104,22 @@ def pins(bench):
 
     beside(bench, "a pin of another size", other, "is not seam's")
     beside(bench, "a pin that is gone", os.unlink, "is not seam's")
+
+
+def owners(bench):
+    """Who else may change what is shared?"""
+    for what, change, why in (
+            ("a pin of another user's", lambda pin: os.chown(pin, 1000, 0),
+             "elements is of user 1000 "),
+            ("a pin open to others", lambda pin: os.chmod(pin, 0o666),
+             "elements is of user 0 with mode 0666"),
+            ("a group's folder of another user's",
+             lambda pin: os.chown(os.path.dirname(pin), 1000, 0),
+             " is of user 1000 with mode 0700"),
+            ("a group's folder open to others",
+             lambda pin: os.chmod(os.path.dirname(pin), 0o755),
+             " is of user 0 with mode 0755")):
+        beside(bench, what, change, why)
 
 
 MOST = 16 # clients that share
@@ -214,4 +231,5 @@ def unread(bench):
 
 if __name__ == "__main__":
     clients.private()
-    sys.exit(livetest.main(a_file, counters, a_lock, pins, seventeenth, unread))
+    sys.exit(livetest.main(a_file, counters, a_lock, pins, owners, seventeenth,
+                           unread))
