@@ -39,16 +39,24 @@ static void print_result(const struct seam_probe_result *r)
 		printf("        %-20s try: %s\n", "", r->fix);
 }
 
+/* As it can be seen by us: who may not, is no client either. */
+static void print_obstacle(const char *why)
+{
+	if (why[0])
+		printf("Who comes now shares with nobody: %s.\n", why);
+}
+
 static void print_text(const struct seam_probe *probe,
-		       const struct seam_share_list *clients)
+		       const struct seam_share_list *clients, const char *why)
 {
 	puts("This machine:");
 	for (size_t i = 0; i < probe->n; i++)
 		if (!probe->results[i].is_engine)
 			print_result(&probe->results[i]);
-	if (clients->n)
+	if (clients->n || why[0])
 		putchar('\n');
 	doctor_print_clients(clients);
+	print_obstacle(why);
 	puts("\nEngines, best first:");
 	for (size_t i = 0; i < probe->n; i++)
 		if (probe->results[i].is_engine)
@@ -84,8 +92,14 @@ static int put_json(json_t *all)
 	return rc;
 }
 
+static void put_obstacle(json_t *all, const char *why)
+{
+	if (all && why[0])
+		json_object_set_new(all, "cannot_share", json_string(why));
+}
+
 static int print_json(const struct seam_probe *probe,
-		      const struct seam_share_list *clients)
+		      const struct seam_share_list *clients, const char *why)
 {
 	json_t *checks = json_array(), *engines = json_array(), *all;
 
@@ -99,6 +113,7 @@ static int print_json(const struct seam_probe *probe,
 	if (clients->n)
 		json_object_set_new(all, "clients",
 				    doctor_clients_json(clients));
+	put_obstacle(all, why);
 	if (probe->engine)
 		json_object_set_new(all, "engine", json_string(probe->engine));
 	if (probe->next[0])
@@ -108,22 +123,28 @@ static int print_json(const struct seam_probe *probe,
 
 /* err: of looking for them. */
 static int print_clients(const struct seam_share_list *clients, int err,
-			 bool json)
+			 const char *why, bool json)
 {
+	json_t *all;
+
 	if (err == -ENOENT)
 		err = 0;
 	if (json && err)
 		return put_json(
 			json_pack("{s:s}", "clients_error", strerror(-err)));
-	if (json)
-		return put_json(json_pack("{s:o}", "clients",
-					  doctor_clients_json(clients)));
+	if (json) {
+		all = json_pack("{s:o}", "clients",
+				doctor_clients_json(clients));
+		put_obstacle(all, why);
+		return put_json(all);
+	}
 	if (err)
 		printf("Who shares unwinds and tables cannot be seen: %s\n",
 		       strerror(-err));
 	else if (!clients->n)
 		puts("Nobody shares unwinds and tables.");
 	doctor_print_clients(clients);
+	print_obstacle(why);
 	return 0;
 }
 
@@ -131,6 +152,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	struct seam_probe_facts facts;
 	struct seam_share_list clients;
+	struct seam_errinfo obstacle = {0};
 	struct seam_probe probe;
 	bool json = false, only_clients = false;
 	int opt, rc, unseen;
@@ -155,16 +177,18 @@ int cmd_doctor(int argc, char **argv)
 		return 2;
 	}
 	unseen = seam_share_list(&clients);
-	if (!unseen)
+	if (!unseen) {
 		seam_share_look(&clients);
+		(void)seam_share_judge(&clients, &obstacle);
+	}
 	if (only_clients) {
-		rc = print_clients(&clients, unseen, json);
+		rc = print_clients(&clients, unseen, obstacle.reason, json);
 	} else {
 		seam_probe_gather(&facts);
 		seam_probe_judge(&facts, &probe);
-		rc = json ? print_json(&probe, &clients) : 0;
+		rc = json ? print_json(&probe, &clients, obstacle.reason) : 0;
 		if (!json)
-			print_text(&probe, &clients);
+			print_text(&probe, &clients, obstacle.reason);
 	}
 	if (rc) {
 		say("seam doctor: out of memory\n");

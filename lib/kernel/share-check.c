@@ -2,6 +2,7 @@
 /* Whether what clients share is root's alone: whoever else could change it
  * would have programs of the kernel's read what he likes, and be given others'
  * stacks. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,4 +58,40 @@ int seam_share_check_pin(int dir_fd, const char *group, const char *pin,
 		 pin);
 	/* Without one of its pins a group is none of ours. */
 	return refuse(&st, name, group[0] ? "its folder" : "it", reterr);
+}
+
+/* A folder and what is pinned in it; not what else there is, which goes with
+ * its group. */
+static int judge_folder(const char *path, const char *group,
+			struct seam_errinfo *reterr)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	int err;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	err = seam_share_check_folder(dirfd(dir), group, reterr);
+	while (!err && (entry = readdir(dir)))
+		if (entry->d_type == DT_REG)
+			err = seam_share_check_pin(dirfd(dir), group,
+						   entry->d_name, reterr);
+	closedir(dir);
+	/* It has just ended. */
+	return err == -ENOENT ? 0 : err;
+}
+
+int seam_share_judge(const struct seam_share_list *list,
+		     struct seam_errinfo *reterr)
+{
+	int err = judge_folder(SEAM_SHARE_FOLDER, "", reterr);
+	char path[64];
+
+	for (uint32_t i = 0; !err && i < list->n_groups; i++) {
+		const char *group = list->groups[i].name;
+
+		snprintf(path, sizeof(path), SEAM_SHARE_FOLDER "/%s", group);
+		err = judge_folder(path, group, reterr);
+	}
+	return err;
 }

@@ -136,6 +136,10 @@ struct seam_share_list {
 
 /* Which clients live. -ENOENT: there never was one; -EACCES: not for us. */
 int seam_share_list(struct seam_share_list *ret);
+/* Whether who comes now could share, as far as that may be seen: also with
+ * these. -EPERM: something is not root's alone; or another -errno. */
+int seam_share_judge(const struct seam_share_list *list,
+		     struct seam_errinfo *reterr);
 /* What a process calls itself, as far as that is ASCII; else, ?. */
 void seam_share_name_of(uint32_t pid, char ret[static 16]);
 /* And what is pinned for them, as far as that may be seen. */

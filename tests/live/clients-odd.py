@@ -107,7 +107,14 @@ def pins(bench):
 
 
 def owners(bench):
-    """Who else may change what is shared?"""
+    """Who else may change what is shared? Doctor says so too."""
+    def as_told(change, why):
+        def disturb(pin):
+            change(pin)
+            told = clients.obstacle(bench)
+            bench.test("doctor: %s, nobody can share" % why, why in told, told)
+        return disturb
+
     for what, change, why in (
             ("a pin of another user's", lambda pin: os.chown(pin, 1000, 0),
              "elements is of user 1000 "),
@@ -119,7 +126,7 @@ def owners(bench):
             ("a group's folder open to others",
              lambda pin: os.chmod(os.path.dirname(pin), 0o755),
              " is of user 0 with mode 0755")):
-        beside(bench, what, change, why)
+        beside(bench, what, as_told(change, why), why)
 
 
 MOST = 16 # clients that share

@@ -139,11 +139,30 @@ def compare(bench, name, a, b, depth):
                                      livetest.show(b[wrong[0]])))
 
 
+def answer(bench):
+    """What doctor says of clients, to programs."""
+    return json.loads(subprocess.run(
+        [bench.seam, "doctor", "--clients", "--json"],
+        stdout=subprocess.PIPE, env=bench.env).stdout)
+
+
 def doctor(bench):
     """Groups, as it has them."""
-    answer = subprocess.run([bench.seam, "doctor", "--clients", "--json"],
-                            stdout=subprocess.PIPE, env=bench.env).stdout
-    return json.loads(answer).get("clients", [])
+    return answer(bench).get("clients", [])
+
+
+def obstacle(bench):
+    """Why nobody can share, in all of its words alike; empty: one can."""
+    why = answer(bench).get("cannot_share", "")
+    line = "Who comes now shares with nobody: %s.\n" % why
+    for options in ((), ("--clients",)):
+        text = subprocess.run([bench.seam, "doctor", *options],
+                              stdout=subprocess.PIPE, encoding="utf-8",
+                              env=bench.env).stdout
+        if (line in text) != bool(why) or "shares with nobody" in \
+                text.replace(line, ""):
+            return "not the same: %s%s" % (why, text)
+    return why
 
 
 def clients_of(bench):
@@ -411,6 +430,9 @@ def foreign(bench):
         os.chmod(FOLDER, mode)
         os.chown(FOLDER, owner, 0)
         recording = spin(bench).wait()
+        told = obstacle(bench)
+        bench.test("a folder %s: doctor says so" % what, told.startswith(
+            "%s is of user %d with mode %04o" % (FOLDER, owner, mode)), told)
         bench.test("a folder %s: records alone, and says so" % what,
                    recording.summary and recording.summary["samples"] and
                    FOLDER in recording.summary["alone"] and
@@ -418,6 +440,9 @@ def foreign(bench):
                    recording.log)
         os.chown(FOLDER, 0, 0)
         os.chmod(FOLDER, 0o700)
+    told = obstacle(bench)
+    bench.test("a folder of root's alone: doctor has nothing to say",
+               not told, told)
     dead = FOLDER + "/0123456789abcdef"
     os.makedirs(dead + "/3")
     recording = spin(bench).wait()
