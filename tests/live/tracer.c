@@ -101,15 +101,16 @@ static int add(struct client *c)
 		opts.unwind = "fp";
 	if (!strcmp(c->kind, "none"))
 		opts.max_frames = 0;
-	if (!strcmp(c->kind, "all")) {
+	if (!strcmp(c->kind, "all") || !strcmp(c->kind, "all-and-events")) {
 		opts.all = true;
-		opts.n_events = 0;
 		opts.max_frames = 0;
 	}
 	if (!strcmp(c->kind, "itself")) {
 		opts.events = &call;
 		opts.stacks_only = true; /* others' calls fill payloads */
 	}
+	if (!strcmp(c->kind, "all"))
+		opts.n_events = 0;
 	err = seam_client_add(c->session, &opts, &info);
 	if (err)
 		return fail(c, "add", err, &info);

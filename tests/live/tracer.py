@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: clients by <seam/tracer.h>, several in one process: who overlaps
 has the same cookies and one unwind; who wants all has every stack of the
-others; who wants none has none; another order is another unwind; each cookie
-that was told has its stack told, with the registers where that was asked; and
-who is removed may come again.
+others, also beside samples of its own that want none; who wants none has none;
+another order is another unwind; each cookie that was told has its stack told,
+with the registers where that was asked; and who is removed may come again.
 
 Who is right: a program whose every call is from one known path.
 """
@@ -22,7 +22,8 @@ import livetest
 from clients import SOURCE, private
 
 SECONDS = "2"
-KINDS = ("all", "order", "none", "shallow", "deep")
+LISTENERS = ("all", "all-and-events")
+KINDS = (*LISTENERS, "order", "none", "shallow", "deep")
 
 
 class Told:
@@ -59,9 +60,14 @@ def each(bench, told, kind):
 
 
 def apart(bench, told):
-    none = told.ends["none"]
-    bench.test("none: has samples, and no stack", none["no-user"] and
-               set(none) == {"no-user"} and not told.stacks["none"], none)
+    for kind in ("none", "all-and-events"):
+        ends = told.ends[kind]
+        bench.test(kind + ": has samples, and none wants a stack",
+                   ends["no-user"] and set(ends) == {"no-user"} and
+                   set(told.samples[kind]) == {"0"}, ends)
+    bench.test("none: has no stack", not told.stacks["none"],
+               told.stacks["none"])
+    bench.test("all: has no samples", not told.samples["all"])
     bench.test("order: its unwinds are its own",
                told.counts["order"]["by_others"] == 0 and
                told.counts["order"]["unwinds"] >= len(told.samples["order"]),
@@ -87,21 +93,21 @@ def together(bench, told):
                    shallow.keys() | deep.keys())))
 
 
-def listener(bench, told):
-    heard = told.stacks["all"]
-    lost = told.counts["all"]["lost"]
+def listener(bench, told, name):
+    heard = told.stacks[name]
+    lost = told.counts[name]["lost"]
     for kind in ("deep", "shallow"):
         said = {c: s for c, s in told.stacks[kind].items() if s[0] != "lost"}
         missed = said.keys() - heard.keys()
-        bench.test("all: has every stack of " + kind,
+        bench.test("%s: has every stack of %s" % (name, kind),
                    said and len(missed) <= lost,
                    "%d of %d not; %d lost" % (len(missed), len(said), lost))
         # Of a copy each has as much as it wants.
         wrong = [c for c in said.keys() & heard.keys()
                  if said[c][3] != heard[c][3][:len(said[c][3])]]
-        bench.test("all: and the same", not wrong, "%d: %s" % (
+        bench.test(name + ": and the same", not wrong, "%d: %s" % (
             len(wrong), [(c, said[c], heard[c]) for c in wrong[:3]]))
-    bench.test("all: none of another order's",
+    bench.test(name + ": none of another order's",
                not heard.keys() & (told.stacks["order"].keys() - told.stacks[
                    "deep"].keys() - told.stacks["shallow"].keys()))
 
@@ -133,7 +139,7 @@ def tracers(bench):
     with open(bench.path("out")) as out, open(bench.path("err")) as err:
         told = Told(out.read())
         said = err.read()
-    if not bench.test("five sessions in one process", status == 0 and
+    if not bench.test("%d sessions in one process" % len(KINDS), status == 0 and
                       told.counts.keys() == set(KINDS), said):
         return
     bench.test("all are deferred, and share with others",
@@ -143,7 +149,8 @@ def tracers(bench):
         each(bench, told, kind)
     apart(bench, told)
     together(bench, told)
-    listener(bench, told)
+    for name in LISTENERS:
+        listener(bench, told, name)
     registers(bench, told)
 
 
