@@ -205,7 +205,8 @@ struct seam_client_opts {
 	 * tracepoints, probes, sleeps. */
 	const uint32_t *cpus;
 	size_t n_cpus;
-	/* Stacks come with the registers that they were unwound from. */
+	/* Stacks come with the registers that they were unwound from; those
+	 * that are lost, where they are known. */
 	bool registers;
 	/* Every stack that any client of the machine asked for comes, if that
 	 * client shares unwinds with this one; it knows its own by the cookie.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* What comes from the kernel side and there is no memory for, or no room with
  * the worker: it is counted, and who was given the cookie of a stack otherwise
- * than with a sample is told that it is lost. */
+ * than with a sample, or wants the registers of all, is told that it is lost. */
 #include <string.h>
 
 #include "capture/session-priv.h"
@@ -38,7 +38,7 @@ static void tell(struct seam_session *s, const struct seam_wire *head,
 			    .nr = ip != NULL}};
 	uint64_t *to = loss.words;
 
-	if (!s->lent)
+	if (!s->hears_losses)
 		return;
 	loss.stack.head.type = SEAM_WIRE_STACK;
 	if (ip)
@@ -57,6 +57,17 @@ static void lose_copy(struct seam_session *s, const struct seam_wire_copy *copy)
 	     copy->regs);
 }
 
+/* NULL: it came without. */
+static const uint64_t *regs_of(const struct seam_wire_stack *rec, size_t words)
+{
+	const uint64_t before = (uint64_t)rec->nr + rec->by_fp;
+
+	if (!(rec->flags & SEAM_STACK_REGS) ||
+	    words < before + SEAM_WIRE_REGS)
+		return NULL;
+	return rec->ips + before;
+}
+
 static void lose_stack(struct seam_session *s,
 		       const struct seam_wire_stack *rec, size_t size)
 {
@@ -65,7 +76,8 @@ static void lose_stack(struct seam_session *s,
 
 	s->lost_stacks++;
 	if (size >= sizeof(*rec))
-		tell(s, &rec->head, rec->flags, has_ip ? rec->ips : NULL, NULL);
+		tell(s, &rec->head, rec->flags, has_ip ? rec->ips : NULL,
+		     regs_of(rec, words));
 }
 
 static void lose(struct seam_session *s, const struct seam_wire *rec,

@@ -387,8 +387,10 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->followed_again = k->count[SEAM_COUNT_SEEN_AGAIN];
 	ret->lost_stacks = k->count[SEAM_COUNT_LOST_STACK] + s->lost_stacks;
 	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] + s->lost_waiting;
-	ret->lost_untold =
-		k->count[SEAM_COUNT_LOST_UNTOLD] + s->losses.n_dropped;
+	/* Else samples tell it, if without the registers. */
+	if (s->lent)
+		ret->lost_untold = k->count[SEAM_COUNT_LOST_UNTOLD] +
+				   s->losses.n_dropped;
 	ret->lost_sideband = s->lost_sideband;
 	if (s->payloads)
 		ret->lost_payloads = seam_payloads_lost(s->payloads);

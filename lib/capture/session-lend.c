@@ -40,6 +40,7 @@ int seam_session_map(struct seam_session *s, const char *name,
 	if (err)
 		return lend_fail(err, name, reterr);
 	s->lent = true;
+	s->hears_losses = true;
 	return fd;
 }
 

@@ -47,6 +47,7 @@ struct seam_session {
 	uint64_t start_ns;
 	bool running;
 	bool lent; /* to programs that ask for stacks of client.max_frames */
+	bool hears_losses; /* from the kernel side */
 
 	struct seam_batch samples, copies;
 	struct seam_batch losses; /* stacks that are lost, to be told */

@@ -170,12 +170,26 @@ static int join_fds(struct seam_session *s)
 	return 0;
 }
 
+/* Who is told cookies with samples finds out by itself that no stack comes, but
+ * not what the registers were. */
+static int hear_losses(struct seam_session *s)
+{
+	int err = 0;
+
+	if (s->client.registers)
+		err = seam_kernel_hear_losses(s->kernel);
+	s->hears_losses |= s->client.registers && !err;
+	return err;
+}
+
 static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	int err = join_fds(s);
 
 	seam_kernel_want_regs(s->kernel, s->client.registers);
 	seam_kernel_want_all(s->kernel, s->client.all);
+	if (!err)
+		err = hear_losses(s);
 	if (!err)
 		err = attach_events(s, reterr);
 

@@ -76,16 +76,13 @@ static int keep(struct seam_worker *w, const struct seam_unwound *u)
  * told; -ENOMEM. */
 static int lose_copy(struct seam_worker *w, const struct seam_wire_copy *copy)
 {
-	const struct seam_unwound u = {.stack = {.sz = sizeof(u.stack),
-						 .time_ns = copy->head.time_ns,
-						 .cookie = copy->head.cookie,
-						 .pid = copy->head.pid,
-						 .tid = copy->head.tid,
-						 .cpu = copy->head.cpu,
-						 .end = SEAM_LOST,
-						 .by_library = true}};
-	int err = keep(w, &u);
+	struct seam_unwound u;
+	int err;
 
+	seam_copier_lose(copy, &u);
+	err = keep(w, &u);
+	if (err)
+		free(u.ips);
 	w->stats.lost++;
 	w->stats.untold += err != 0;
 	return err;

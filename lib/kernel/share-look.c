@@ -116,7 +116,7 @@ static void look_client(const struct seam_share_group *g,
 		      look_ring(rings, SEAM_RING_STACKS + c->number, c) &&
 		      look_ring(rings, SEAM_RING_COPIES + c->number, c) &&
 		      look_counts(states, c);
-	/* Of tools whose programs ask, alone. */
+	/* Of tools whose programs ask, and who wants registers, alone. */
 	if (c->is_known)
 		look_ring(rings, SEAM_RING_LOSSES + c->number, c);
 	if (rings >= 0)

@@ -131,6 +131,38 @@ static size_t unwind_precise(struct seam_copier *c, struct seam_dump *dump,
 	return seam_skid_unwind(&skid, dump, c->ips, c->max_frames, ret_end);
 }
 
+static void set_head(struct seam_user_stack *ret,
+		     const struct seam_wire_copy *copy)
+{
+	*ret = (struct seam_user_stack){
+		.sz = sizeof(*ret),
+		.time_ns = copy->head.time_ns,
+		.cookie = copy->head.cookie,
+		.pid = copy->head.pid,
+		.tid = copy->head.tid,
+		.cpu = copy->head.cpu,
+		.before_exec = copy->flags & SEAM_STACK_EXEC,
+		.at_exit = copy->flags & SEAM_STACK_EXIT,
+		.asleep = copy->flags & SEAM_STACK_ASLEEP,
+		.by_library = true,
+	};
+}
+
+void seam_copier_lose(const struct seam_wire_copy *copy,
+		      struct seam_unwound *ret)
+{
+	set_head(&ret->stack, copy);
+	ret->stack.end = SEAM_LOST;
+	ret->ips = malloc(sizeof(*ret->ips) + sizeof(copy->regs));
+	if (!ret->ips)
+		return;
+	ret->ips[0] = copy->regs[SEAM_AMD64_REG_IP];
+	memcpy(ret->ips + 1, copy->regs, sizeof(copy->regs));
+	ret->stack.ips = ret->ips;
+	ret->stack.n_ips = 1;
+	ret->stack.regs = ret->ips + 1;
+}
+
 int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 		       struct seam_unwound *ret)
 {
@@ -169,24 +201,13 @@ int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 	memcpy(ret->ips, c->ips, n * sizeof(*ret->ips));
 	memcpy(ret->ips + n, copy->regs, sizeof(copy->regs));
 	memcpy(ret->ips + n + SEAM_WIRE_REGS, c->found, n);
-	ret->stack = (struct seam_user_stack){
-		.sz = sizeof(ret->stack),
-		.time_ns = copy->head.time_ns,
-		.cookie = copy->head.cookie,
-		.took_ns = copy->took_ns,
-		.pid = copy->head.pid,
-		.tid = copy->head.tid,
-		.cpu = copy->head.cpu,
-		.end = end,
-		.before_exec = copy->flags & SEAM_STACK_EXEC,
-		.at_exit = copy->flags & SEAM_STACK_EXIT,
-		.asleep = copy->flags & SEAM_STACK_ASLEEP,
-		.by_library = true,
-		.ips = ret->ips,
-		.n_ips = n,
-		.methods = (const uint8_t *)(ret->ips + n + SEAM_WIRE_REGS),
-		.regs = ret->ips + n,
-	};
+	set_head(&ret->stack, copy);
+	ret->stack.took_ns = copy->took_ns;
+	ret->stack.end = end;
+	ret->stack.ips = ret->ips;
+	ret->stack.n_ips = n;
+	ret->stack.methods = (const uint8_t *)(ret->ips + n + SEAM_WIRE_REGS);
+	ret->stack.regs = ret->ips + n;
 	return 0;
 }
 

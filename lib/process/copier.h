@@ -31,6 +31,11 @@ struct seam_copier {
 /* methods: enum seam_unwind_how. Return: 0 or -ENOMEM, and c holds nothing. */
 int seam_copier_init(struct seam_copier *c, struct seam_processes *processes,
 		     uint32_t methods, uint32_t max_frames);
+/* What is known of a copy that there is no memory to unwind: that it is lost,
+ * and its leaf and registers, if there is memory for these. The caller frees
+ * ret->ips. */
+void seam_copier_lose(const struct seam_wire_copy *copy,
+		      struct seam_unwound *ret);
 /* copy: with all its bytes. The caller frees ret->ips. Return: 0 or -ENOMEM. */
 int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 		       struct seam_unwound *ret);

@@ -5,7 +5,8 @@
  * the same process by <seam/tracer.h>. Says what their callbacks were given;
  * tracer.py judges. polls: one that waits by its descriptor alone, and then by
  * seam_session_run, until it has killed the process. itself: one that traces
- * the system calls of its own process.
+ * the system calls of its own process. loses ENGINE: one with small buffers that
+ * it reads when it is told so alone.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -87,7 +88,7 @@ static int add(struct client *c)
 	const char *why = "", *alone;
 	int err;
 
-	if (!strcmp(c->kind, "deep"))
+	if (!strcmp(c->kind, "deep") || !strcmp(c->kind, "loses"))
 		opts.registers = true;
 	if (!strcmp(c->kind, "execs"))
 		opts.events = &exec;
@@ -210,6 +211,34 @@ static int trace_itself(struct client *c)
 	return 0;
 }
 
+/* Of each line of its input: reads, and says so. */
+static int lose(struct client *c, const char *engine)
+{
+	struct seam_session_opts opts = {.sz = sizeof(opts), .buffer_pages = 1};
+	struct seam_counts counts = {.sz = sizeof(counts)};
+	char line[16];
+
+	opts.engine = strcmp(engine, "immediate") ? SEAM_ENGINE_DEFERRED
+						  : SEAM_ENGINE_IMMEDIATE;
+	if (seam_session_open(&opts, &c->session, NULL) || add(c) || start(c))
+		return 1;
+	for (;;) {
+		puts("loses read");
+		fflush(stdout);
+		if (!fgets(line, sizeof(line), stdin))
+			break;
+		if (seam_session_read(c->session))
+			return 1;
+	}
+	if (seam_session_stop(c->session) ||
+	    seam_session_counts(c->session, &counts))
+		return 1;
+	printf("loses counts %" PRIu64 " %" PRIu64 "\n", counts.lost_stacks,
+	       counts.lost_untold);
+	seam_session_close(c->session);
+	return 0;
+}
+
 static void run(struct client *clients, int n, double seconds)
 {
 	struct pollfd fds[MAX_CLIENTS];
@@ -243,6 +272,8 @@ int main(int argc, char **argv)
 		return poll_only(clients);
 	if (!strcmp(argv[3], "itself"))
 		return trace_itself(clients);
+	if (!strcmp(argv[3], "loses"))
+		return lose(clients, argv[4] ? argv[4] : "");
 	for (int i = 0; i < n && !err; i++) {
 		clients[i] = (struct client){.kind = argv[3 + i]};
 		err = seam_session_open(&opts, &clients[i].session, NULL);

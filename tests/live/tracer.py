@@ -4,7 +4,8 @@
 has the same cookies and one unwind; who wants all has every stack of the
 others, also beside samples of its own that want none; who wants none has none;
 another order is another unwind; each cookie that was told has its stack told,
-with the registers where that was asked; and who is removed may come again.
+with the registers where that was asked, also if it is lost; and who is removed
+may come again.
 
 Who is right: a program whose every call is from one known path.
 """
@@ -189,6 +190,90 @@ def itself(bench):
     bench.test("and wake it not", woken <= readings / 10, woken)
 
 
+# A line has it make as many events of as many entries, half of them without a
+# stack; whatever is at 8, nobody may have mapped.
+ROUNDS = 100
+UNREADABLE = r"""
+#include <stdio.h>
+static void event(unsigned long stack)
+{
+	__asm__ volatile("mov %%rsp, %%rbx\n\t"
+			 "test %0, %0\n\t"
+			 "cmovnz %0, %%rsp\n\t"
+			 "mov $157, %%eax\n\t" /* prctl(PR_SET_NAME) */
+			 "mov $15, %%edi\n\t"
+			 "syscall\n\t"
+			 "mov %%rbx, %%rsp"
+			 : : "r"(stack), "S"("known")
+			 : "rax", "rbx", "rcx", "rdi", "r11", "memory");
+}
+int main(void)
+{
+	char line[16];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		for (int i = 0; i < ROUNDS; i++)
+			event(i % 2 ? 8 : 0);
+		puts("done");
+		fflush(stdout);
+	}
+	return 0;
+}
+"""
+
+
+def say(process):
+    """Has a process go on by a line. Return: what it said, until it waits."""
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    return hear(process)
+
+
+def hear(process):
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if line in ("done\n", "loses read\n"):
+            break
+    return "".join(said)
+
+
+def losses(bench, engine, wanted):
+    """There is no room for most, until it is read."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
+             "encoding": "utf-8", "env": bench.env}
+    target = bench.start([bench.compile(UNREADABLE, "unreadable",
+                                        "-DROUNDS=%d" % ROUNDS)], **pipes)
+    tool = bench.start([bench.args.tool, str(target.pid), "0", "loses", engine],
+                       **pipes)
+    said, ends = hear(tool), collections.Counter()
+    while tool.poll() is None and not wanted <= ends.keys():
+        say(target)
+        said += say(tool)
+        ends = collections.Counter(s[0] for s in
+                                   Told(said).stacks["loses"].values())
+    tool.stdin.close()
+    said += tool.stdout.read()
+    told = Told(said).stacks["loses"]
+    ends = collections.Counter(s[0] for s in told.values())
+    bench.note("%s: %s" % (engine, dict(ends)))
+    bench.test("%s: reads, is full, and what it has not is told" % engine,
+               tool.wait() == 0 and wanted <= ends.keys(), said[-500:])
+    for end in ends:
+        wrong = [s for s in told.values() if s[0] == end and not
+                 (s[3] and s[1] == int(s[3][0], 16) and s[2])]
+        bench.test("%s: each that is %s has leaf and registers" % (engine, end),
+                   not wrong, "%d of %d: %s" % (len(wrong), ends[end],
+                                                wrong[:3]))
+    target.kill()
+    target.wait()
+
+
+def lost(bench):
+    losses(bench, "deferred", {"lost", "outermost", "unreadable"})
+    losses(bench, "immediate", {"lost", "outermost", "unreadable"})
+
+
 EXECS = """
 #include <unistd.h>
 int main(int argc, char **argv)
@@ -289,6 +374,7 @@ def example(bench):
 
 if __name__ == "__main__":
     private()
-    sys.exit(livetest.main(tracers, example, polls, execs, itself, options=(
+    sys.exit(livetest.main(tracers, example, polls, execs, itself, lost,
+                           options=(
         ("--tool", "build/tests/live/tracer"),
         ("--example", "build/examples/example-profile"))))

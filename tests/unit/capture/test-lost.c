@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: where user space has no memory for a stack, who was given its
- * cookie by seam_request is told that it is lost, or that is counted; wherever
- * memory runs out, and all that comes behind it goes on. */
+ * cookie by seam_request, or wants registers, is told that it is lost, or that
+ * is counted; wherever memory runs out, and all that comes behind it goes on. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/grow.h"
 #include "capture/session-priv.h"
 #include "core/arch.h"
 #include "core/err.h"
@@ -20,12 +21,14 @@
 
 #define COPIES 20 /* more than a worker's first array of them has room for */
 #define CODE 0x10000
+#define REG 0x20000
 
 static struct {
 	struct seam_session s;
 	unsigned char seen[COPIES]; /* by cookie less 1: what came of each */
 	size_t n_lost;
 	uint64_t ips[COPIES];
+	bool has_regs[COPIES];
 } t;
 
 static int set_up(void **state)
@@ -33,7 +36,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(&t, 0, sizeof(t));
 	t.s.processes.images = &t.s.images;
-	t.s.lent = true;
+	t.s.hears_losses = true;
 	return seam_worker_start(&t.s.processes, NULL, SEAM_UNWIND_TABLES, 16,
 				 &t.s.worker);
 }
@@ -51,13 +54,19 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static void fill_regs(uint64_t regs[static SEAM_WIRE_REGS])
+{
+	for (uint64_t i = 0; i < SEAM_WIRE_REGS; i++)
+		regs[i] = REG + i;
+}
+
 static void copy_of(struct seam_wire_copy *copy, uint64_t cookie)
 {
 	*copy = (struct seam_wire_copy){.head = {.type = SEAM_WIRE_COPY,
 						 .time_ns = cookie,
 						 .cookie = cookie},
 					.why = SEAM_NO_TABLE};
-	copy->regs[SEAM_AMD64_REG_IP] = CODE + cookie;
+	fill_regs(copy->regs);
 }
 
 static void add_copies(void)
@@ -77,6 +86,17 @@ static void saw(uint64_t cookie, uint32_t end)
 	t.n_lost += end == SEAM_LOST;
 }
 
+/* As fill_regs had them. */
+static void see_regs(const struct seam_wire_stack *loss)
+{
+	const uint64_t *regs = loss->ips + loss->nr;
+
+	t.has_regs[loss->head.cookie - 1] = loss->flags & SEAM_STACK_REGS;
+	if (loss->flags & SEAM_STACK_REGS)
+		for (uint64_t i = 0; i < SEAM_WIRE_REGS; i++)
+			assert_int_equal(regs[i], REG + i);
+}
+
 static void see_losses(void)
 {
 	const struct seam_wire *rec;
@@ -90,6 +110,7 @@ static void see_losses(void)
 		assert_int_equal(loss->end, SEAM_LOST);
 		assert_in_range(loss->nr, 0, 1);
 		t.ips[rec->cookie - 1] = loss->nr ? loss->ips[0] : 0;
+		see_regs(loss);
 	}
 }
 
@@ -238,14 +259,17 @@ static void stacks(void **state)
 {
 	struct {
 		struct seam_wire_stack stack;
-		uint64_t ips[30]; /* longer than what tells of its loss */
+		uint64_t ips[40]; /* longer than what tells of its loss */
 	} rec = {.stack = {.head = {.type = SEAM_WIRE_STACK, .cookie = 1},
+			   .flags = SEAM_STACK_REGS,
 			   .end = SEAM_OUTERMOST,
-			   .nr = 3},
+			   .nr = 3,
+			   .by_fp = 1},
 		 .ips = {CODE, 2, 3}};
 	struct seam_wire_sample sample = {.head = {.type = SEAM_WIRE_SAMPLE}};
 
 	(void)state;
+	fill_regs(rec.ips + 4); /* behind the addresses and methods */
 	seam_session_keep_loss(&t.s, &rec.stack.head, sizeof(rec));
 	seam_batch_clear(&t.s.losses);
 	left = 0;
@@ -255,6 +279,7 @@ static void stacks(void **state)
 	see_losses();
 	assert_int_equal(t.n_lost, 1);
 	assert_int_equal(t.ips[0], CODE);
+	assert_true(t.has_regs[0]);
 	assert_int_equal(untold(), 0);
 	seam_batch_fini(&t.s.losses);
 	left = 0;
@@ -266,11 +291,59 @@ static void stacks(void **state)
 	assert_int_equal(untold(), 1);
 }
 
+/* One that says it has registers, and is too short for them. */
+static void short_stack(void **state)
+{
+	struct {
+		struct seam_wire_stack stack;
+		uint64_t ips[1 + SEAM_WIRE_REGS - 1];
+	} rec = {.stack = {.head = {.type = SEAM_WIRE_STACK, .cookie = 1},
+			   .flags = SEAM_STACK_REGS,
+			   .nr = 1},
+		 .ips = {CODE}};
+	const size_t room = 300; /* of a loss with registers, and no more */
+
+	(void)state;
+	assert_false(seam_grow(&t.s.losses.bytes, room, &t.s.losses.room, 1));
+	left = 0;
+	seam_session_keep_sample(&t.s, &rec.stack.head, sizeof(rec));
+	left = -1;
+	see_losses();
+	assert_int_equal(t.n_lost, 1);
+	assert_int_equal(t.ips[0], CODE);
+	assert_false(t.has_regs[0]);
+}
+
+/* What is left of a copy that was not unwound. */
+static void copy_left(void **state)
+{
+	struct seam_wire_copy copy;
+	struct seam_unwound u;
+
+	(void)state;
+	copy_of(&copy, 1);
+	seam_copier_lose(&copy, &u);
+	assert_int_equal(u.stack.end, SEAM_LOST);
+	assert_int_equal(u.stack.cookie, 1);
+	assert_int_equal(u.stack.n_ips, 1);
+	assert_int_equal(u.stack.ips[0], REG + SEAM_AMD64_REG_IP);
+	assert_memory_equal(u.stack.regs, copy.regs, sizeof(copy.regs));
+	free(u.ips);
+	left = 0;
+	seam_copier_lose(&copy, &u);
+	left = -1;
+	assert_int_equal(u.stack.end, SEAM_LOST);
+	assert_int_equal(u.stack.cookie, 1);
+	assert_int_equal(u.stack.n_ips, 0);
+	assert_null(u.stack.regs);
+	assert_null(u.ips);
+}
+
 /* Who has samples knows its cookies: seam_awaited says what became of them. */
 static void with_samples(void **state)
 {
 	(void)state;
-	t.s.lent = false;
+	t.s.hears_losses = false;
 	left = 0;
 	add_copies();
 	left = -1;
@@ -286,6 +359,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(side_breaks, set_up, tear_down),
 		cmocka_unit_test(side_stays),
 		cmocka_unit_test_setup_teardown(stacks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(short_stack, set_up, tear_down),
+		cmocka_unit_test(copy_left),
 		cmocka_unit_test_setup_teardown(with_samples, set_up,
 						tear_down),
 	};
