@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* What comes from the kernel side and there is no memory for, or no room with
  * the worker: it is counted, and who was given the cookie of a stack otherwise
- * than with a sample, or wants the registers of all, is told that it is lost. */
+ * than with a sample, or wants the registers of all, is told that it is lost.
+ */
 #include <string.h>
 
 #include "capture/session-priv.h"
@@ -62,8 +63,7 @@ static const uint64_t *regs_of(const struct seam_wire_stack *rec, size_t words)
 {
 	const uint64_t before = (uint64_t)rec->nr + rec->by_fp;
 
-	if (!(rec->flags & SEAM_STACK_REGS) ||
-	    words < before + SEAM_WIRE_REGS)
+	if (!(rec->flags & SEAM_STACK_REGS) || words < before + SEAM_WIRE_REGS)
 		return NULL;
 	return rec->ips + before;
 }

@@ -389,8 +389,8 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] + s->lost_waiting;
 	/* Else samples tell it, if without the registers. */
 	if (s->lent)
-		ret->lost_untold = k->count[SEAM_COUNT_LOST_UNTOLD] +
-				   s->losses.n_dropped;
+		ret->lost_untold =
+			k->count[SEAM_COUNT_LOST_UNTOLD] + s->losses.n_dropped;
 	ret->lost_sideband = s->lost_sideband;
 	if (s->payloads)
 		ret->lost_payloads = seam_payloads_lost(s->payloads);

@@ -149,7 +149,8 @@ size_t seam_kernel_slices(const struct seam_kernel *k);
 int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx);
 /* From here on stacks that are lost are told, too: to whoever's cookies come
- * without samples, or who wants registers. As stacks with SEAM_LOST, to _drain_losses. */
+ * without samples, or who wants registers. As stacks with SEAM_LOST, to
+ * _drain_losses. */
 int seam_kernel_hear_losses(struct seam_kernel *k);
 int seam_kernel_drain_losses(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx);

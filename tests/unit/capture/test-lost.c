@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: where user space has no memory for a stack, who was given its
  * cookie by seam_request, or wants registers, is told that it is lost, or that
- * is counted; wherever memory runs out, and all that comes behind it goes on. */
+ * is counted; wherever memory runs out, and all that comes behind it goes on.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
