@@ -3,20 +3,23 @@
 """Gives another tracer's events the user stacks that seam took beside it.
 
     seam record --stacks-only -e raw_syscalls:sys_enter -o stacks.data -a &
-    trace-cmd record -C mono -e raw_syscalls:sys_enter sleep 1; kill %1
+    trace-cmd record -C mono -e raw_syscalls:sys_enter sleep 1; kill %1; wait
     trace-cmd report -t | examples/join-stacks.py --from trace-cmd stacks.data
 
+    seam record --stacks-only -e raw_syscalls:sys_enter -o stacks.data -a &
     bpftrace -e 'tracepoint:raw_syscalls:sys_enter
-                 { printf("%llu %d %d\\n", nsecs, tid, args->id); }' |
-        examples/join-stacks.py --from bpftrace stacks.data
+                 { printf("%llu %d %d\\n", nsecs, tid, args->id); }' >events
+    kill %1; wait                   # once Ctrl-C has ended bpftrace
+    examples/join-stacks.py --from bpftrace stacks.data <events
 
     lttng add-context -k -t tid     # of user space: -u -t vtid
     babeltrace2 --clock-cycles TRACE |
         examples/join-stacks.py --from lttng stacks.data
 
-Both must be asked for the same events, and stamp them by CLOCK_MONOTONIC. An
-event is of the stay in the kernel whose stack it is given if its thread is the
-same, and its time between the first request of the stack and the unwind.
+A recording can be read when it has ended, which wait waits for. Both must be
+asked for the same events, and stamp them by CLOCK_MONOTONIC. An event is of the
+stay in the kernel whose stack it is given if its thread is the same, and its time
+between the first request of the stack and the unwind.
 
 LTTng's tracepoints in programs are passed in user mode, where nobody asks for a
 stack. So seam is to ask on the way there, at a uprobe on the function that such a

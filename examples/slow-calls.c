@@ -2,10 +2,14 @@
 /*
  * Prints the slow system calls of a process, each with its whole stack.
  *
- *	clang -target bpf -O2 -g -c slow-calls.bpf.c -o alone.o
+ *	clang -target bpf -O2 -g -c slow-calls.bpf.c -o alone.o \
+ *		-idirafter /usr/include/$(gcc -print-multiarch)
  *	bpftool gen object slow-calls.o alone.o /usr/lib/seam/seam-request.bpf.o
  *	bpftool gen skeleton slow-calls.o name slow_calls > slow-calls.skel.h
  *	cc -O2 slow-calls.c -lseam -lbpf && ./a.out PID MS
+ *
+ * -idirafter: Debian has <asm/types.h> there, which clang does not look through
+ * for BPF.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
