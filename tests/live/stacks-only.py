@@ -188,12 +188,17 @@ def check_joined(bench, tool, text, recording):
 def traced_twice(bench, script, *args):
     """The program's recording, and the other tracer, which has a shell's script
     to run in, a mount namespace of its own and the program's pid as last
-    argument, and its first line."""
+    argument, and its first line. Tables are there before, as in
+    spelling.record."""
     spelling.build(bench, "spell", 2, 40, 6000)
     program = bench.start([bench.path("spell"), bench.path("log"), "1",
-                           "wait"], stdin=subprocess.PIPE)
+                           "wait"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, bufsize=0)
     recorder = bench.recorder("--stacks-only", "-e", "raw_syscalls:sys_enter",
                               "-p", str(program.pid)).ready()
+    program.stdin.write(b"\n")
+    program.stdout.readline()
+    recorder.settle()
     tracer = bench.start(["unshare", "-m", "sh", "-c", script, "sh", *args,
                           str(program.pid)],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -291,6 +296,10 @@ def lttng(bench):
         return
     recorder = bench.recorder("--stacks-only", "-p", pid, "-e",
                               "uprobe:%s:%s" % (exe, PROBE)).ready()
+    tracer.stdin.write("\n")
+    tracer.stdin.flush()
+    tracer.stdout.readline()
+    recorder.settle()
     said = tracer.communicate()[1]
     recording = recorder.wait()
     printed = subprocess.run(["babeltrace2", "--clock-cycles", trace],
