@@ -11,9 +11,10 @@ from zstd import Deflate, Inflate
 
 IP, TID, TIME, ADDR = 1, 2, 4, 8
 READ, CALLCHAIN, ID, CPU, PERIOD, STREAM, RAW = 16, 32, 64, 128, 256, 512, 1024
+REGS_USER, STACK_USER, DATA_SRC = 1 << 12, 1 << 13, 1 << 15
 IDENTIFIER = 1 << 16
 KNOWN = IP | TID | TIME | ADDR | READ | CALLCHAIN | ID | CPU | PERIOD | \
-    STREAM | IDENTIFIER
+    STREAM | REGS_USER | STACK_USER | DATA_SRC | IDENTIFIER
 SAMPLE_ID_ALL = 1 << 18
 
 # u32, u64 or the rest of a record's own fields, as bytes.
@@ -69,8 +70,12 @@ class Event:
     def __init__(self, attr):
         self.type = struct.unpack_from("<Q", attr, 24)[0]
         self.flags = struct.unpack_from("<Q", attr, 40)[0]
+        self.n_regs = struct.unpack_from("<Q", attr, 80)[0].bit_count() \
+            if self.type & REGS_USER else 0
         if self.type & ~KNOWN:
             raise ValueError(f"sample_type {self.type:#x} is not known here")
+        if self.type & READ and self.type & STACK_USER:
+            raise ValueError("counts before a copy are not known here")
 
     def tail(self):
         if not self.flags & SAMPLE_ID_ALL:
@@ -86,6 +91,18 @@ class Event:
                         (PERIOD, "Q")) if self.type & bit)
 
 
+    def copy(self, body, at):
+        """Where in a sample's body the copy of the stack is, as (begin, end)
+        of its bytes; what a sample has behind its fixed part starts at at."""
+        if not self.type & STACK_USER:
+            return len(body), len(body)
+        if self.type & CALLCHAIN:
+            at += 8 + 8 * struct.unpack_from("<Q", body, at)[0]
+        if self.type & REGS_USER:
+            at += 8 + 8 * self.n_regs * any(body[at:at + 8])
+        return at + 8, at + 8 + struct.unpack_from("<Q", body, at)[0]
+
+
 def size_of(letters):
     return sum({"I": 4, "Q": 8}[c] for c in letters)
 
@@ -93,8 +110,10 @@ def size_of(letters):
 def kernel_record(kind, body, event):
     if kind == 9:
         letters = event.sample()
-        return words(body[:size_of(letters)], letters) + \
-            all_words(body[size_of(letters):])
+        fixed = size_of(letters)
+        begin, end = event.copy(body, fixed)
+        return words(body[:fixed], letters) + all_words(body[fixed:begin]) + \
+            body[begin:end] + all_words(body[end:])
     if kind not in BODIES:
         return None
     own = len(body) - size_of(event.tail())

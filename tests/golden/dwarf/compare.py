@@ -5,7 +5,9 @@ perf unwinds, frame by frame, and not one less complete. A copy that is too
 small says how far it reached, and what size would have done. The program is
 found by its build-id alone; without it stacks end with that as the reason. Of
 a recording that is cut and has lost the build-ids no stack is whole, whatever
-file there is at the program's path, unless the user trusts all.
+file there is at the program's path, unless the user trusts all. Of a machine
+of the other byte order the samples are the same as far as the kernel walked
+them, and their copies are told not to be unwound.
 
 usage: compare.py SEAM FOLDER
 """
@@ -18,6 +20,10 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "deferred"))
+from swap import swap # noqa: E402
 
 BUILD_ID = "72cf64c34ff714a18ce99f683f479df6243f1035"
 DOWN = 12  # down's frames below main_
@@ -114,6 +120,37 @@ def cut(tree):
          "--call-graph dwarf,%d" % copies["size"] in run.stderr, run.stderr)
 
 
+def heads_and_frames(text):
+    """[(head, [(ip, file)...])...], without what says why a stack ends."""
+    heads = [line for line in text.splitlines() if line[:1].strip()]
+    return list(zip(heads, [[f[::2] for f in frames if f[2][:6] != "[seam]"]
+                            for frames in parse(text)]))
+
+
+def other_order(tree, name):
+    with open(os.path.join(tree.folder, name + ".data"), "rb") as f, \
+            tempfile.TemporaryDirectory() as tmp:
+        with open(os.path.join(tmp, name + ".data"), "wb") as to:
+            to.write(swap(f.read()))
+        there = Tree(tree.seam, tmp, tmp, False)
+        run = there.run("script", "--no-inline", name=name)
+        counts = there.counts(name)
+    wanted = heads_and_frames(
+        tree.run("script", "--no-inline", name=name).stdout)
+    found = heads_and_frames(run.stdout)
+    bad = ["%s: %s for %s" % (b[0], b[1], a) for a, b in zip(wanted, found)
+           if a[0] != b[0] or a[1][:len(b[1])] != b[1]]
+    test(name + ", big-endian: its samples, as far as the kernel walked them",
+         len(wanted) == len(found) and not bad and
+         any(frames for _, frames in found), "\n".join(bad))
+    copies = counts["copies"]
+    test(name + ", big-endian: no copy is unwound, and all are told",
+         copies["foreign"] == counts["wanted"] > 5 and not copies["unwound"] and
+         not counts["malformed_records"] and not counts["damaged"] and
+         "%d stack copies are of another machine" % copies["foreign"] in
+         run.stderr, (counts, run.stderr))
+
+
 def absent(tree):
     run = tree.run("script", name="whole")
     counts = tree.counts("whole")
@@ -162,6 +199,8 @@ def main():
         whole(tree, "whole")
         whole(tree, "pipe")
         cut(tree)
+        for name in ("whole", "pipe", "cut"):
+            other_order(tree, name)
     with tempfile.TemporaryDirectory() as tmp:
         absent(Tree(seam, folder, tmp, False))
         lost(Tree(seam, folder, tmp, False))
