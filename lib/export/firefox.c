@@ -13,6 +13,7 @@
 #include "export/firefox.h"
 
 #define VERSION 48
+#define INTERVAL_NS 1000000 /* where no event says one */
 
 /* Of the first 16 bytes three numbers, which it wants as GUIDs have them, and
  * an age, which ELF has not. */
@@ -82,23 +83,34 @@ static int find_libs(struct seam_firefox *p)
 	return 0;
 }
 
+/* Between samples of the first event. A pipe that ended before its attributes
+ * has none. */
+static uint64_t interval_ns(const struct seam_firefox *p)
+{
+	const struct perf_event_attr *attr;
+
+	if (!seam_pd_n_events(p->m->reader))
+		return INTERVAL_NS;
+	attr = &seam_pd_event(p->m->reader, 0)->attr;
+	if (attr->freq)
+		return attr->sample_freq && attr->sample_freq < 1000000000
+			       ? 1000000000 / attr->sample_freq
+			       : INTERVAL_NS;
+	return attr->sample_period && seam_model_in_ns(p->m, 0)
+		       ? attr->sample_period
+		       : INTERVAL_NS;
+}
+
 static void meta(struct seam_firefox *p, const char *name)
 {
 	const struct seam_pd_info *info = seam_pd_info(p->m->reader);
-	const struct seam_pd_attr *attr = seam_pd_event(p->m->reader, 0);
 	struct seam_strbuf *b = &p->out->b;
-	uint64_t start = 0, interval = 1000000;
+	uint64_t start = 0;
 
 	if (info->wall_clock_ns)
 		start = info->wall_clock_ns + p->m->first_ns - info->clockid_ns;
-	if (seam_model_in_ns(p->m, 0) && !attr->attr.freq &&
-	    attr->attr.sample_period)
-		interval = attr->attr.sample_period;
-	if (attr->attr.freq && attr->attr.sample_freq &&
-	    attr->attr.sample_freq < 1000000000)
-		interval = 1000000000 / attr->attr.sample_freq;
 	seam_strbuf_puts(b, "{\"meta\":{\"interval\":");
-	seam_firefox_ms(b, interval);
+	seam_firefox_ms(b, interval_ns(p));
 	seam_strbuf_puts(b, ",\"startTime\":");
 	seam_firefox_ms(b, start);
 	seam_strbuf_puts(b, ",\"platform\":\"Linux\",\"oscpu\":");

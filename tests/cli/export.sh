@@ -126,6 +126,24 @@ counts_told() {
 	}
 }
 
+# A pipe whose writer ended before it had told its events.
+no_events() {
+	printf 'PERFILE2\020\0\0\0\0\0\0\0' >"$dir/bare" || return
+	for format in folded speedscope pprof firefox chrome; do
+		"$seam" export --to $format -i "$dir/bare" \
+			-o "$dir/bare.$format" 2>"$dir/err" || return
+		grep -q 'bare.*: 0 samples' "$dir/err" || return
+	done
+	python3 -m json.tool "$dir/bare.firefox" >"$dir/out" &&
+		python3 -m json.tool "$dir/bare.chrome" >"$dir/out" &&
+		python3 -m json.tool "$dir/bare.speedscope" >"$dir/out" &&
+		gzip -t <"$dir/bare.pprof" && [ ! -s "$dir/bare.folded" ] &&
+		"$seam" script -i "$dir/bare" && "$seam" report -i "$dir/bare" &&
+		"$seam" report --json -i "$dir/bare" >"$dir/out" &&
+		"$seam" inject -i "$dir/bare" -o "$dir/bare.merged" &&
+		"$seam" inject --unmerge -i "$dir/bare" -o "$dir/bare.apart"
+}
+
 # As script's folded stacks are, which have tests of their own.
 same_stacks() {
 	set -- "$1" "$golden/$2.data" "$dir/${2##*/}"
@@ -161,6 +179,7 @@ check 'bad files are refused' bad_files
 check 'bad outputs are refused' bad_outputs
 check 'a file is replaced whole' replaced
 check 'a signal leaves nothing half done' ended_by_signal
+check 'a recording of no event is one of no sample' no_events
 check 'counts are told' counts_told
 check 'what was lost is marked' lost_marked
 for format in folded speedscope pprof firefox chrome; do
