@@ -305,7 +305,6 @@ void seam_pd_tell_lost(struct seam_pd_reader *r)
 			telling[i].name);
 		before = ", ";
 	}
-	seam_pd_set_damage(r, r->size,
-			   "the file ends inside what it says of itself%s",
-			   names);
+	seam_pd_set_damage_behind(
+		r, "the file ends inside what it says of itself%s", names);
 }

@@ -252,6 +252,9 @@ int seam_pd_fill_err(struct seam_errinfo *err, int rc, const char *where,
 void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
 			const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The same where the file ends, behind all records. */
+void seam_pd_set_damage_behind(struct seam_pd_reader *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* A part of what belongs to the recording. */
 static inline struct span pd_span(const struct seam_pd_reader *r,

@@ -120,6 +120,7 @@ static void count_malformed(struct seam_pd_reader *r, const uint8_t *rec)
 {
 	struct seam_pd_damage *d = &r->damage;
 
+	d->lacks_records = true;
 	if (d->n_malformed++)
 		return;
 	d->malformed_offset = offset_of(r, rec);

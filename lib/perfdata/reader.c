@@ -25,11 +25,10 @@ int seam_pd_fill_err(struct seam_errinfo *err, int rc, const char *where,
 	return rc;
 }
 
-void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
-			const char *fmt, ...)
+static void set_damage(struct seam_pd_reader *r, uint64_t offset,
+		       const char *fmt, va_list ap)
 {
 	struct seam_errinfo *err = &r->damage.err;
-	va_list ap;
 
 	if (!r->damage.damaged || r->damaged_part != r->part)
 		r->damage.n_files++;
@@ -40,8 +39,26 @@ void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
 	err->offset = offset;
 	snprintf(err->where, sizeof(err->where), "%s",
 		 r->part ? r->part->name : "data");
-	va_start(ap, fmt);
 	vsnprintf(err->reason, sizeof(err->reason), fmt, ap);
+}
+
+void seam_pd_set_damage(struct seam_pd_reader *r, uint64_t offset,
+			const char *fmt, ...)
+{
+	va_list ap;
+
+	r->damage.lacks_records = true;
+	va_start(ap, fmt);
+	set_damage(r, offset, fmt, ap);
+	va_end(ap);
+}
+
+void seam_pd_set_damage_behind(struct seam_pd_reader *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set_damage(r, r->size, fmt, ap);
 	va_end(ap);
 }
 

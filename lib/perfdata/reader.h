@@ -176,6 +176,9 @@ struct seam_pd_damage {
 	 * the compressed one that is damaged, or where the file ends, if that
 	 * is behind the data; .where: in which file of a folder. */
 	struct seam_errinfo err;
+	/* Of the records some are not there; else only what the recording says
+	 * of itself is damaged. */
+	bool lacks_records;
 	uint64_t n_files; /* that are damaged; err is of the first */
 	uint64_t n_malformed; /* records left out */
 	uint64_t malformed_offset; /* of the first one, or of the compressed

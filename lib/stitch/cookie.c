@@ -203,6 +203,7 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		return -E2BIG;
 	stats->lost_records = seam_pd_lost_records(r);
 	stats->lost_samples = seam_pd_lost_samples(r);
+	ix->has_gaps = seam_pd_damage(r)->lacks_records;
 	if (!seam_pd_has_cookies(r))
 		return 0;
 	for (size_t i = 0; i < n && !rc; i++) {
@@ -259,7 +260,11 @@ int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
 		t->has_missed = true;
 		t->missed = cookie;
 	}
-	return ix->is_open && why == SEAM_PENDING ? SEAM_WINDOW : why;
+	if (why != SEAM_PENDING)
+		return why;
+	if (ix->is_open)
+		return SEAM_WINDOW;
+	return ix->has_gaps ? SEAM_LOST : SEAM_PENDING;
 }
 
 /* From the back, so that what is sorted moves to its place at once. */

@@ -41,6 +41,8 @@ struct cookie_index {
 	struct seam_spill room;
 	struct cookie_gone gone; /* of the window */
 	bool is_open; /* more records come */
+	bool has_gaps; /* the recording is damaged: some records are not there
+			*/
 	struct cookie_turn *order; /* one for each of v, in order_room; NULL:
 				    * not asked for */
 	struct seam_spill order_room;
@@ -113,7 +115,8 @@ int seam_cookie_by_cookie(const void *a, const void *b);
 /* Why there is none: the task never came back from the entry that the
  * cookie names (SEAM_PENDING), or it did (SEAM_LOST). Guessed by what came of
  * the task later, unless the recording says that nothing more was to come. Of a
- * window that passed it may be that nothing tells (SEAM_WINDOW). */
+ * window that passed it may be that nothing tells (SEAM_WINDOW); of a damaged
+ * recording, that it is among what is not there any more (SEAM_LOST). */
 int seam_cookie_missing(const struct cookie_index *ix, uint64_t cookie,
 			const struct seam_pd_rec *sample);
 

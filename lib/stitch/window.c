@@ -82,6 +82,7 @@ int seam_window_ready(struct window *w, size_t at)
 	for (;;) {
 		w->is_over = seam_pd_stream_is_done(w->r);
 		w->cookies->is_open = !w->is_over;
+		w->cookies->has_gaps = seam_pd_damage(w->r)->lacks_records;
 		if (w->indexed < seam_pd_n_records(w->r))
 			rc = take_in(w);
 		if (rc)

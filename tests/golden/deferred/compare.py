@@ -6,13 +6,17 @@ files, and the names of the kernel's functions, where these are told where they
 begin. Where perf printed a cookie seam must join the late stack, or say why
 there is none. The same recordings as a machine of the other byte order would
 have written them (swap.py), and as a folder of perf record --threads
-(split.py) of either, give the same text; perf's own script says so too.
+(split.py) of either, give the same text; perf's own script says so too. Of one
+that is cut off nobody knows which tasks slept at its end.
 
 usage: compare.py SEAM FOLDER
 """
+import collections
 import gzip
+import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -158,6 +162,39 @@ def otherwise(seam_exe, folder, name):
             yield what, script(seam_exe, path) == wanted
 
 
+def ends(seam_exe, data):
+    """How many samples have each end code, of a recording's bytes, which come
+    by a pipe: one of perf's own is read as a stream."""
+    run = subprocess.run([seam_exe, "script", "--format", "json", "-i", "-"],
+                         check=True, capture_output=True, input=data)
+    return collections.Counter(json.loads(line).get("end")
+                               for line in run.stdout.splitlines())
+
+
+def cut_off(seam_exe, folder):
+    """(what, how many of each end code, whether they are true)."""
+    def read(name):
+        with open(os.path.join(folder, name + ".data"), "rb") as f:
+            data = f.read()
+        return data, *struct.unpack_from("<QQ", data, 40)
+
+    for name in ("threads-fp", "pipe"):
+        data, at, size = read(name)
+        if name == "pipe":
+            at, size = 0, len(data)
+        none = ends(seam_exe, data)
+        yield name + " has all", none, not none["lost"] + none["pending"]
+        found = collections.Counter()
+        for part in range(1, 20):
+            found += ends(seam_exe, data[:at + size * part // 20])
+        yield name + ", cut off in its data", found, \
+            found["lost"] and not found["pending"]
+    data, at, size = read("pending")
+    found = ends(seam_exe, data[:at + size + 20])
+    yield "pending, cut off behind its data", found, \
+        found["pending"] and not found["lost"]
+
+
 def main():
     seam_exe, folder = sys.argv[1:]
     names = sorted(f[:-5] for f in os.listdir(folder) if f.endswith(".data"))
@@ -169,6 +206,9 @@ def main():
         for what, same in otherwise(seam_exe, folder, name):
             results.append((f"{name}, {what}",
                             [] if same else ["another text"]))
+    if "pending" in names:
+        for what, found, good in cut_off(seam_exe, folder):
+            results.append((what, [] if good else [str(found)]))
     for i, (what, problems) in enumerate(results):
         print(f"{'not ' if problems else ''}ok {i + 1} - {what}")
         for problem in problems[:20]:
