@@ -127,7 +127,8 @@ static struct span section(const struct seam_pd_reader *r, struct pd_section at,
 		       : (struct span){0};
 }
 
-int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h)
+int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h,
+		       const char **ret_why)
 {
 	const uint64_t ids_size = sizeof(struct pd_section);
 	bool ok;
@@ -136,6 +137,11 @@ int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h)
 	if (!ok || h->attr_size < ATTR_SIZE_MIN + ids_size ||
 	    h->attr_size > PD_ATTR_SIZE_MAX)
 		return -EBADMSG;
+	if (attrs.left / h->attr_size > MAX_EVENTS) {
+		*ret_why = "it has more attributes of events than the 65536 "
+			   "that seam reads";
+		return -EBADMSG;
+	}
 	while (attrs.left >= h->attr_size) {
 		struct span attr = pd_span(r, attrs.p, h->attr_size - ids_size);
 		struct pd_section at;

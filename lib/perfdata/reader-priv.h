@@ -301,7 +301,9 @@ void seam_pd_swap_attr(struct perf_event_attr *attr, uint64_t *flags);
 /* reader-attr.c */
 int seam_pd_add_event(struct seam_pd_reader *r, struct span attr,
 		      struct span ids);
-int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h);
+/* *ret_why: set where -EBADMSG is not for where they lie. */
+int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h,
+		       const char **ret_why);
 int seam_pd_set_name(struct seam_pd_reader *r, size_t event, const char *name,
 		     size_t len);
 void seam_pd_plan_ids(struct seam_pd_reader *r);

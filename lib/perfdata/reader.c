@@ -115,6 +115,7 @@ static int read_part(struct seam_pd_reader *r, struct pd_part *part)
 
 static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 {
+	const char *why = "the attributes of the events do not lie in the file";
 	struct pd_header h;
 	int rc;
 
@@ -127,13 +128,11 @@ static int read_file(struct seam_pd_reader *r, struct seam_errinfo *reterr)
 	if (h.size < sizeof(h))
 		return seam_pd_fill_err(reterr, -EBADMSG, "header", 8,
 					"the header's size is not one of perf");
-	rc = seam_pd_read_attrs(r, &h);
+	rc = seam_pd_read_attrs(r, &h, &why);
 	if (rc)
-		return seam_pd_fill_err(
-			reterr, rc, "attributes", h.attrs.offset, "%s",
-			rc == -ENOMEM ? "no memory"
-				      : "the attributes of the events "
-					"do not lie in the file");
+		return seam_pd_fill_err(reterr, rc, "attributes",
+					h.attrs.offset, "%s",
+					rc == -ENOMEM ? "no memory" : why);
 	seam_pd_plan_ids(r);
 	seam_pd_read_features(r, &h);
 	rc = seam_pd_walk(r, data_span(r, &h));

@@ -272,6 +272,32 @@ static void test_refused(void **state)
 	assert_null(r);
 }
 
+/* All of them lie in the file: that is not why. */
+static void test_too_many_events(void **state)
+{
+	const size_t each = 64 + sizeof(struct pd_section), n = 65537;
+	const struct pd_header h = {
+		.magic = PD_MAGIC,
+		.size = sizeof(h),
+		.attr_size = each,
+		.attrs = {.offset = sizeof(h), .size = n * each},
+	};
+	const size_t size = sizeof(h) + n * each;
+	struct seam_pd_reader *r = NULL;
+	struct seam_errinfo err = {0};
+	uint8_t *file = calloc(1, size);
+
+	(void)state;
+	assert_non_null(file);
+	memcpy(file, &h, sizeof(h));
+	assert_int_equal(seam_pd_open_mem(file, size, &r, &err), -EBADMSG);
+	assert_string_equal(err.reason, "it has more attributes of events than "
+					"the 65536 that seam reads");
+	assert_int_equal(seam_pd_open_mem(file, size - 1, &r, &err), -EBADMSG);
+	assert_non_null(strstr(err.reason, "do not lie in the file"));
+	free(file);
+}
+
 /* Two events with different fields; ids where both have them. */
 static void test_two_events(void **state)
 {
@@ -443,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_user_records),
 		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_too_many_events),
 		cmocka_unit_test(test_two_events),
 		cmocka_unit_test(test_old_map),
 		cmocka_unit_test(test_order),
