@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Any bytes as a recording: its samples in each format of other tools, which is
- * JSON where it says so and counts each sample, and user stacks put into samples
- * and into records of their own. */
+ * JSON where it says so and counts each sample, and user stacks put into
+ * samples and into records of their own. */
 #include <jansson.h>
 
 #include "export/export.h"
