@@ -3,11 +3,12 @@
 """Description: a recorder that is killed at any moment, and one whose disk is
 full, leave a recording that is whole up to its last flush: nothing of it is
 damaged, and its stacks are the program's. Amid its work, with copies of stacks
-too; as it starts, when what was there before stays, or is beside it; as it
+too, and perf, where it is, has the same addresses in each sample; as it starts, when what was there before stays, or is beside it; as it
 ends, and as it merges stacks into samples then.
 """
 
 import collections
+import functools
 import glob
 import json
 import os
@@ -18,6 +19,7 @@ import sys
 import time
 
 import livetest
+import perfscript
 
 AT_ONCE = 4 # recorders of one program
 LONGEST_S = 1.5 # a flush comes twice a second
@@ -33,18 +35,50 @@ def report(bench, path):
     return json.loads(done.stdout), done.stderr
 
 
-def paths(bench, path):
-    """How many user stacks are SPIN's from their leaf to main; of how many
-    that did not say themselves that they are not whole."""
+def samples_of(bench, path):
     done = subprocess.run([bench.seam, "script", "--format", "json",
                            "--no-inline", "-i", path], env=bench.env,
                           encoding="utf-8", stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, check=True)
-    found = [livetest.user_path(sample)[::-1] for sample in
-             map(json.loads, done.stdout.splitlines())
+    return list(map(json.loads, done.stdout.splitlines()))
+
+
+def paths(samples):
+    """How many user stacks are SPIN's from their leaf to main; of how many
+    that did not say themselves that they are not whole."""
+    found = [livetest.user_path(sample)[::-1] for sample in samples
              if sample.get("end") == "outermost"]
     found = [path for path in found if set(path) & set(livetest.SPIN_PATH)]
     return sum(map(livetest.is_spin, found)), len(found)
+
+
+@functools.lru_cache(maxsize=None)
+def newer_perf():
+    return livetest.newer_perf()
+
+
+def as_perf(sample):
+    """Its addresses. Where its stack did not come any more, perf shows the
+    cookie for an address."""
+    ips = [int(f["ip"], 16) for f in sample["frames"]]
+    if "stack_ns" in sample or "cookie" not in sample:
+        return ips
+    kernel = len(livetest.kernel_frames(sample))
+    return ips[:kernel] + [int(sample["cookie"], 16)]
+
+
+def other_stacks(samples, bench, path):
+    """How the addresses that perf has of each sample are others; None: they
+    are the same, or no perf is here."""
+    if not newer_perf():
+        return None
+    ours = {(s["tid"], s["time_ns"] // 1000): as_perf(s) for s in samples}
+    theirs = perfscript.addresses(bench, newer_perf(), path)
+    differ = [key for key in ours.keys() | theirs.keys()
+              if ours.get(key) != theirs.get(key)]
+    return differ and "%d of %d samples differ from perf's: %s" % (
+        len(differ), len(ours), [(key, ours.get(key), theirs.get(key))
+                                 for key in differ[:3]])
 
 
 def wrong(bench, path):
@@ -55,10 +89,12 @@ def wrong(bench, path):
         return complaint, 0
     if told["damaged"] or told["malformed_records"]:
         return complaint, 0
-    good, n = paths(bench, path) if told["samples"] else (0, 0)
+    samples = samples_of(bench, path) if told["samples"] else []
+    good, n = paths(samples)
     if good != n:
         return "%d of %d stacks are not the program's" % (n - good, n), 0
-    return None, told["samples"]
+    return other_stacks(samples, bench, path) if samples else None, \
+        told["samples"]
 
 
 def recorder_of(bench, target, i, *options):
