@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: a recorder that is killed at any moment, and one whose disk is
-full, leave a recording that is whole up to its last flush: nothing of it is
-damaged, and its stacks are the program's. Amid its work, with copies of stacks
-too, and perf, where it is, has the same addresses in each sample; as it starts, when what was there before stays, or is beside it; as it
-ends, and as it merges stacks into samples then.
+full, leave a recording that is whole up to its last flush, which is no older
+than is promised: nothing of it is damaged, and its stacks are the program's.
+Amid its work, with copies of stacks too, and perf, where it is, has the same
+addresses in each sample; as it starts, when what was there before stays, or is
+beside it; as it ends, and as it merges stacks into samples then.
 """
 
 import collections
@@ -22,7 +23,9 @@ import livetest
 import perfscript
 
 AT_ONCE = 4 # recorders of one program
-LONGEST_S = 1.5 # a flush comes twice a second
+LONGEST_S = 1.5
+FLUSH_NS = 500000000 # what one that dies loses, at most; see DESIGN.md
+READ_NS = 100000000 # how often a recorder looks at all, when nothing wakes it
 OLD = b"what was there before"
 
 
@@ -104,25 +107,89 @@ def recorder_of(bench, target, i, *options):
                           name="killed%d.data" % i)
 
 
+def waited_ns(pid):
+    """How long a process's first thread, which does the work, has waited for a
+    CPU."""
+    return int(read("/proc/%d/schedstat" % pid).split()[1])
+
+
+class Life:
+    """Of a recorder: what its recording must have once it is killed. Who has
+    waited for a CPU, it or the program, may be late by as much."""
+
+    def __init__(self, recorder, target):
+        self.process, self.target = recorder.process, target
+        self.looks = [] # (when, how long both have waited until then)
+        self.look()
+
+    def look(self):
+        if self.process.returncode is None:
+            # In this order: what is waited in between makes it stricter.
+            now = time.monotonic_ns()
+            self.looks.append((now, waited_ns(self.process.pid) +
+                               waited_ns(self.target.pid)))
+
+    def kill(self):
+        self.look()
+        self.killed_ns = time.monotonic_ns()
+        self.process.kill()
+
+    def late_ns(self, last_ns):
+        """How much older than is promised a last sample is, or if there is
+        none, the beginning."""
+        before = [waited for when, waited in self.looks if when <= last_ns]
+        waited = self.looks[-1][1] - (before or [self.looks[0][1]])[-1]
+        return self.killed_ns - last_ns - waited - FLUSH_NS - READ_NS
+
+    def begin_late_ns(self):
+        return self.late_ns(self.looks[0][0])
+
+
+def times_of(bench, path):
+    done = subprocess.run([bench.seam, "script", "--format", "json",
+                           "--no-inline", "-i", path], env=bench.env,
+                          encoding="utf-8", stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=True)
+    return [json.loads(line)["time_ns"] for line in done.stdout.splitlines()]
+
+
+def wait_until(moment, lives):
+    while True:
+        for life in lives:
+            life.look()
+        left = moment - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(min(left, 0.05))
+
+
 def kill_some(bench, target, numbers, options):
-    """Return: what is wrong with each recording, and samples in all."""
-    running, result, samples = [], [], 0
+    """Return: what is wrong with each recording, samples in all, and how many
+    had to have some."""
+    running, result, samples, due = [], [], 0, 0
     for i in numbers:
         recorder = recorder_of(bench, target, i, *options)
         running.append((random.uniform(0, LONGEST_S), recorder))
-    for _, recorder in running:
-        recorder.ready()
+    lives = {recorder: Life(recorder.ready(), target)
+             for _, recorder in running}
     begin = time.monotonic()
     for moment, recorder in sorted(running, key=lambda both: both[0]):
-        time.sleep(max(0, begin + moment - time.monotonic()))
-        recorder.process.kill()
+        wait_until(begin + moment, lives.values())
+        life = lives[recorder]
+        life.kill()
         recording = recorder.wait()
         why, n = wrong(bench, recording.data)
+        late = life.late_ns(max(times_of(bench, recording.data))) if n else \
+            life.begin_late_ns()
+        if not why and late > 0:
+            why = "%d samples, but the last is %.3f s older than may be" % (
+                n, late / 1e9)
         samples += n
+        due += life.begin_late_ns() > 0
         if why:
             result.append("after %.6f s: %s" % (moment, why))
         os.unlink(recording.data)
-    return result, samples
+    return result, samples, due
 
 
 def spin(bench):
@@ -132,14 +199,16 @@ def spin(bench):
 def amid(bench, title, *options):
     n = int(bench.args.moments)
     target = spin(bench)
-    problems, samples = [], 0
+    problems, samples, due = [], 0, 0
     for first in range(0, n, AT_ONCE):
-        some, more = kill_some(bench, target,
-                               range(first, min(first + AT_ONCE, n)), options)
+        some, more, had_to = kill_some(
+            bench, target, range(first, min(first + AT_ONCE, n)), options)
         problems += some
         samples += more
+        due += had_to
     target.kill()
-    bench.note("%d samples were kept" % samples)
+    bench.note("%d samples were kept; %d recordings had to have some" % (
+        samples, due))
     bench.test("%s at %d moments" % (title, n), not problems and samples,
                "\n".join(problems) or "no sample was kept")
 
