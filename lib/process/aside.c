@@ -5,13 +5,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/pass.h"
 
 #define LOOK_MS 100
 
@@ -75,47 +75,24 @@ static void give_place(void)
 	pthread_mutex_unlock(&lock);
 }
 
-union control {
-	char bytes[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr align;
-};
-
 static int send_fd(int socket, int fd)
 {
-	union control control = {0};
 	char byte = 0;
 	struct iovec v = {&byte, 1};
-	struct msghdr m = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = control.bytes,
-			   .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	ssize_t n = seam_pass(socket, &v, 1, fd);
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return sendmsg(socket, &m, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+	return n < 0 ? (int)n : 0;
 }
 
 /* Return: a descriptor; -ENOMEM: none has come. */
 static int receive_fd(int socket)
 {
-	union control control = {0};
 	char byte;
 	struct iovec v = {&byte, 1};
-	struct msghdr m = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = control.bytes,
-			   .msg_controllen = sizeof(control.bytes)};
-	const struct cmsghdr *c;
-	int fd = -ENOMEM;
+	int fd;
 
-	if (recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1)
-		return fd;
-	c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (seam_pass_receive(socket, &v, 1, MSG_DONTWAIT, &fd) != 1 || fd < 0)
+		return -ENOMEM;
 	return fd;
 }
 

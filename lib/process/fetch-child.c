@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/pass.h"
 #include "elf/parts.h"
 #include "kernel/kernel.h"
 #include "process/target.h"
@@ -29,25 +30,9 @@ struct child {
 static bool answer(const struct fetch_answer *a, const void *bytes, size_t size,
 		   int fd)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
 	struct iovec v[2] = {{(void *)a, sizeof(*a)}, {(void *)bytes, size}};
-	struct msghdr m = {.msg_iov = v, .msg_iovlen = size ? 2 : 1};
 
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		m.msg_control = control.bytes;
-		m.msg_controllen = sizeof(control.bytes);
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	return sendmsg(SOCKET, &m, MSG_NOSIGNAL) > 0;
+	return seam_pass(SOCKET, v, size ? 2 : 1, fd) > 0;
 }
 
 static void go_on(void)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/pass.h"
 #include "process/aside.h"
 #include "process/fetch-child.h"
 
@@ -67,21 +68,10 @@ struct reply {
 /* Return: 0; -EIO: it has ended. */
 static int receive(const struct seam_fetch *f, struct reply *r, size_t *ret)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
 	struct iovec v[2] = {{&r->answer, sizeof(r->answer)},
 			     {r->bytes, r->size}};
-	struct msghdr m = {.msg_iov = v,
-			   .msg_iovlen = 2,
-			   .msg_control = control.bytes,
-			   .msg_controllen = sizeof(control.bytes)};
-	ssize_t n = recvmsg(f->fd, &m, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	ssize_t n = seam_pass_receive(f->fd, v, 2, 0, &r->fd);
 
-	if (c && c->cmsg_type == SCM_RIGHTS)
-		memcpy(&r->fd, CMSG_DATA(c), sizeof(r->fd));
 	if (n < (ssize_t)sizeof(r->answer))
 		return -EIO;
 	*ret = (size_t)n - sizeof(r->answer);
