@@ -234,12 +234,38 @@ static int fail(int err, const char *what, const char *reason)
 	return 1;
 }
 
+/* From the first moment on: what is opened later it does not have. */
+static int begin_opener(struct seam_opener *ret)
+{
+	int err = seam_opener_begin(serve_confine_opener, ret);
+
+	return err ? fail(err, "no process to open files", NULL) : 0;
+}
+
+static int serve_till_end(const struct serve *s, struct seam_serve *serve)
+{
+	int err = serve_confine();
+
+	if (!err) {
+		serve_notify("READY=1");
+		if (!s->quiet)
+			say("seam: serve: at work\n");
+		err = work(s, serve);
+	}
+	serve_notify("STOPPING=1");
+	if (!err)
+		return 0;
+	return fail(err, "cannot go on",
+		    err == -ESHUTDOWN ? "what opens its files has ended" : "");
+}
+
 int cmd_serve(int argc, char **argv)
 {
 	struct serve s = {.opts = {.table_memory = 512ULL << 20},
 			  .idle_s = -1,
 			  .socket = serve_socket()};
 	struct seam_errinfo why = {0};
+	struct seam_opener opener;
 	struct seam_serve *serve;
 	int status = parse(&s, argc, argv), err;
 
@@ -249,18 +275,16 @@ int cmd_serve(int argc, char **argv)
 	/* Now, or who cannot begin is started for the same knock again. */
 	if (s.socket >= 0)
 		serve_accept(s.socket);
+	status = begin_opener(&opener);
+	if (status)
+		return status;
+	s.opts.opener = &opener;
 	err = seam_serve_open(&s.opts, &serve, &why);
 	if (err)
 		return fail(err, "", why.reason);
 	hold_signals();
-	err = serve_drop_rights();
-	if (!err) {
-		serve_notify("READY=1");
-		if (!s.quiet)
-			say("seam: serve: at work\n");
-		err = work(&s, serve);
-	}
-	serve_notify("STOPPING=1");
+	status = serve_till_end(&s, serve);
 	seam_serve_close(serve);
-	return err ? fail(err, "cannot go on", NULL) : 0;
+	seam_opener_end(&opener);
+	return status;
 }

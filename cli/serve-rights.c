@@ -13,9 +13,8 @@
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
 
-/* What opening the files that other users' processes have mapped takes. The
- * maps are open already, and are root's own. */
-#define KEPT                                                                   \
+/* What opening the files that other users' processes have mapped takes. */
+#define OPENING                                                                \
 	(1ULL << CAP_SYS_PTRACE | 1ULL << CAP_DAC_READ_SEARCH |                \
 	 1ULL << CAP_CHECKPOINT_RESTORE)
 
@@ -36,7 +35,7 @@ static int keep_capabilities(uint64_t keep)
 	return syscall(SYS_capset, &head, data) ? -errno : 0;
 }
 
-int serve_drop_rights(void)
+static int keep_rights(uint64_t keep)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
@@ -44,7 +43,18 @@ int serve_drop_rights(void)
 	/* Up to the last that the kernel knows. Where we may not, whoever
 	 * started us has seen to it. */
 	for (unsigned long cap = 0; cap < 64; cap++)
-		if (!(KEPT >> cap & 1))
+		if (!(keep >> cap & 1))
 			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	return keep_capabilities(KEPT);
+	return keep_capabilities(keep);
+}
+
+int serve_confine_opener(void)
+{
+	return keep_rights(OPENING);
+}
+
+int serve_confine(void)
+{
+	/* The maps are open already, and are root's own. */
+	return keep_rights(0);
 }

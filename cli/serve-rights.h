@@ -3,8 +3,10 @@
 #ifndef SEAM_CLI_SERVE_RIGHTS_H
 #define SEAM_CLI_SERVE_RIGHTS_H
 
-/* Gives up all rights but those to look into other users' processes and files,
- * for good. Return: 0 or -errno. */
-int serve_drop_rights(void);
+/* Gives up all rights but to open what others have mapped, for good: of the
+ * process that does so for us. Return: 0 or -errno. */
+int serve_confine_opener(void);
+/* The same of the rest, which needs none. */
+int serve_confine(void);
 
 #endif

@@ -67,7 +67,7 @@ static void hold_files(struct seam_session *s)
 		if (rec->type != SEAM_WIRE_MISS || size < sizeof(*miss) ||
 		    seam_is_far(miss->fs_magic, miss->fs_flags))
 			continue;
-		fd = seam_tables_hold(s->kernel, miss);
+		fd = seam_tables_hold(s->kernel, NULL, miss);
 		if (fd >= 0)
 			seam_held_add(&s->held, &miss->key, fd);
 	}

@@ -74,6 +74,7 @@ int seam_serve_open(const struct seam_serve_opts *opts, struct seam_serve **ret,
 	if (!s)
 		return -ENOMEM;
 	s->processes.images = &s->images;
+	s->processes.opener = opts->opener;
 	err = open_kernel(opts, s, reterr);
 	if (!err)
 		err = seam_tables_open(s->kernel, &s->processes, &tables,
@@ -121,7 +122,7 @@ static void hold(void *ctx, const struct seam_wire *rec, size_t size)
 		seam_kernel_count_far(s->kernel);
 		r->fd = -EREMOTE;
 	} else if (s->n_held < MAX_HELD) {
-		r->fd = seam_tables_hold(s->kernel, miss);
+		r->fd = seam_tables_hold(s->kernel, s->processes.opener, miss);
 		s->n_held += r->fd >= 0;
 	}
 }

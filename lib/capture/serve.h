@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "process/opener.h"
 #include "seam/error.h"
 
 struct seam_serve;
@@ -19,6 +20,8 @@ struct seam_serve_opts {
 	const char *unwind; /* NULL: the default */
 	uint32_t stack_copy; /* 0: the default */
 	uint64_t table_memory; /* bytes */
+	/* NULL: this process opens files itself. Borrowed until closed. */
+	const struct seam_opener *opener;
 };
 
 /* -ENOTSUP: nothing can be shared here; reterr says why. */
@@ -28,7 +31,7 @@ struct seam_serve *seam_serve_close(struct seam_serve *s);
 
 /* To be called when seam_serve_fd can be read, and else every
  * SEAM_SERVE_TEND_MS. Answers what was asked, and takes the tables if nobody
- * has them any more. Return: 0 or -errno. */
+ * has them any more. Return: 0; -ESHUTDOWN: the opener has ended; -errno. */
 int seam_serve_work(struct seam_serve *s);
 int seam_serve_fd(const struct seam_serve *s); /* borrowed */
 #define SEAM_SERVE_TEND_MS 200

@@ -8,6 +8,7 @@
 
 #include "pager/tables-priv.h"
 #include "process/far.h"
+#include "process/opener.h"
 #include "process/target.h"
 #include "unwind/refused.h"
 
@@ -90,13 +91,14 @@ static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
 	return err;
 }
 
-int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss)
+int seam_tables_hold(struct seam_kernel *k, const struct seam_opener *opener,
+		     const struct seam_wire_miss *miss)
 {
 	int fd;
 
 	if (miss->key.kind != SEAM_KEY_FILE)
 		return -ENOENT;
-	fd = seam_open_mapped(miss->head.pid, miss->start, miss->end);
+	fd = seam_opener_mapped(opener, miss->head.pid, miss->start, miss->end);
 	if (fd < 0 || was_file(k, miss, fd))
 		return fd;
 	close(fd);
@@ -316,14 +318,15 @@ int seam_tables_answer_file(struct seam_tables *t,
 	if (held >= 0) {
 		err = load_held(t, miss, p, held);
 	} else {
-		int fd = seam_open_mapped(miss->head.pid, miss->start,
-					  miss->end);
+		int fd =
+			seam_opener_mapped(t->processes->opener, miss->head.pid,
+					   miss->start, miss->end);
 
 		refused = fd == -EPERM || fd == -EACCES ||
 			  fd == -EWOULDBLOCK; /* a lease is on it */
 		err = load_found(t, &miss->key, fd);
 	}
-	if (!err || err == -ENOMEM)
+	if (!err || err == -ENOMEM || err == -ESHUTDOWN)
 		return err;
 	if (p)
 		map = seam_process_map(t->processes, p, miss->start);

@@ -405,7 +405,7 @@ int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	seam_kernel_tables_changed(t->kernel);
 	publish(t);
 	pthread_mutex_unlock(&t->working);
-	return err == -ENOMEM ? err : 0;
+	return err == -ENOMEM || err == -ESHUTDOWN ? err : 0;
 }
 
 void seam_tables_tend(struct seam_tables *t)

@@ -40,16 +40,18 @@ void seam_tables_end(struct seam_tables *t);
 struct seam_tables *seam_tables_close(struct seam_tables *t);
 
 /*
- * Whether the mapping that a request came from can be opened now.
+ * Whether the mapping that a request came from can be opened now, by the opener
+ * or, NULL, by us.
  * Return: its file, which is the one that the request's key names, or was
  * until it was deleted; -errno.
  */
-int seam_tables_hold(struct seam_kernel *k, const struct seam_wire_miss *miss);
+int seam_tables_hold(struct seam_kernel *k, const struct seam_opener *opener,
+		     const struct seam_wire_miss *miss);
 /*
  * Answers a request: BPF asks again only after a table was evicted, or when
  * seam_tables_tend lets it. held: of seam_tables_hold, when the request was
  * new; negative: it gave none, -EREMOTE: the file is not to be opened. It
- * stays the caller's. Return: 0 or -ENOMEM.
+ * stays the caller's. Return: 0; -ENOMEM; -ESHUTDOWN: the opener has ended.
  */
 int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 		       int held);

@@ -45,6 +45,8 @@ struct seam_processes {
 	struct seam_jit_reader jit;
 	struct seam_fetch fetch; /* files that may never come */
 	struct seam_far far; /* and which those are */
+	/* Who opens what others have mapped; NULL: we do. The caller's. */
+	const struct seam_opener *opener;
 	/* Since when unmapping of made code is seen; 0: it is not. Another
 	 * thread sets it, and asks has_made whether it is to. */
 	uint64_t unmaps_ns;

@@ -101,6 +101,38 @@ def serve(bench, *options, **popen):
     return process, log
 
 
+def status(pid, *names):
+    """What /proc/PID/status has for these."""
+    with open("/proc/%d/status" % pid) as lines:
+        found = dict(line.split(":\t", 1) for line in lines)
+    return [found[name].split()[0] for name in names]
+
+
+def cmdline(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as f:
+            return f.read(), os.getpgid(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return b"", 0
+
+
+def opener(server):
+    """The process that opens files for it: no child of its, nor of ours."""
+    wanted = cmdline(server.pid)
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    found = [pid for pid in pids
+             if pid != server.pid and cmdline(pid) == wanted]
+    return found[0] if len(found) == 1 else 0
+
+
+def await_end(pid, spin):
+    """Whether a process that is not ours to reap has ended."""
+    patience = Patience(spin)
+    while cmdline(pid)[0] and not patience.is_over():
+        time.sleep(0.01)
+    return not cmdline(pid)[0]
+
+
 def target(bench, name, user=0):
     """A program that is a file of its own: no table of another fits it."""
     exe = bench.path(name)
@@ -161,17 +193,46 @@ def warm(bench):
                second.summary)
     bench.test("and for no more are there",
                doctor(bench)["tables"] == kept["tables"], doctor(bench))
-    with open("/proc/%d/status" % server.pid) as status:
-        rights = [line.split()[1] for line in status
-                  if line.startswith(("CapPrm", "CapEff", "CapBnd"))]
+    names = ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb", "NoNewPrivs")
+    rights, helper = status(server.pid, *names), opener(server)
+    bench.test("what serves has no right left",
+               rights == ["%016x" % 0] * 5 + ["1"], rights)
     # sys_ptrace, dac_read_search, checkpoint_restore
-    bench.test("what serves has three rights left",
-               set(rights) == {"%016x" % (1 << 19 | 1 << 2 | 1 << 40)}, rights)
+    three = "%016x" % (1 << 19 | 1 << 2 | 1 << 40)
+    rights = status(helper, *names) if helper else []
+    bench.test("what opens its files has three",
+               rights == [three] * 3 + ["%016x" % 0] * 2 + ["1"], rights)
     bench.test("and ends when it is told to", end(server, signal.SIGTERM) == 0,
                open(log).read())
+    bench.test("and that one with it", await_end(helper, spin))
     end(spin)
     bench.test("nothing is left pinned", not clients.groups(),
                clients.groups())
+
+
+def blind(bench):
+    """What opens its files is killed."""
+    prepare(bench)
+    server, log = serve(bench)
+    old = target(bench, "old")
+    one = bench.recorder("-a", *EVENT, name="one.data").ready()
+    await_doctor(bench, old, lambda d: d["tables"] > 1)
+    known = doctor(bench)["tables"]
+    os.kill(opener(server), signal.SIGKILL)
+    new = target(bench, "new")
+    bench.test("it ends, and says why", server.wait() == 1 and
+               "what opens its files has ended" in open(log).read(),
+               open(log).read())
+    found = await_doctor(bench, new, lambda d: d["tables"] > known and
+                         d["owner"] == one.process.pid)
+    bench.test("the recording has the tables, with the new one",
+               found["owner"] == one.process.pid and found["tables"] > known,
+               found)
+    livetest.burn(ENOUGH, new.pid)
+    one = one.interrupt()
+    check_paths(bench, "blind", one.samples(), new.pid)
+    for process in (old, new):
+        end(process)
 
 
 def killed(bench):
@@ -184,7 +245,10 @@ def killed(bench):
     livetest.burn(ENOUGH, old.pid)
     before = doctor(bench)
     recorders = {one.process.pid: one, two.process.pid: two}
+    helper = opener(server)
     end(server)
+    bench.test("what opened its files ends with it", helper and
+               await_end(helper, old), helper)
     await_owner(recorders, old)
     new = target(bench, "new")
     found = await_doctor(bench, new,
@@ -408,5 +472,5 @@ if __name__ == "__main__":
     clients.private()
     subprocess.run(["mount", "-t", "bpf", "-o", "mode=0700", "bpf",
                     "/sys/fs/bpf"], check=False)
-    sys.exit(livetest.main(warm, killed, moments, woken, knocked, idle, told, far,
+    sys.exit(livetest.main(warm, killed, blind, moments, woken, knocked, idle, told, far,
                            options=(("--times", "2"),)))
