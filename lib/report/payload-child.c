@@ -20,21 +20,14 @@
 #include <traceevent/trace-seq.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
 #include "report/payload-private.h"
 
 /* Fields are read without asking for the payload's end: behind it are zeros. */
 #define ZEROS 64
 #define MEMORY (1UL << 30) /* for the library */
 
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-
-#if defined(__x86_64__) && !defined(IS_SANITIZED)
+#if defined(__x86_64__) && !SEAM_IS_SANITIZED
 /* The recording itself may be mapped, however large. */
 static void limit_memory(void)
 {
