@@ -12,10 +12,12 @@ system of its own.
 """
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
 import random
+import select
 import shutil
 import signal
 import socket
@@ -34,6 +36,12 @@ SOURCE = clients.SOURCE.replace("i < 400000", "i < 4000000")
 # Seconds of a target's CPU time.
 ENOUGH = 0.1 # each with many samples
 LONGEST_S = 0.3 # about as long as a table takes, on a machine that is busy
+UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                    "../../cli/systemd/seam-serve.service.in")
+PR_CAPBSET_DROP = 24
+CAPABILITIES = {"CAP_DAC_READ_SEARCH": 2, "CAP_SETPCAP": 8,
+                "CAP_SYS_PTRACE": 19, "CAP_PERFMON": 38, "CAP_BPF": 39,
+                "CAP_CHECKPOINT_RESTORE": 40}
 PATIENCE = 20 # owners are looked for each second
 SOCKET = "/run/seam/serve.socket"
 KNOCKS_S = 60 # it should end after six, and a slow start
@@ -58,6 +66,22 @@ def owner():
             if words[1] == "FLOCK" and words[5].endswith(":%d" % ino):
                 return int(words[4])
     return 0
+
+
+def bounding_set():
+    """What the unit leaves it, by number."""
+    with open(UNIT) as lines:
+        line, = [line for line in lines
+                 if line.startswith("CapabilityBoundingSet=")]
+    return {CAPABILITIES[name] for name in line.split("=")[1].split()}
+
+
+def bound():
+    """To be called where the program is about to run."""
+    libc, kept = ctypes.CDLL(None, use_errno=True), bounding_set()
+    for number in range(64):
+        if number not in kept:
+            libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
 
 
 class Patience:
@@ -233,6 +257,54 @@ def blind(bench):
     check_paths(bench, "blind", one.samples(), new.pid)
     for process in (old, new):
         end(process)
+
+
+def bounded(bench):
+    """With no more rights than the unit gives it."""
+    prepare(bench)
+    server, log = serve(bench, preexec_fn=bound)
+    spin = target(bench, "others", NOBODY)
+    one = bench.recorder("-p", str(spin.pid), *EVENT).ready()
+    found = await_doctor(bench, spin, lambda d: d["tables"] > 1)
+    bench.test("bounded: it loads tables", found["owner"] == server.pid and
+               found["tables"] > 1, "%s %s" % (found, open(log).read()))
+    livetest.burn(ENOUGH, spin.pid)
+    one = one.interrupt()
+    clients.check_file(bench, "bounded", one, spin.pid, 512)
+    bench.test("bounded: the recording loads none itself",
+               not one.summary["tables"], one.summary)
+    bench.test("bounded: it ends", end(server, signal.SIGTERM) == 0)
+    end(spin)
+
+
+def notified(bench):
+    """systemd is told when it is at work, and when it is about to end."""
+    for kind, name in (("a file", bench.path("notify")),
+                       ("abstract", "\0seam-test-%d" % os.getpid())):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(name)
+            server = bench.start(
+                [bench.seam, "serve", "--quiet"],
+                env=dict(bench.env, NOTIFY_SOCKET=name.replace("\0", "@")))
+            words = heard(manager, server)
+            bench.test(kind + ": it says that it is at work",
+                       words == ["READY=1"], words)
+            end(server, signal.SIGTERM)
+            words = heard(manager, server)
+            bench.test(kind + ": and that it is about to end",
+                       words == ["STOPPING=1"], words)
+
+
+def heard(manager, server):
+    """What was said, once there is something or the server has ended."""
+    words, manager_fd = [], manager.fileno()
+    while not words:
+        has_ended = server.poll() is not None
+        while select.select([manager_fd], [], [], 0.1)[0]:
+            words.append(manager.recv(64).decode())
+        if has_ended:
+            break
+    return words
 
 
 def killed(bench):
@@ -472,5 +544,5 @@ if __name__ == "__main__":
     clients.private()
     subprocess.run(["mount", "-t", "bpf", "-o", "mode=0700", "bpf",
                     "/sys/fs/bpf"], check=False)
-    sys.exit(livetest.main(warm, killed, blind, moments, woken, knocked, idle, told, far,
+    sys.exit(livetest.main(warm, bounded, notified, killed, blind, moments, woken, knocked, idle, told, far,
                            options=(("--times", "2"),)))
