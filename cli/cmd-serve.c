@@ -244,12 +244,16 @@ static int begin_opener(struct seam_opener *ret)
 
 static int serve_till_end(const struct serve *s, struct seam_serve *serve)
 {
-	int err = serve_confine();
+	bool has_files;
+	int err = serve_confine(&has_files);
 
 	if (!err) {
 		serve_notify("READY=1");
 		if (!s->quiet)
-			say("seam: serve: at work\n");
+			say("seam: serve: at work%s\n",
+			    has_files ? "; this kernel has no Landlock: root's "
+					"files are open to it"
+				      : "");
 		err = work(s, serve);
 	}
 	serve_notify("STOPPING=1");

@@ -8,6 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cli/serve-filter.h"
+#include "cli/serve-landlock.h"
+#include "kernel/share.h"
+
 /* Newer than the headers of Debian 12's oldest kernel. */
 #ifndef CAP_CHECKPOINT_RESTORE
 #define CAP_CHECKPOINT_RESTORE 40
@@ -50,11 +54,18 @@ static int keep_rights(uint64_t keep)
 
 int serve_confine_opener(void)
 {
-	return keep_rights(OPENING);
+	int err = keep_rights(OPENING);
+
+	return err ? err : serve_filter_opener();
 }
 
-int serve_confine(void)
+int serve_confine(bool *ret_has_files)
 {
 	/* The maps are open already, and are root's own. */
-	return keep_rights(0);
+	int err = keep_rights(0);
+
+	if (!err)
+		err = serve_landlock(NULL, SEAM_SHARE_FOLDER);
+	*ret_has_files = err == -EOPNOTSUPP;
+	return err && err != -EOPNOTSUPP ? err : serve_filter();
 }

@@ -217,15 +217,16 @@ def warm(bench):
                second.summary)
     bench.test("and for no more are there",
                doctor(bench)["tables"] == kept["tables"], doctor(bench))
-    names = ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb", "NoNewPrivs")
+    names = ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb", "NoNewPrivs",
+             "Seccomp")
     rights, helper = status(server.pid, *names), opener(server)
     bench.test("what serves has no right left",
-               rights == ["%016x" % 0] * 5 + ["1"], rights)
+               rights == ["%016x" % 0] * 5 + ["1", "2"], rights)
     # sys_ptrace, dac_read_search, checkpoint_restore
     three = "%016x" % (1 << 19 | 1 << 2 | 1 << 40)
     rights = status(helper, *names) if helper else []
     bench.test("what opens its files has three",
-               rights == [three] * 3 + ["%016x" % 0] * 2 + ["1"], rights)
+               rights == [three] * 3 + ["%016x" % 0] * 2 + ["1", "2"], rights)
     bench.test("and ends when it is told to", end(server, signal.SIGTERM) == 0,
                open(log).read())
     bench.test("and that one with it", await_end(helper, spin))
