@@ -39,6 +39,9 @@ LONGEST_S = 0.3 # about as long as a table takes, on a machine that is busy
 UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                     "../../cli/systemd/seam-serve.service.in")
 PR_CAPBSET_DROP = 24
+CLONE_NEWNS = 0x20000
+MS_RDONLY, MS_REMOUNT, MS_BIND = 1, 32, 4096
+MS_REC, MS_SLAVE = 1 << 14, 1 << 19
 CAPABILITIES = {"CAP_DAC_READ_SEARCH": 2, "CAP_SETPCAP": 8,
                 "CAP_SYS_PTRACE": 19, "CAP_PERFMON": 38, "CAP_BPF": 39,
                 "CAP_CHECKPOINT_RESTORE": 40}
@@ -76,11 +79,28 @@ def bounding_set():
     return {CAPABILITIES[name] for name in line.split("=")[1].split()}
 
 
-def bound():
-    """To be called where the program is about to run."""
-    libc, kept = ctypes.CDLL(None, use_errno=True), bounding_set()
+def as_by_unit(bench):
+    """To be called where the program is about to run: as the unit has it, files
+    are read-only but the cache's, those of others are hidden, and rights are
+    few."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def mount(source, target, kind, flags):
+        if libc.mount(source.encode(), target.encode(), kind, flags, None):
+            raise OSError(ctypes.get_errno(), target)
+
+    cache = bench.env["XDG_CACHE_HOME"]
+    libc.unshare(CLONE_NEWNS)
+    mount("none", "/", None, MS_REC | MS_SLAVE)
+    kept = os.open(cache, os.O_PATH)
+    mount("tmpfs", bench.folder, b"tmpfs", 0)
+    os.mkdir(cache)
+    mount("/proc/self/fd/%d" % kept, cache, None, MS_BIND)
+    for folder in (bench.folder, "/"):
+        mount("none", folder, None, MS_REMOUNT | MS_BIND | MS_RDONLY)
+    left = bounding_set()
     for number in range(64):
-        if number not in kept:
+        if number not in left:
             libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
 
 
@@ -261,10 +281,15 @@ def blind(bench):
 
 
 def bounded(bench):
-    """With no more rights than the unit gives it."""
+    """With no more rights and files than the unit gives it."""
     prepare(bench)
-    server, log = serve(bench, preexec_fn=bound)
+    os.makedirs(bench.env["XDG_CACHE_HOME"], 0o700, exist_ok=True)
+    server, log = serve(bench, preexec_fn=lambda: as_by_unit(bench))
     spin = target(bench, "others", NOBODY)
+    seen = ["/proc/%d/root%s" % (server.pid, path)
+            for path in (bench.path("others"), bench.env["XDG_CACHE_HOME"])]
+    bench.test("bounded: it sees no path to the program, but its cache",
+               [os.path.exists(path) for path in seen] == [False, True], seen)
     one = bench.recorder("-p", str(spin.pid), *EVENT).ready()
     found = await_doctor(bench, spin, lambda d: d["tables"] > 1)
     bench.test("bounded: it loads tables", found["owner"] == server.pid and
@@ -274,6 +299,8 @@ def bounded(bench):
     clients.check_file(bench, "bounded", one, spin.pid, 512)
     bench.test("bounded: the recording loads none itself",
                not one.summary["tables"], one.summary)
+    bench.test("bounded: tables are kept on disk",
+               os.listdir(bench.env["XDG_CACHE_HOME"] + "/seam"))
     bench.test("bounded: it ends", end(server, signal.SIGTERM) == 0)
     end(spin)
 
