@@ -115,6 +115,18 @@ static void test_shared(void **state)
 
 extern const char __executable_start[];
 
+/* One right behind the other, as a call that is a function's last leaves it. */
+__asm__(".pushsection .text\n"
+	".type ends_in_call, @function\n"
+	"ends_in_call: call begins_behind\n"
+	".size ends_in_call, .-ends_in_call\n"
+	".globl begins_behind\n"
+	".type begins_behind, @function\n"
+	"begins_behind: ret\n"
+	".size begins_behind, .-begins_behind\n"
+	".popsection\n");
+extern const char begins_behind[];
+
 /* The frame that is the same is running below one of the kernel, and returned
  * to below another: then it is in the function before. */
 static void test_not_alike(void **state)
@@ -124,7 +136,7 @@ static void test_not_alike(void **state)
 		.start = (uintptr_t)__executable_start,
 		.end = UINT64_MAX,
 	};
-	const struct seam_frame user = {.ip = (uintptr_t)test_not_alike,
+	const struct seam_frame user = {.ip = (uintptr_t)begins_behind,
 					.map = &map};
 	const struct seam_frame stacks[2][3] = {
 		{{.ip = 0xffffffff81000000, .kernel = true}, user, user},
