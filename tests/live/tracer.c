@@ -5,8 +5,8 @@
  * the same process by <seam/tracer.h>. Says what their callbacks were given;
  * tracer.py judges. polls: one that waits by its descriptor alone, and then by
  * seam_session_run, until it has killed the process. itself: one that traces
- * the system calls of its own process. loses ENGINE: one with small buffers that
- * it reads when it is told so alone.
+ * the system calls of its own process. loses ENGINE: one with small buffers
+ * that it reads when it is told so alone.
  */
 #include <errno.h>
 #include <inttypes.h>
