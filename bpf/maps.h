@@ -155,18 +155,10 @@ struct left {
 	uint64_t ip, sp, ax, orig_ax;
 };
 
-/* How memory may be read that stacks lie in. */
-enum reading {
-	READ_NOTHING, /* a device may see it */
-	READ_RESIDENT, /* who would bring pages may wait for us, or for ever */
-	READ_FAULTING, /* from this machine's disks */
-	READ_ARMABLE, /* from memory: so, unless a userfaultfd is armed first */
-};
-
 /* The mapping that a stack was last read in. */
 struct stack_map {
 	uint64_t start, end; /* both 0: not known */
-	uint64_t reading; /* enum reading */
+	uint64_t reading; /* enum reading, in memory.h */
 };
 
 #define TRIES_LOST 4 /* pages that cannot be had, and the stack ends; 2^n */

@@ -24,6 +24,14 @@ struct seam_env {
 	enum how how;
 };
 
+/* How memory may be read that stacks lie in. */
+enum reading {
+	READ_NOTHING, /* a device may see it */
+	READ_RESIDENT, /* who would bring pages may wait for us, or for ever */
+	READ_FAULTING, /* from this machine's disks */
+	READ_ARMABLE, /* from memory: so, unless a userfaultfd is armed first */
+};
+
 /*
  * Whether pages of a file come from this machine's own disks or memory. What a
  * daemon or a server brings may never come, and that daemon may be the very

@@ -12,9 +12,8 @@
 
 #include <cmocka.h>
 
-#include <inttypes.h>
-
 #include "offline/unwind.h"
+#include "own-text.h"
 #include "seam/tracer.h"
 
 #define FILES 32
@@ -42,22 +41,19 @@ static struct {
 static int set_up(void **state)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
-	char line[1024], prot[8], path[512];
 	struct seam_offline_area at;
+	struct own_text text;
 
 	(void)state;
 	setenv("XDG_CACHE_HOME", "/proc", 1);
 	assert_int_equal(seam_offline_init(&self.o), 0);
 	assert_non_null(maps);
-	while (fgets(line, sizeof(line), maps)) {
-		if (sscanf(line,
-			   "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64
-			   " %*s %*s %511s",
-			   &at.start, &at.end, prot, &at.off, path) != 5 ||
-		    prot[2] != 'x' || path[0] != '/')
-			continue;
+	while (next_own_text(maps, &text)) {
 		assert_true(self.n < FILES);
-		at.file = seam_offline_file(&self.o.files, path, NULL, 0);
+		at.start = text.start;
+		at.end = text.end;
+		at.off = text.off;
+		at.file = seam_offline_file(&self.o.files, text.path, NULL, 0);
 		assert_non_null(at.file);
 		self.areas[self.n++] = at;
 	}

@@ -16,11 +16,11 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <unistd.h>
 
 #include "../elf/namesakes.h"
 #include "offline/entered.h"
+#include "own-text.h"
 
 #define FILES 32
 #define OPEN_FUNC(name, body)                                                  \
@@ -93,20 +93,17 @@ static void open_file(struct file *f, const char *path)
 static int set_up(void **state)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
-	char line[1024], prot[8], path[512];
 	struct seam_entered_area at;
+	struct own_text text;
 
 	(void)state;
 	assert_non_null(maps);
-	while (fgets(line, sizeof(line), maps)) {
-		if (sscanf(line,
-			   "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64
-			   " %*s %*s %511s",
-			   &at.start, &at.end, prot, &at.off, path) != 5 ||
-		    prot[2] != 'x' || path[0] != '/')
-			continue;
+	while (next_own_text(maps, &text)) {
 		assert_true(self.n < FILES);
-		open_file(&self.files[self.n], path);
+		at.start = text.start;
+		at.end = text.end;
+		at.off = text.off;
+		open_file(&self.files[self.n], text.path);
 		at.file = &self.files[self.n];
 		self.areas[self.n++] = at;
 	}
