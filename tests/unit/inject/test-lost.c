@@ -4,19 +4,11 @@
  * else of payloads stays. So perf reads them. */
 #include <fcntl.h>
 
+#include "../perfdata/hit.h"
 #include "merged.h"
 
-#define TRACEPOINT 77
-
-static const char format[] =
-	"name: hit\nID: 77\nformat:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;"
-	"\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	"\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n\n"
-	"print fmt: \"x=%d\", REC->x\n";
+static const char format[] = HIT_FORMAT "\n"
+					"print fmt: \"x=%d\", REC->x\n";
 
 struct payload {
 	uint16_t type;

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: what tracepoints tell, from the writer to text: whole, lost,
  * and where the recording lies about it; and to perf's. */
+#include "hit.h"
 #include "recording.h"
 #include "report/payload.h"
 
-#define TRACEPOINT 77
-
-static const char format[] =
-	"name: hit\nID: 77\nformat:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;"
-	"\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	"\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n"
+static const char format[] = HIT_FORMAT
 	"\tfield:__data_loc char[] what;\toffset:12;\tsize:4;\tsigned:0;\n\n"
 	"print fmt: \"x=%d what=%s\", REC->x, __get_str(what)\n";
 
