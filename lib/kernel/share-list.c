@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/proc-stat.h"
 #include "kernel/share.h"
 
 /* Who holds the lock of a folder; 0: nobody. */
@@ -43,23 +44,10 @@ uint32_t seam_share_holder(int fd)
 
 bool seam_share_is_stopped(uint32_t pid)
 {
-	char path[32], line[512], state = 0;
-	const char *behind;
-	FILE *file;
-	size_t n;
+	struct seam_proc_stat its;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	/* Not a line: the name, in brackets, may have anything in it. */
-	n = fread(line, 1, sizeof(line) - 1, file);
-	fclose(file);
-	line[n] = '\0';
-	behind = strrchr(line, ')');
-	if (!behind || sscanf(behind + 1, " %c", &state) != 1)
-		return false;
-	return state == 'T' || state == 't';
+	return seam_proc_stat_read(pid, &its) &&
+	       (its.state == 'T' || its.state == 't');
 }
 
 static uint32_t owner_of(const char *group, const char *folder)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/proc-stat.h"
 #include "elf/doubt.h"
 
 #define SECOND_NS 1000000000ULL
@@ -45,31 +46,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
 }
 
-/* Ticks from the machine's start to the process's. Return: false: it does not
- * run. */
-static bool read_start(uint32_t pid, unsigned long long *ret_ticks)
-{
-	char line[1024], path[32], *behind = NULL;
-	bool is_read;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	/* The name, in brackets, may have anything in it. */
-	if (fgets(line, sizeof(line), f))
-		behind = strrchr(line, ')');
-	is_read = behind &&
-		  sscanf(behind + 1,
-			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u "
-			 "%*u %*d %*d %*d %*d %*d %*d %llu",
-			 ret_ticks) == 1;
-	fclose(f);
-	return is_read;
-}
-
-/* When that was. */
+/* When a process began. */
 static uint64_t start_ns(unsigned long long ticks)
 {
 	const uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -113,7 +90,7 @@ static int open_in_task(uint32_t pid, unsigned long long ticks,
 			char ret_path[static SEAM_PERF_MAP_PATH])
 {
 	unsigned inner = inner_pid(pid);
-	unsigned long long now;
+	struct seam_proc_stat now;
 	int fd;
 
 	if (!inner)
@@ -121,7 +98,8 @@ static int open_in_task(uint32_t pid, unsigned long long ticks,
 	snprintf(ret_path, SEAM_PERF_MAP_PATH, "/proc/%u/root/tmp/perf-%u.map",
 		 pid, inner);
 	fd = open_written_since(ret_path, began_ns);
-	if (fd < 0 || (read_start(pid, &now) && now == ticks))
+	if (fd < 0 ||
+	    (seam_proc_stat_read(pid, &now) && now.start_ticks == ticks))
 		return fd;
 	close(fd);
 	return -ENOENT;
@@ -130,9 +108,9 @@ static int open_in_task(uint32_t pid, unsigned long long ticks,
 int seam_perf_map_open(const struct seam_perf_owner *of,
 		       char ret_path[static SEAM_PERF_MAP_PATH])
 {
-	unsigned long long ticks = 0;
-	bool is_there = of->is_here && read_start(of->pid, &ticks);
-	uint64_t its_ns = is_there ? start_ns(ticks) : 0;
+	struct seam_proc_stat its = {0};
+	bool is_there = of->is_here && seam_proc_stat_read(of->pid, &its);
+	uint64_t its_ns = is_there ? start_ns(its.start_ticks) : 0;
 	bool runs = is_there && is_owner(of, its_ns);
 	uint64_t began_ns = of->began_ns;
 	char there[SEAM_PERF_MAP_PATH];
@@ -144,7 +122,7 @@ int seam_perf_map_open(const struct seam_perf_owner *of,
 	fd = open_written_since(ret_path, began_ns);
 	if (!runs || fd >= 0)
 		return fd;
-	inside = open_in_task(of->pid, ticks, began_ns, there);
+	inside = open_in_task(of->pid, its.start_ticks, began_ns, there);
 	if (inside == -ENOENT || inside == fd)
 		return fd;
 	memcpy(ret_path, there, sizeof(there));

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -160,13 +161,16 @@ static void test_reused(void **state)
 	unlink(path);
 }
 
-static void test_running(void **state)
+/* One that was begun under this name. */
+static void is_judged(const char *name)
 {
 	struct seam_perf_owner of = {.is_here = true};
-	char path[64];
+	char path[64], had[16];
 
-	(void)state;
+	assert_int_equal(prctl(PR_GET_NAME, had), 0);
+	assert_int_equal(prctl(PR_SET_NAME, name), 0);
 	waiting = start(NULL);
+	assert_int_equal(prctl(PR_SET_NAME, had), 0);
 	assert_true(waiting > 0);
 	of.pid = (uint32_t)waiting;
 	outer_path(of.pid, path);
@@ -184,6 +188,16 @@ static void test_running(void **state)
 	of.is_here = false;
 	assert_string_equal(name_for(of), "former");
 	unlink(path);
+	stop(NULL);
+}
+
+static void test_running(void **state)
+{
+	(void)state;
+	is_judged("plain");
+	is_judged("a b) S 1 (");
+	is_judged("(\n) R 1 ");
+	is_judged("\n");
 }
 
 static void test_container(void **state)
