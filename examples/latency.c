@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 
 	skel = pid ? latency__open() : NULL;
 	if (!skel)
-		return fprintf(stderr, "usage: %s PID MS, as root\n", argv[0]);
+		return fprintf(stderr, "usage: %s PID MS\n", argv[0]), 2;
 	skel->rodata->pid = pid;
 	skel->rodata->slow_ns = (uint64_t)(atof(argv[2]) * 1e6);
 	opts.max_frames = 127;

@@ -3,10 +3,13 @@
  * Prints the slow system calls of a process, each with its whole stack.
  *
  *	clang -target bpf -O2 -g -c slow-calls.bpf.c -o alone.o \
+ *		$(pkg-config --cflags seam) \
  *		-idirafter /usr/include/$(gcc -print-multiarch)
- *	bpftool gen object slow-calls.o alone.o /usr/lib/seam/seam-request.bpf.o
+ *	bpftool gen object slow-calls.o alone.o \
+ *		"$(pkg-config --variable=request_object seam)"
  *	bpftool gen skeleton slow-calls.o name slow_calls > slow-calls.skel.h
- *	cc -O2 slow-calls.c -lseam -lbpf && ./a.out PID MS
+ *	cc -O2 slow-calls.c $(pkg-config --cflags --libs seam libbpf)
+ *	./a.out PID MS
  *
  * -idirafter: Debian has <asm/types.h> there, which clang does not look through
  * for BPF.
