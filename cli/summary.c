@@ -120,6 +120,11 @@ static void print_refused(struct message *to, const struct seam_summary *sum)
 	if (named < sum->n_refused)
 		message_add(to, "seam: refused: and %" PRIu64 " more files\n",
 			    sum->n_refused - named);
+	if (named)
+		message_add(to,
+			    "seam: refused: stacks that need it end with "
+			    "no-table or no-rule ('man seam-record' says what "
+			    "to do)\n");
 }
 
 /* Sections for code that was made at run time, and those not believed. */
@@ -224,6 +229,36 @@ static void print_events(struct message *to, const struct seam_summary *sum)
 		message_add(to, " (%s)", sum->why_clock);
 }
 
+/* How often the event program saw it, and how often it must have. */
+struct fired {
+	uint64_t seen, expected, withheld;
+};
+
+static void print_fired(struct message *to, const char *what,
+			const struct fired *n)
+{
+	message_add(to, "%s %" PRIu64 " times", what, n->seen);
+	if (n->expected == SEAM_UNKNOWN)
+		message_add(to, ", expected unknown");
+	else
+		message_add(to, ", expected %" PRIu64, n->expected);
+	if (n->withheld)
+		message_add(to, ", of which the kernel withheld %" PRIu64,
+			    n->withheld);
+}
+
+/* Of the recorded tasks alone, where the machine has others. */
+static void print_watched(struct message *to, const struct seam_counts *c)
+{
+	if (c->watched == c->events && c->expected_watched == c->expected &&
+	    c->withheld_watched == c->withheld)
+		return;
+	print_fired(to, "seam: of these, in the tasks recorded:",
+		    &(struct fired){c->watched, c->expected_watched,
+				    c->withheld_watched});
+	message_add(to, "\n");
+}
+
 void summary_print(struct message *to, const struct seam_summary *sum,
 		   const char *output)
 {
@@ -238,18 +273,13 @@ void summary_print(struct message *to, const struct seam_summary *sum,
 			    sum->left_out);
 	if (sum->idle)
 		message_add(to, " (%" PRIu64 " in the idle task)", sum->idle);
-	message_add(to, "; the event fired %" PRIu64 " times", c->events);
-	if (c->expected == SEAM_UNKNOWN)
-		message_add(to, ", expected unknown");
-	else
-		message_add(to, ", expected %" PRIu64, c->expected);
-	if (c->withheld)
-		message_add(to, ", of which the kernel withheld %" PRIu64,
-			    c->withheld);
+	print_fired(to, "; the event fired",
+		    &(struct fired){c->events, c->expected, c->withheld});
 	if (c->excluded)
 		message_add(to, "; %" PRIu64 " in the mode that it excludes",
 			    c->excluded);
 	message_add(to, "\n");
+	print_watched(to, c);
 	print_ends(to, sum);
 	message_add(to,
 		    "seam: %" PRIu64 " unwinds, %" PRIu64

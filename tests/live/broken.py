@@ -503,14 +503,17 @@ def refused(bench):
             files = recording.summary["refused_files"]
             lines = [line for line in recording.log.splitlines()
                      if line.startswith("seam: refused: ")]
+            # The last says what it means, and where to read what to do.
+            advice = lines.pop() if lines else ""
             good = len(files) == len(lines) == 1 and \
+                "no-table or no-rule ('man seam-record'" in advice and \
                 files[0]["file"] == name and (
                     files[0]["parts"] == parts or
                     parts is None and files[0]["parts"] > 0) and \
                 part in files[0]["where"] and files[0]["reason"] and \
                 offset in (None, files[0]["offset"]) and \
                 name in lines[0] and files[0]["reason"] in lines[0] \
-                if part is not None else not files and not lines
+                if part is not None else not files and not lines and not advice
             bench.test("a file that lies about %s: %s, with %s" % (
                 what, "said" if part is not None else "nothing is refused",
                 engine), recording.status == 0 and good,

@@ -78,6 +78,9 @@ LINES = [
     (r"(?P<samples>\d+) samples of \S.*; the event fired (?P<events>\d+) times, "
      r"expected (?P<expected>\d+|unknown)(, of which the kernel withheld "
      r"(?P<withheld>\d+))?(; \d+ in the mode that it excludes)?", True),
+    (r"of these, in the tasks recorded: (?P<watched>\d+) times, expected "
+     r"(?P<expected_watched>\d+|unknown)(, of which the kernel withheld "
+     r"(?P<withheld_watched>\d+))?", None),
     (r"user stacks: (?P<wanted>\d+) wanted(, (?P<whole>\d+) complete "
      r"\((?P<share>[0-9.]+)%\)(?P<ends>(, \d+ [a-z-]+)*))?"
      r"(; (?P<no_user>\d+) samples want none)?", True),
@@ -113,6 +116,22 @@ def in_order(log):
     return (found, None) if at == len(LINES) else (None, "it ends early")
 
 
+def said_in_tasks(found, summary):
+    """How often the event fired in the tasks recorded, beside how often it
+    must have, as the JSON has it; nothing where the machine has no others."""
+    pairs = [("watched", "events"), ("expected_watched", "expected"),
+             ("withheld_watched", "withheld")]
+    if "watched" not in found:
+        return [summary[mine] == summary[all_] for mine, all_ in pairs]
+    expected = summary["expected_watched"]
+    return [int(found["watched"]) == summary["watched"],
+            found["expected_watched"] == (
+                "unknown" if expected is None else str(expected)),
+            int(found["withheld_watched"] or 0) ==
+            summary["withheld_watched"],
+            any(summary[mine] != summary[all_] for mine, all_ in pairs)]
+
+
 def printed_as_json(bench, name, recording):
     """Samples; stacks wanted, whole and with each other end; unwinds, and what
     they served; the lost, by place; the engine and its time for a frame."""
@@ -127,6 +146,8 @@ def printed_as_json(bench, name, recording):
     bench.test(name + ": their numbers are the JSON's", numbers == {
         key: summary[{"most": "served_most"}.get(key, key)]
         for key in numbers}, "%s\n%s" % (numbers, recording.log))
+    bench.test(name + ": what fired in its tasks is said beside it",
+               all(said_in_tasks(found, summary)), recording.log)
     ends = {code: n for code, n in summary["end"].items()
             if n and code not in ("outermost", "no-user")}
     told = {code: int(n) for n, code in re.findall(
