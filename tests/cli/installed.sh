@@ -5,7 +5,7 @@
 # Description: what is installed is all that others build on: the whole tool of
 # examples/ is made from the installed headers, library, object and pkg-config
 # file alone, by the commands of the installed seam_request(3), and the examples
-# without BPF programs as well.
+# without BPF programs, and that of seam_session_open(3), as well.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../tools/tap.sh"
 build=$(cd "$1" && pwd)
@@ -18,7 +18,10 @@ installed() {
 }
 check 'it is installed' installed
 pc=$(find "$dir/root" -name seam.pc)
-page=$(find "$dir/root" -name 'seam_request.3*')
+# shown PAGE: its text, as it is installed.
+shown() {
+	gzip -dcf "$(find "$dir/root" -name "$1.3*")"
+}
 # As if it lay where it was built for.
 prefix=$(sed -n 's/^prefix=//p' "$pc")
 sed -i "s|^prefix=.*|prefix=$dir/root$prefix|" "$pc"
@@ -37,8 +40,8 @@ check 'its unit names its command' grep -q \
 mkdir "$dir/tool"
 cd "$dir/tool" || exit 1
 cp "$examples/latency.c" "$examples/latency.bpf.c" .
-case $page in *.gz) gzip -dc "$page" ;; *) cat "$page" ;; esac |
-	sed -n '/^clang/,/^\.Ed/{/^\.Ed/!p}' | sed 's/\\e$/\\/' >commands
+shown seam_request | sed -n '/^clang/,/^\.Ed/{/^\.Ed/!p}' |
+	sed 's/\\e$/\\/' >commands
 check 'the page has the commands' grep -q '^cc .*latency\.c' commands
 PATH=$PATH:/usr/sbin
 check 'the tool is made by them' sh -e commands
@@ -52,4 +55,26 @@ for source in "$examples"/*.c; do
 	check "$(basename "$source") is compiled and linked" cc -O2 -Wall -Werror \
 		"$source" $(pkg-config --cflags --libs seam) -o example
 done
+
+# What the page of sessions has for an example, in a function.
+{
+	cat <<-'END'
+		#include <err.h>
+		#include <stdio.h>
+		#include <seam/tracer.h>
+		void trace(uint32_t pid,
+			   void (*on_sample)(void *, const struct seam_sample *),
+			   void (*on_stack)(void *, const struct seam_user_stack *))
+		{
+		struct seam_session *session;
+		struct seam_errinfo info = {0};
+	END
+	shown seam_session_open | sed -n '/^\.Sh EXAMPLES/,/^\.Ed/{/^\./!p}'
+	echo '}'
+} >page.c
+check 'the example of seam_session_open(3) has calls' \
+	grep -q '^while (seam_session_run' page.c
+# shellcheck disable=SC2046
+check 'and is compiled' cc -O2 -Wall -Wextra -Werror -c page.c \
+	$(pkg-config --cflags seam)
 tap_done
