@@ -94,7 +94,7 @@ static void tell(const struct inject *inject)
 		{joins->stacks_unused,
 		 "user stacks left out: they serve no sample"},
 		{joins->end[SEAM_GUESSED],
-		 "stacks with guessed frames, which have no mark any more"},
+		 "stacks with guessed frames, which seam alone shows as such"},
 	};
 
 	say("seam: %s: %llu samples, %llu got their user stack, %llu "

@@ -14,6 +14,7 @@
 #include "base/search.h"
 #include "core/uapi.h"
 #include "inject/chains.h"
+#include "inject/marks.h"
 #include "inject/record.h"
 #include "perfdata/copy.h"
 #include "perfdata/format.h"
@@ -203,13 +204,15 @@ static size_t own_words(struct seam_pd_words chain, bool *ret_any)
 	return i;
 }
 
-/* The user half: words as the chain has them, without the marker. */
-static struct seam_pd_words user_words(struct inject *in,
-				       const struct plan *plan)
+/* The user half: words as the chain has them, without the marker. *ret_marked:
+ * some of them say which frames are guessed. */
+static struct seam_pd_words
+user_words(struct inject *in, const struct plan *plan, bool *ret_marked)
 {
 	struct seam_pd_words ips = {0};
 	struct seam_pd_rec stack;
 
+	*ret_marked = false;
 	if (plan->stack == NO_STACK)
 		return ips;
 	if (plan->how == PLAN_UNWOUND) {
@@ -221,6 +224,11 @@ static struct seam_pd_words user_words(struct inject *in,
 	seam_pd_record(in->r, plan->stack, &stack);
 	ips = stack.stack.ips;
 	ips.n = plan->n < ips.n ? plan->n : ips.n;
+	*ret_marked = seam_marks_any(&stack.stack, ips.n);
+	if (*ret_marked) {
+		ips.n = seam_marks_put(&stack.stack, ips.n, in->ips);
+		ips.p = (const uint8_t *)in->ips;
+	}
 	return ips;
 }
 
@@ -290,8 +298,8 @@ static void merge(struct inject *in, const struct plan *plan,
 	const uint8_t *begin = record->p;
 	size_t n_head = (size_t)(chain.p - begin) - 8;
 	size_t n_tail = tail.n + 8 * tail.n_words + tail.n_rest;
-	struct seam_pd_words ips = user_words(in, plan);
-	bool any_own, alone;
+	bool any_own, alone, marked;
+	struct seam_pd_words ips = user_words(in, plan, &marked);
 	uint64_t ip;
 	size_t own = own_words(chain, &any_own);
 	size_t room = room_for(n_head + 8 + 8 * own + n_tail), n_user;
@@ -305,7 +313,10 @@ static void merge(struct inject *in, const struct plan *plan,
 		if (!alone)
 			end = SEAM_MAX_STACK;
 		alone = false;
-		n_user = ips.n = ips.n < room ? ips.n : room;
+		ips.n = ips.n < room ? ips.n : room;
+		if (marked)
+			ips.n = seam_marks_cut(ips, ips.n, &marked);
+		n_user = ips.n;
 		in->count.cut++;
 	}
 	to = seam_put(to, begin, n_head);
@@ -318,7 +329,7 @@ static void merge(struct inject *in, const struct plan *plan,
 	to = put_tail(to, &tail);
 	record->p = in->merged;
 	record->len = (size_t)(to - in->merged);
-	seam_set_header(in->merged, record->len, end, chain.swap);
+	seam_set_header(in->merged, record->len, end, marked, chain.swap);
 }
 
 /* The same sample without its copy. */
@@ -332,7 +343,8 @@ static void drop_copy(struct inject *in, const struct seam_pd_rec *rec,
 	to = put_tail(to, &tail);
 	record->p = in->merged;
 	record->len = (size_t)(to - in->merged);
-	seam_set_header(in->merged, record->len, rec->sample.end, false);
+	seam_set_header(in->merged, record->len, rec->sample.end,
+			rec->sample.has_guesses, false);
 }
 
 static int edit_stack(struct inject *in, const uint8_t *bytes,

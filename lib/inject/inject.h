@@ -7,7 +7,8 @@
  *
  * Each such sample's header says the end code of its user half, where the
  * record did or where there was none, in bits that perf does not look at (see
- * perfdata/format.h), so that seam's own readers count it as before. A sample
+ * perfdata/format.h), so that seam's own readers count it as before. Frames
+ * that are guessed stay so by PD_SAMPLE_GUESSES. A sample
  * whose record never came keeps its kernel half and its leaf.
  */
 #ifndef SEAM_LIB_INJECT_H

@@ -10,6 +10,10 @@
 #include <string.h>
 
 #include "perfdata/format.h"
+#include "perfdata/writer.h"
+
+_Static_assert(PD_SAMPLE_GUESSES == SEAM_PD_STACK_METHODS,
+	       "one place in the header for both");
 
 #define SEAM_RECORD_MAX 65528 /* the size has 16 bits, in steps of 8 */
 
@@ -28,9 +32,10 @@ static inline uint8_t *seam_put_word(uint8_t *to, uint64_t v, bool swap)
 	return seam_put(to, &v, sizeof(v));
 }
 
-/* Of a record that has a header: how long it is, and its end code. */
+/* Of a record that has a header: how long it is, its end code, and whether it
+ * tells of guesses (as a SAMPLE, or by the methods of a stack). */
 static inline void seam_set_header(uint8_t *record, size_t size, int end,
-				   bool swap)
+				   bool has_guesses, bool swap)
 {
 	struct perf_event_header h;
 
@@ -39,6 +44,9 @@ static inline void seam_set_header(uint8_t *record, size_t size, int end,
 		h.misc = __builtin_bswap16(h.misc);
 	h.misc &= (uint16_t) ~(PD_MISC_END_MASK << PD_MISC_END_SHIFT);
 	h.misc |= (uint16_t)((end & PD_MISC_END_MASK) << PD_MISC_END_SHIFT);
+	h.misc &= (uint16_t) ~(PD_SAMPLE_GUESSES << PD_MISC_FLAGS_SHIFT);
+	if (has_guesses)
+		h.misc |= PD_SAMPLE_GUESSES << PD_MISC_FLAGS_SHIFT;
 	h.size = (uint16_t)size;
 	if (swap) {
 		h.misc = __builtin_bswap16(h.misc);

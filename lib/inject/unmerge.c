@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/uapi.h"
+#include "inject/marks.h"
 #include "inject/record.h"
 #include "perfdata/copy.h"
 #include "stitch/cookie.h"
@@ -21,29 +22,34 @@ struct unmerge {
 	uint8_t out[2 * (UINT16_MAX + 1)]; /* a sample and its record */
 };
 
-/* A chain's words before the user half's marker, and those behind it. */
+/* A chain's words before the user half's marker, and the frames behind it. */
 struct halves {
 	size_t n_own, n_user;
-	bool marked;
+	bool marked, has_guesses;
 };
 
 /* Return: false: a record cannot hold what is there. */
-static bool divide(struct seam_pd_words chain, struct halves *ret)
+static bool divide(const struct seam_pd_rec_sample *sample, struct halves *ret)
 {
+	const struct seam_pd_words chain = sample->chain;
 	struct halves h = {0};
 
 	for (size_t i = 0; i < chain.n; i++) {
 		uint64_t ip = seam_pd_word(chain, i);
 
 		if (ip == SEAM_CONTEXT_USER_DEFERRED ||
-		    (h.marked && ip >= SEAM_CONTEXT_MAX))
+		    (h.marked && ip >= SEAM_CONTEXT_MAX &&
+		     !sample->has_guesses))
 			return false;
 		h.n_user += h.marked;
 		h.n_own += !h.marked && ip != (uint64_t)PERF_CONTEXT_USER;
 		h.marked |= ip == (uint64_t)PERF_CONTEXT_USER;
 	}
+	h.has_guesses = h.marked && sample->has_guesses;
+	if (h.has_guesses)
+		h.n_user = seam_marks_frames(chain, h.n_own + 1);
 	*ret = h;
-	return !h.marked || h.n_user;
+	return h.has_guesses == sample->has_guesses && (!h.marked || h.n_user);
 }
 
 static const struct perf_event_attr *attr_of(const struct seam_pd_reader *r,
@@ -92,11 +98,12 @@ static bool can_part(const struct seam_pd_reader *r,
 	size_t n;
 
 	if ((rec->sample.user_regs_abi && rec->sample.user_stack) ||
-	    !can_have_record(r, rec) || !divide(rec->sample.chain, ret) ||
+	    !can_have_record(r, rec) || !divide(&rec->sample, ret) ||
 	    (rec->sample.end && max && ret->n_user > max))
 		return false;
 	n = len - 8 * rec->sample.chain.n + 8 * (ret->n_own + 2);
-	return len <= SEAM_RECORD_MAX && n <= SEAM_RECORD_MAX;
+	return len <= SEAM_RECORD_MAX && n <= SEAM_RECORD_MAX &&
+	       (!ret->has_guesses || ret->n_user <= SEAM_PD_MAX_IPS_METHODS);
 }
 
 /* Two numbers of 32 bits in a word. */
@@ -153,11 +160,13 @@ static uint8_t *put_record(const struct unmerge *u, uint8_t *begin,
 	to = seam_put(to, &h, sizeof(h));
 	to = seam_put_word(to, cookie, chain.swap);
 	to = seam_put_word(to, halves->n_user, chain.swap);
-	to = seam_put(to, chain.p + 8 * (chain.n - halves->n_user),
-		      8 * halves->n_user);
+	to = halves->has_guesses
+		     ? seam_marks_take(to, chain, halves->n_own + 1)
+		     : seam_put(to, chain.p + 8 * (chain.n - halves->n_user),
+				8 * halves->n_user);
 	to = put_sample_id(to, attr_of(u->r, rec), rec, chain.swap);
 	seam_set_header(begin, (size_t)(to - begin), rec->sample.end,
-			chain.swap);
+			halves->has_guesses, chain.swap);
 	return to;
 }
 
@@ -176,7 +185,7 @@ static void part(struct unmerge *u, const struct seam_pd_rec *rec,
 	to = seam_put_word(to, SEAM_CONTEXT_USER_DEFERRED, chain.swap);
 	to = seam_put_word(to, cookie, chain.swap);
 	to = seam_put(to, tail, (size_t)(begin + record->len - tail));
-	seam_set_header(u->out, (size_t)(to - u->out), 0, chain.swap);
+	seam_set_header(u->out, (size_t)(to - u->out), 0, false, chain.swap);
 	to = put_record(u, to, rec, halves, cookie);
 	record->p = u->out;
 	record->len = (size_t)(to - u->out);

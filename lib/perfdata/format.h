@@ -92,6 +92,10 @@ enum pd_feature {
  * the stack there. Zero, as the kernel writes, means "not said". A SAMPLE into
  * which a user stack was merged has its end code in the same place, and one
  * to which none will come says there why. */
+/* The flag of a SAMPLE with an end code in whose user half PERF_CONTEXT_USER
+ * comes again: from there on frames are guessed, and from the next one on they
+ * are not. To other readers that says what they knew. */
+#define PD_SAMPLE_GUESSES 0x2u
 #define PD_MISC_CPUMODE 0x7
 #define PD_MISC_FLAGS_SHIFT 3
 #define PD_MISC_FLAGS_MASK 0x1f

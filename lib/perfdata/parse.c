@@ -143,6 +143,8 @@ static bool parse_sample(const struct pd_event *ev, struct span s,
 
 	o->period = ev->pub.attr.sample_period; /* unless the sample says */
 	o->end = rec->misc >> PD_MISC_END_SHIFT & PD_MISC_END_MASK;
+	o->has_guesses = o->end && rec->misc & PD_SAMPLE_GUESSES
+						       << PD_MISC_FLAGS_SHIFT;
 	if (!sample_head(&s, t, rec))
 		return false;
 	if ((t & PERF_SAMPLE_READ) &&

@@ -77,6 +77,7 @@ struct seam_pd_rec_sample {
 	/* enum seam_err of a user half that was merged into the chain; 0: not
 	 * said. */
 	int end;
+	bool has_guesses; /* PD_SAMPLE_GUESSES */
 };
 
 /* The number that the kernel has for ip among amd64's registers. */

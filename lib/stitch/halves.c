@@ -33,13 +33,14 @@ struct walk {
 	bool user; /* the chain had a user half */
 };
 
-/* The sample's own chain: markers say whose the next addresses are. */
+/* The sample's own chain: markers say whose the next addresses are, and in the
+ * user half that was merged into it, which are guessed. */
 static int own_chain(struct seam_stitch *s, struct walk *w)
 {
 	struct seam_pd_words chain = s->rec.sample.chain;
 	bool kernel =
 		(s->rec.misc & SEAM_MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL;
-	bool skip = false;
+	bool skip = false, user = false, guessed = false;
 
 	if (reserve(s, chain.n + 1))
 		return -ENOMEM;
@@ -49,8 +50,12 @@ static int own_chain(struct seam_stitch *s, struct walk *w)
 		if (ip == SEAM_CONTEXT_USER_DEFERRED)
 			break;
 		if (ip >= SEAM_CONTEXT_MAX) {
+			bool again = user && ip == (uint64_t)PERF_CONTEXT_USER;
+
+			guessed ^= again && s->rec.sample.has_guesses;
+			user = ip == (uint64_t)PERF_CONTEXT_USER;
 			kernel = ip == (uint64_t)PERF_CONTEXT_KERNEL;
-			skip = !kernel && ip != (uint64_t)PERF_CONTEXT_USER;
+			skip = !kernel && !user;
 			continue;
 		}
 		if (skip)
@@ -60,6 +65,8 @@ static int own_chain(struct seam_stitch *s, struct walk *w)
 			w->out->n_kernel = s->n;
 		}
 		add_frame(s, ip, kernel, w->space);
+		if (user && guessed)
+			s->frames[s->n - 1].method = SEAM_METHOD_GUESS;
 		/* Inside execve the new program is there before the user
 		 * registers are its own. */
 		if (!kernel && w->before && !s->frames[s->n - 1].map)

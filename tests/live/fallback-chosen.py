@@ -6,6 +6,7 @@ pointers alone need no table.
 """
 
 import collections
+import gzip
 import re
 import subprocess
 import sys
@@ -32,25 +33,60 @@ def after_calls(exe):
     return found
 
 
-def text_of(bench, recording, *command):
-    return subprocess.run([bench.seam, *command, "-i", recording.data],
+def bytes_of(bench, data, *command):
+    return subprocess.run([bench.seam, *command, "-i", data],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          encoding="utf-8", check=True).stdout
+                          check=True).stdout
 
 
-def marks(bench, recording, n):
+def text_of(bench, data, *command):
+    return bytes_of(bench, data, *command).decode()
+
+
+def marks(bench, what, data, n):
     """Every output has the marks: n frames of all samples."""
-    text = text_of(bench, recording, "script")
-    bench.test("guess: as many marks in perf's layout",
+    text = text_of(bench, data, "script")
+    bench.test(what + ": as many marks in perf's layout",
                len(re.findall(r"^\t +[0-9a-f]+ \? ", text, re.M)) == n)
-    text = text_of(bench, recording, "script", "--format", "folded")
-    bench.test("guess: as many marks in folded stacks",
+    text = text_of(bench, data, "script", "--format", "folded")
+    bench.test(what + ": as many marks in folded stacks",
                sum(int(line.rsplit(" ", 1)[1]) * line.count(";? ")
                    for line in text.splitlines()) == n)
-    text = text_of(bench, recording, "report", "--stdio")
-    bench.test("guess: marks in the report", re.search(r"\? \w", text))
-    text = text_of(bench, recording, "report", "--json")
-    bench.test("guess: marks in the report as JSON", '"name":"? ' in text)
+    text = text_of(bench, data, "report", "--stdio")
+    bench.test(what + ": marks in the report", re.search(r"\? \w", text))
+    text = text_of(bench, data, "report", "--json")
+    bench.test(what + ": marks in the report as JSON", '"name":"? ' in text)
+
+
+FORMATS = ("pprof", "firefox", "speedscope", "chrome", "folded")
+
+
+def exported_marks(bench, data):
+    """The marked names that each format's file has."""
+    found = {}
+    for form in FORMATS:
+        out = bytes_of(bench, data, "export", "--to", form, "-o", "-")
+        if out[:2] == b"\x1f\x8b":
+            out = gzip.decompress(out)
+        found[form] = set(re.findall(rb"\? [A-Za-z_]\w+", out))
+    return found
+
+
+def merged(bench, data, n):
+    """So has every output of the recording when its stacks are in its samples,
+    and when they are apart again."""
+    whole, apart = bench.path("merged.data"), bench.path("apart.data")
+    for options, one, other in ((), data, whole), (["--unmerge"], whole, apart):
+        subprocess.run([bench.seam, "inject", *options, "-i", one, "-o", other],
+                       stderr=subprocess.DEVNULL, check=True)
+    marks(bench, "merged", whole, n)
+    marks(bench, "unmerged", apart, n)
+    wanted = exported_marks(bench, data)
+    for what, path in ("merged", whole), ("unmerged", apart):
+        found = exported_marks(bench, path)
+        bench.test("%s: exports have the marks that they had" % what,
+                   all(wanted.values()) and found == wanted,
+                   "%s\n%s" % (wanted, found))
 
 
 def guess(bench):
@@ -79,7 +115,8 @@ def guess(bench):
     bench.test("guess: no stack with one is called whole",
                recording.summary["end"]["guessed"] == len(guessed) and
                recording.summary["guessed_frames"] > 300)
-    marks(bench, recording, len(frames))
+    marks(bench, "guess", recording.data, len(frames))
+    merged(bench, recording.data, len(frames))
 
 
 def planted_of(exe):
