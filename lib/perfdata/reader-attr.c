@@ -8,7 +8,6 @@
 #include "perfdata/reader-priv.h"
 
 #define ATTR_SIZE_MIN 64 /* PERF_ATTR_SIZE_VER0 */
-#define MAX_EVENTS 65536
 
 static const char *const software_names[] = {
 	"cpu-clock",	    "task-clock",   "page-faults",  "context-switches",
@@ -105,7 +104,7 @@ int seam_pd_add_event(struct seam_pd_reader *r, struct span attr,
 {
 	struct pd_event *evs, *ev;
 
-	if (attr.left < ATTR_SIZE_MIN || r->n_events >= MAX_EVENTS)
+	if (attr.left < ATTR_SIZE_MIN || r->n_events >= PD_EVENTS_MAX)
 		return -EBADMSG;
 	evs = realloc(r->events, (r->n_events + 1) * sizeof(*evs));
 	if (!evs)
@@ -137,9 +136,8 @@ int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h,
 	if (!ok || h->attr_size < ATTR_SIZE_MIN + ids_size ||
 	    h->attr_size > PD_ATTR_SIZE_MAX)
 		return -EBADMSG;
-	if (attrs.left / h->attr_size > MAX_EVENTS) {
-		*ret_why = "it has more attributes of events than the 65536 "
-			   "that seam reads";
+	if (attrs.left / h->attr_size > PD_EVENTS_MAX) {
+		*ret_why = PD_TOO_MANY_EVENTS;
 		return -EBADMSG;
 	}
 	while (attrs.left >= h->attr_size) {

@@ -299,6 +299,9 @@ void seam_pd_swap_header(struct pd_header *h);
 void seam_pd_swap_attr(struct perf_event_attr *attr, uint64_t *flags);
 
 /* reader-attr.c */
+#define PD_EVENTS_MAX 65536
+#define PD_TOO_MANY_EVENTS                                                     \
+	"it has more attributes of events than the 65536 that seam reads"
 int seam_pd_add_event(struct seam_pd_reader *r, struct span attr,
 		      struct span ids);
 /* *ret_why: set where -EBADMSG is not for where they lie. */

@@ -153,6 +153,7 @@ static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
  * Files made from a stream may still have them, where they say nothing new. */
 static int header_attr(struct seam_pd_reader *r, struct span s)
 {
+	const uint8_t *rec = s.p;
 	struct span attr, ids;
 	uint32_t size;
 	int rc;
@@ -170,6 +171,10 @@ static int header_attr(struct seam_pd_reader *r, struct span s)
 	ids = s;
 	if (!attr.p)
 		return -EBADMSG;
+	if (r->n_events >= PD_EVENTS_MAX) {
+		seam_pd_set_damage(r, offset_of(r, rec), PD_TOO_MANY_EVENTS);
+		return -EBADMSG;
+	}
 	rc = seam_pd_add_event(r, attr, ids);
 	seam_pd_plan_ids(r);
 	return rc;

@@ -237,6 +237,30 @@ unmerged() {
 			--unmerge -i "$dir/whole" -o "$dir/whole"
 }
 
+# A recording that ends inside its build-ids: the copy has those that are whole,
+# and that the others are lost is told now, as it cannot be of the copy.
+cut_build_ids() {
+	python3 - "$golden/dwarf/cut.data" "$dir/some" <<-'END' || return
+		import struct, sys
+		with open(sys.argv[1], "rb") as f:
+		    data = f.read()
+		table = sum(struct.unpack_from("<QQ", data, 40))
+		bits, = struct.unpack_from("<Q", data, 72)
+		before = bin(bits & 3).count("1")  # build-ids have bit 2
+		at, size = struct.unpack_from("<QQ", data, table + 16 * before)
+		with open(sys.argv[2], "wb") as f:
+		    f.write(data[:at + size // 2])
+	END
+	for unmerge in '' --unmerge; do
+		"$seam" inject $unmerge -i "$dir/some" -o "$dir/ids" \
+			2>"$dir/err" &&
+			grep -q 'inside what it says of itself; lost are some'\
+' build-ids, ' "$dir/err" &&
+			grep -q 'the build-ids of some of its files are lost' \
+				"$dir/err" || return
+	done
+}
+
 # By a pipe, as in the middle of a pipeline, it is what a file gets.
 to_pipe() {
 	data=$golden/deferred/pipe.data
@@ -259,6 +283,7 @@ to_pipe() {
 }
 
 check 'bad usage is refused' bad_usage
+check 'build-ids that were cut off are told' cut_build_ids
 check 'bad files are refused' bad_files
 check 'the recording that is read is never written' own_input
 check 'a new recording is there whole or not at all' all_or_nothing

@@ -6,8 +6,8 @@ files, and the names of the kernel's functions, where these are told where they
 begin. Where perf printed a cookie seam must join the late stack, or say why
 there is none. The same recordings as a machine of the other byte order would
 have written them (swap.py), and as a folder of perf record --threads
-(split.py) of either, give the same text; perf's own script says so too. Of one
-that is cut off nobody knows which tasks slept at its end.
+(split.py) of either, give the same text from seam; perf is not asked about
+those. Of one that is cut off nobody knows which tasks slept at its end.
 
 usage: compare.py SEAM FOLDER
 """

@@ -298,6 +298,37 @@ static void test_too_many_events(void **state)
 	free(file);
 }
 
+/* Those of a pipe are records like any other, and none of them is malformed. */
+static void test_too_many_in_pipe(void **state)
+{
+	const size_t each = sizeof(struct perf_event_header) + 64, n = 65537;
+	const size_t size = PD_PIPE_HEADER_SIZE + n * each;
+	const struct perf_event_header h = {.type = PD_HEADER_ATTR,
+					    .size = (uint16_t)each};
+	const uint64_t head[] = {PD_MAGIC, PD_PIPE_HEADER_SIZE};
+	struct seam_pd_reader *r = NULL;
+	struct seam_errinfo err = {0};
+	uint8_t *pipe = calloc(1, size);
+
+	(void)state;
+	assert_non_null(pipe);
+	memcpy(pipe, head, sizeof(head));
+	for (size_t i = 0; i < n; i++)
+		memcpy(pipe + PD_PIPE_HEADER_SIZE + i * each, &h, sizeof(h));
+	assert_int_equal(seam_pd_open_mem(pipe, size, &r, &err), 0);
+	assert_true(seam_pd_damage(r)->damaged);
+	assert_int_equal(seam_pd_damage(r)->err.offset, size - each);
+	assert_string_equal(seam_pd_damage(r)->err.reason,
+			    "it has more attributes of events than the 65536 "
+			    "that seam reads");
+	assert_int_equal(seam_pd_damage(r)->n_malformed, 0);
+	seam_pd_close(r);
+	assert_int_equal(seam_pd_open_mem(pipe, size - each, &r, &err), 0);
+	assert_false(seam_pd_damage(r)->damaged);
+	seam_pd_close(r);
+	free(pipe);
+}
+
 /* Two events with different fields; ids where both have them. */
 static void test_two_events(void **state)
 {
@@ -470,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_too_many_events),
+		cmocka_unit_test(test_too_many_in_pipe),
 		cmocka_unit_test(test_two_events),
 		cmocka_unit_test(test_old_map),
 		cmocka_unit_test(test_order),
