@@ -220,6 +220,11 @@ mutant lent_unseen 'a task that is freed, and nobody told of its entry' \
 mutant lent_unseen 'a freed task told of to who has its stack' \
 	's/e->cookie ? seam_who_left(e->who) : 0;/e->cookie ? e->who \& SEAM_WHO_MASK : 0;/' \
 	'it came, and is told as lost'
+mutant unseen_reuse 'a cookie that two tasks of one number have' \
+	's/count = seam_entry_env_count_next(t, &cpu);/count = 7;/' \
+	'two stacks\|two entries'
+mutant lent_unseen_reuse 'such a task freed, and nobody told of its entry' \
+	's/ \&\& e->cookie ? seam_who_left(e->who) : 0;/ ? 0 : 0;/' 'is not told of'
 mutant lent_clients_exit 'a stack for who came late taken for a first one' \
 	's/^\tturn->taking = taking->why;/\tturn->taking = taking->why == SEAM_TAKING_LATE ? SEAM_TAKING_FIRST : taking->why;/' \
 	'no stack, and no reason\|two stacks\|with flags'

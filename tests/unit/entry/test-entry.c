@@ -545,6 +545,35 @@ static void lent_unseen_exec(void **state)
 	AT_LEAST(1000, world_search("lent, unseen, exec", PLAN_ONE, &limits));
 }
 
+/* And another task has its number by then, and what was left to it. */
+static void unseen_reuse(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .unseen = 2,
+					     .switches = 1,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(10000, world_search("unseen, reuse", PLAN_REUSE, &limits));
+}
+
+static void lent_unseen_reuse(void **state)
+{
+	static const struct limits limits = {.samples = 2,
+					     .interrupts = 1,
+					     .entries = 1,
+					     .untold = 1,
+					     .unseen = 2,
+					     .lent = 1,
+					     .may_exit = true};
+
+	(void)state;
+	AT_LEAST(10000,
+		 world_search("lent, unseen, reuse", PLAN_REUSE, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -588,6 +617,8 @@ int main(void)
 		cmocka_unit_test(lent_losses),
 		cmocka_unit_test(lent_unseen),
 		cmocka_unit_test(lent_unseen_exec),
+		cmocka_unit_test(unseen_reuse),
+		cmocka_unit_test(lent_unseen_reuse),
 	};
 
 	/* One of them alone: mutants.sh. */
