@@ -66,6 +66,6 @@ if [ -z "$bad" ]; then ok 'cli says what it says by say()'; else
 	not_ok 'cli says what it says by say()' "$bad"
 fi
 rule 'public headers include public headers and the system only' \
-	'^seam/|^(errno|signal|stdbool|stddef|stdint|stdio|string|sys/types|linux/[a-z_]+)\.h$' \
+	'^seam/|^(errno|signal|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|sys/types|linux/[a-z_]+)\.h$' \
 	include/seam ':!include/seam/*.bpf.h'
 tap_done

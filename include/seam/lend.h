@@ -24,7 +24,9 @@
 #endif
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "seam/tracer.h"
@@ -134,32 +136,107 @@ static inline void seam_requests_print(FILE *to, struct seam_session *s)
 		(unsigned long long)c.lost_untold);
 }
 
+/* The end of what libbpf complains of while a tool's programs are loaded and
+ * attached: of a program that the verifier refuses its last words say why. */
+#define SEAM_LENT_SAID 2048
+
+static inline char *seam_lent_said(void)
+{
+	static char said[SEAM_LENT_SAID];
+
+	return said;
+}
+
+static inline int seam_lent_hear(enum libbpf_print_level level,
+				 const char *format, va_list args)
+{
+	char *said = seam_lent_said(), *more;
+	size_t had = strlen(said), n, cut;
+	va_list again;
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	va_copy(again, args);
+	n = (size_t)vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	more = (char *)malloc(had + n + 1);
+	if (!more)
+		return 0;
+	memcpy(more, said, had);
+	vsnprintf(more + had, n + 1, format, args);
+	cut = had + n < SEAM_LENT_SAID ? 0 : had + n + 1 - SEAM_LENT_SAID;
+	while (cut && cut < had + n && more[cut - 1] != '\n')
+		cut++;
+	memcpy(said, more + cut, had + n + 1 - cut);
+	free(more);
+	return (int)n;
+}
+
+/* Says what a tool failed at, why, and what to do. */
+static inline void seam_lent_fail(const char *name, const char *what, int err,
+				  const struct seam_errinfo *info)
+{
+	if (info->reason[0])
+		fprintf(stderr, "%s: %s\n", name, info->reason);
+	else if (err == -EPERM)
+		fprintf(stderr,
+			"%s: %s is not permitted: run it as root, or with "
+			"CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN\n",
+			name, what);
+	else
+		fprintf(stderr,
+			"%s: %s failed (%s); 'seam doctor' says what this "
+			"machine can run\n%s",
+			name, what, strerror(-err), seam_lent_said());
+}
+
+/* Loads and attaches a tool's programs. Return: 0 or -errno, and what failed.
+ */
+static inline int seam_lent_attach(struct bpf_object_skeleton *skel,
+				   const char **ret_what)
+{
+	libbpf_print_fn_t before = libbpf_set_print(seam_lent_hear);
+	int err;
+
+	seam_lent_said()[0] = '\0';
+	*ret_what = "loading its BPF programs";
+	err = bpf_object__load_skeleton(skel);
+	if (!err) {
+		*ret_what = "attaching its BPF programs";
+		err = bpf_object__attach_skeleton(skel);
+	}
+	libbpf_set_print(before);
+	return err;
+}
+
 /*
  * All that a tool does whose programs ask for stacks, with its skeleton, which
  * is open, and where its programs have the client's number: opens a session for
  * the client, loads and attaches the programs, gives on_stack what they ask for
  * until the client's tasks have ended or the tool has handled a signal, and
  * detaches them. On stderr it says that it is ready, why it shares no stacks
- * with others where it does not, what is wrong, and in the end what became of
- * the requests. Return: the tool's exit status.
+ * with others where it does not, what is wrong and what to do, with the end of
+ * what libbpf says of programs that it does not take, and in the end what
+ * became of the requests. Return: the tool's exit status.
  */
 static inline int seam_tool_run(struct bpf_object_skeleton *skel,
 				const struct seam_client_opts *client,
 				unsigned int *number)
 {
 	const char *name = client->name ? client->name : skel->name;
+	const char *what = "opening a session";
 	struct seam_errinfo info = {0};
 	struct seam_session *session = NULL;
 	int ret = seam_session_open_for(*skel->obj, client, &session, &info);
 
 	if (ret >= 0) {
 		*number = (unsigned int)ret;
-		ret = bpf_object__load_skeleton(skel);
+		ret = seam_lent_attach(skel, &what);
 	}
-	if (!ret)
-		ret = bpf_object__attach_skeleton(skel);
-	if (!ret)
+	if (!ret) {
+		what = "beginning";
 		ret = seam_session_start(session, &info);
+	}
 	if (!ret) {
 		const char *alone = seam_session_alone(session);
 
@@ -168,6 +245,7 @@ static inline int seam_tool_run(struct bpf_object_skeleton *skel,
 				"%s: shares no stacks with other tools: %s\n",
 				name, alone);
 		fprintf(stderr, "%s: ready\n", name);
+		what = "reading stacks";
 		ret = seam_session_run(session, -1);
 		bpf_object__detach_skeleton(skel);
 		if (ret >= 0 || ret == -EINTR)
@@ -175,8 +253,7 @@ static inline int seam_tool_run(struct bpf_object_skeleton *skel,
 		seam_requests_print(stderr, session);
 	}
 	if (ret < 0)
-		fprintf(stderr, "%s: %s\n", name,
-			info.reason[0] ? info.reason : strerror(-ret));
+		seam_lent_fail(name, what, ret, &info);
 	bpf_object__detach_skeleton(skel);
 	seam_session_close(session);
 	return ret < 0;

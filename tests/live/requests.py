@@ -276,6 +276,27 @@ def no_such_process(bench):
                    not done.stdout, done.stderr)
 
 
+def refused(bench):
+    """What the kernel does not take of a tool is said with its reason, and what
+    to do."""
+    if wants_one_name(bench):
+        bench.skip("what is refused", "this libbpf takes no object at all here")
+        return
+    for what, reasons in (
+            ("load", ("loading its BPF programs failed (Permission denied); "
+                      "'seam doctor' says", "not_checked", "map_value_or_null")),
+            ("attach", ("attaching its BPF programs failed (No such file or "
+                        "directory); 'seam doctor' says", "nowhere"))):
+        done = subprocess.run([bench.args.refused, what], env=bench.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              encoding="utf-8")
+        bench.test("what cannot be %sed is said, with the reason" % what,
+                   done.returncode == 1 and not done.stdout and
+                   done.stderr.startswith("refused: ") and
+                   "ready" not in done.stderr and
+                   all(words in done.stderr for words in reasons), done.stderr)
+
+
 def slow_calls(bench):
     exe = compiled(bench)
     status, out, said, _ = trace(bench, tool_of(bench), exe)
@@ -309,9 +330,10 @@ def slow_calls(bench):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(
-        slow_calls, short_tool, alone, no_such_process, shared,
+        slow_calls, short_tool, alone, no_such_process, refused, shared,
         programs=compiled, of="deferred", tools=(
             ("--tool", "build/examples/example-slow-calls"),
             ("--short-tool", "build/examples/example-latency"),
             ("--since-tool", "build/tests/since/since-slow-calls"),
-            ("--since-short-tool", "build/tests/since/since-latency"))))
+            ("--since-short-tool", "build/tests/since/since-latency"),
+            ("--refused", "build/tests/asks/refused"))))
