@@ -7,13 +7,14 @@
 # as in 6.1, 6.12, 7.2, or 7.3, which is it unless another is named. The newest
 # such cloud kernel of Debian 12 (6.1), 13 or its backports is fetched as
 # tools/peers.sh fetches perf, into the same folder, unless one is there.
-# Exit 77, with the reason, if it cannot be had.
+# Exit 77, with the reason, if it cannot be had. TESTS are of tests/live, or,
+# as asks:types is, a function of one.
 set -eu
 
 # What counts on its recorder to keep up has that much more time in the guest.
 slower=8
 all='basics native immediate dump loss events off-cpu faults lifetimes storms
-made payload bits32'
+made payload bits32 asks:types clients:three sleepers regs mapped'
 build=$(cd "$1" && pwd)
 version=${2:-7.3}
 tests=${3:-$all}
@@ -121,11 +122,13 @@ with_known_paths() {
 # with_live_tests: these, and the programs that they record.
 with_live_tests() {
 	mkdir -p "$root/seam/live" "$root/seam/prebuilt"
-	cp "$here"/../tests/live/*.py "$root/seam/live"
+	cp "$here"/../tests/live/*.py "$here"/../tests/live/*.c \
+		"$root/seam/live"
 	echo $tests >"$root/seam/tests"
 	echo "$engines" >"$root/seam/engines"
 	with_libraries /usr/bin/nm
 	for name in $tests; do
+		name=${name%%:*}
 		[ "$name" = basics ] || PYTHONDONTWRITEBYTECODE=1 \
 			/usr/bin/python3 "$here/../tests/live/$name.py" \
 			--seam "$build/seam" --slower $slower \
@@ -172,7 +175,9 @@ print(sysconfig.get_path("stdlib", "posix_prefix"))')
 	mount -t sysfs sys /sys
 	mount -t devtmpfs dev /dev
 	mount -t tmpfs tmp /tmp
-	mkdir -p /sbin
+	mkdir -p /sbin /var/tmp /freezer
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup
+	mount -t cgroup -o freezer freezer /freezer
 	ln -s /bin/busybox /sbin/mkswap
 	export PATH=/usr/bin:/bin HOME=/root
 	${perf_line:-}

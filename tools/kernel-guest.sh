@@ -111,8 +111,11 @@ auto_takes() {
 # live ENGINE TEST: its cases, told as they come, become some of ours.
 live() {
 	echo "$count" >/tmp/count
-	{ python3 "/seam/live/$2.py" --seam "$seam" --engine "$1" \
-		--slower "$slower" --prebuilt /seam/prebuilt 2>&1
+	function=${2#"${2%%:*}"}
+	# shellcheck disable=SC2086 # two words, or none
+	{ python3 "/seam/live/${2%%:*}.py" --seam "$seam" --engine "$1" \
+		--slower "$slower" --prebuilt /seam/prebuilt \
+		${function:+--only ${function#:}} 2>&1
 	echo "status $?"; } | awk -v n="$count" -v name="$1: $2" '
 	function tell(text) { print text; fflush() }
 	/^(not )?ok [0-9]+ - / {

@@ -222,8 +222,12 @@ def check_exact(bench, entries, recordings, began):
         m + o == n for m, o in zip(made, others)))
 
 
+def program(bench):
+    return bench.compile(SOURCE, "known")
+
+
 def three(bench):
-    exe = bench.compile(SOURCE, "known")
+    exe = program(bench)
     target = bench.start([exe])
     pid = target.pid
     killed = bench.recorder("-a", *EVENT, "--max-stack", str(BETWEEN),
@@ -280,7 +284,7 @@ def shows(bench, *functions):
 def top(bench):
     """`seam top` is a client like a recording: of two that see the same, one
     unwinds each entry, and the other has its stacks of that."""
-    target = bench.start([bench.compile(SOURCE, "known")])
+    target = bench.start([program(bench)])
     pid = target.pid
     watcher = bench.start(
         [bench.seam, "top", "-p", str(pid), *EVENT, "--tree", "-d", "0.2",
@@ -339,7 +343,7 @@ def twice(a, b):
 def orders(bench):
     """Two orders make two unwinds of an entry, under two cookies. All are of
     the same counters, those of a recording that shares with nobody too."""
-    target = bench.start([bench.compile(SOURCE, "known")])
+    target = bench.start([program(bench)])
     pid = target.pid
     ways = {"usual": [], "tables alone": ["--unwind", "sframe"],
             "at the event": ["--engine", "immediate"]}
@@ -379,7 +383,7 @@ def orders(bench):
 def builds(bench):
     """Another build of this version, of the same program at once: it shares
     nothing but the counters of cookies."""
-    target = bench.start([bench.compile(SOURCE, "known")])
+    target = bench.start([program(bench)])
     pid = target.pid
     first = bench.recorder("-p", str(pid), *EVENT, name="one.data").ready()
     mine, bench.seam = bench.seam, os.path.abspath(bench.args.other)
@@ -402,7 +406,7 @@ def builds(bench):
 
 
 def spin(bench, *options, name="perf.data", seconds="1"):
-    exe = bench.compile(SOURCE, "known")
+    exe = program(bench)
     return bench.recorder(*EVENT, *options, "--", "timeout", seconds, exe,
                           name=name)
 
@@ -453,5 +457,7 @@ def foreign(bench):
 
 if __name__ == "__main__":
     private()
-    sys.exit(livetest.main(three, top, orders, builds, apart, foreign, options=(
-        ("--other", "build/tests/asks/seam-other"),)))
+    sys.exit(livetest.main(
+        three, top, orders, builds, apart, foreign, programs=program,
+        of="deferred", options=(
+            ("--other", "build/tests/asks/seam-other"),)))

@@ -35,14 +35,17 @@ int main(int argc, char **argv)
 """
 
 
+def fused(bench):
+    with open(os.path.join(livetest.HERE, "fused.c")) as f:
+        return bench.compile(f.read(), "fused", "-pthread")
+
+
 class Daemon:
     """Its commands are letters; each is answered by a line."""
 
     def __init__(self, bench, program):
-        with open(os.path.join(livetest.HERE, "fused.c")) as f:
-            daemon = bench.compile(f.read(), "fused", "-pthread")
         self.folder = tempfile.mkdtemp(dir=bench.folder)
-        self.process = bench.start([daemon, self.folder, program],
+        self.process = bench.start([fused(bench), self.folder, program],
                                    stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, encoding="utf-8")

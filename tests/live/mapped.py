@@ -152,10 +152,30 @@ def check(bench, what, recording, is_mapped):
                all(path == known[:len(path)] for path in found), found)
 
 
+def plain(bench):
+    """All of it: what is in a library would be copied where no table fits."""
+    return bench.compile(SPIN, "plain", "-static")
+
+
+def forgetting(bench):
+    return bench.compile(COLD, "forgets", "-static")
+
+
+def shifting(bench):
+    return bench.compile(SHIFTED, "shifts", "-static")
+
+
+def honest(bench):
+    return bench.compile(SPIN, "honest")
+
+
+def programs(bench):
+    for compiled in plain, forgetting, shifting, honest, fuse.fused:
+        compiled(bench)
+
+
 def same_stacks(bench):
-    exe = bench.path("plain")
-    # All of it: what is in a library would be copied where no table fits.
-    bench.compile(SPIN, "plain", "-static")
+    exe = plain(bench)
     own = with_section(bench, exe, bench.path("large"))
     run = ("--", own, str(MS))
     check(bench, "mapped", record(bench, "--tables", "mapped", *run), True)
@@ -183,7 +203,7 @@ def faults(bench):
                    "its own")
         return
     folder = tempfile.mkdtemp(dir="/var/tmp")
-    own = with_section(bench, bench.compile(COLD, "forgets", "-static"),
+    own = with_section(bench, forgetting(bench),
                        os.path.join(folder, "large"))
     os.sync()
     recording = record(bench, "--tables", "mapped", "--", own, str(MS))
@@ -202,7 +222,7 @@ def shifted(bench):
     """Whatever a file has elsewhere is not its section."""
     assert "MAP_FIXED" in SHIFTED and "page_out((void" not in SHIFTED
     os.mkdir(bench.path("shifted"))
-    own = with_section(bench, bench.compile(SHIFTED, "shifts", "-static"),
+    own = with_section(bench, shifting(bench),
                        bench.path("shifted", "large"))
     off, size = section_of(own)
     with open(own, "r+b") as f:
@@ -281,7 +301,7 @@ def liars(bench):
     seed = random.randrange(1 << 32)
     rng = random.Random(seed)
     bench.note("seed %d" % seed)
-    own = with_section(bench, bench.compile(SPIN, "honest"),
+    own = with_section(bench, honest(bench),
                        bench.path("liars", "large"))
     names = [bench.path("liar%d" % i) for i in range(LIARS)]
     for name in names:
@@ -302,12 +322,12 @@ def liars(bench):
     bench.test("liars: what became of each sample is known", sum(
         n for end, n in summary["end"].items() if end != "no-user") ==
         summary["wanted"], summary["end"])
-    honest = [s for s in recording.kept(recording.samples())
+    others = [s for s in recording.kept(recording.samples())
               if s["comm"] == "large"]
     bench.test("liars: another program's stacks are whole",
-               len(honest) > 50 and all(s["end"] == "outermost"
-                                        for s in honest),
-               {s["end"] for s in honest})
+               len(others) > 50 and all(s["end"] == "outermost"
+                                        for s in others),
+               {s["end"] for s in others})
 
 
 def mapped(bench):
@@ -322,4 +342,4 @@ def mapped(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(mapped))
+    sys.exit(livetest.main(mapped, programs=programs, of="deferred"))

@@ -16,6 +16,7 @@ The stack spells the number that the system call has as its argument.
 import collections
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -83,10 +84,23 @@ def in_unwind(sample):
     return at and not frames[at - 1]
 
 
+def dropping(bench):
+    return bench.compile(SOURCE, "drop", "-pthread", "-DLOOPS=%d" % LOOPS,
+                         "-DPAGES=%d" % PAGES, "-fno-optimize-sibling-calls")
+
+
+def is_in_memory(folder):
+    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], check=True,
+                          stdout=subprocess.PIPE, encoding="utf-8").stdout
+    return kind.strip() in ("tmpfs", "ramfs")
+
+
 def faults(bench):
-    exe = bench.compile(SOURCE, "drop", "-pthread", "-DLOOPS=%d" % LOOPS,
-                        "-DPAGES=%d" % PAGES, "-fno-optimize-sibling-calls")
-    # On a disk: of a file in memory one fault maps many pages.
+    if is_in_memory("/var/tmp"):
+        bench.skip("faults of the unwind", "/var/tmp is in memory, where one "
+                   "fault maps many pages")
+        return
+    exe = dropping(bench)
     folder = tempfile.mkdtemp(dir="/var/tmp")
     command = ["--", exe, os.path.join(folder, "stack")]
     recording = bench.record("-e", "page-faults,raw_syscalls:sys_enter,"
@@ -153,9 +167,18 @@ int main(void)
 """
 
 
+def speller(bench):
+    return bench.compile(SPELLER, "speller", "-DCALLS=%d" % CALLS,
+                         "-DBITS=%d" % BITS, "-fno-optimize-sibling-calls")
+
+
+def programs(bench):
+    dropping(bench)
+    speller(bench)
+
+
 def amid(bench):
-    exe = bench.compile(SPELLER, "speller", "-DCALLS=%d" % CALLS,
-                        "-DBITS=%d" % BITS, "-fno-optimize-sibling-calls")
+    exe = speller(bench)
     recording = bench.record(
         "-e", "raw_syscalls:sys_enter,timer:hrtimer_expire_entry/period=1/,"
         "cpu-clock/freq=19999/", "--", exe)
@@ -200,8 +223,7 @@ def amid(bench):
 
 def preempted(bench):
     """By what runs on the same processor and does not sleep."""
-    exe = bench.compile(SPELLER, "speller", "-DCALLS=%d" % CALLS,
-                        "-DBITS=%d" % BITS, "-fno-optimize-sibling-calls")
+    exe = speller(bench)
     cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     bench.start([*cpu, "sh", "-c", "while :; do :; done"])
     recording = bench.record("-e", "raw_syscalls:sys_enter,sched:sched_switch",
@@ -221,4 +243,5 @@ def preempted(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(faults, amid, preempted))
+    sys.exit(livetest.main(faults, amid, preempted, programs=programs,
+                           of="deferred"))

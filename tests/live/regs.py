@@ -224,8 +224,25 @@ def hold(bench, what, recording, allowed):
     return inside
 
 
+def storming(bench):
+    return bench.compile(SIGNALS, "signals", "-pthread")
+
+
+def killing(bench):
+    return bench.compile(SIGNALS, "one-signal", "-pthread", "-DONE")
+
+
+def aborting(bench):
+    return bench.compile(RSEQ, "rseq")
+
+
+def programs(bench):
+    for compiled in storming, killing, aborting:
+        compiled(bench)
+
+
 def signals(bench):
-    exe = bench.compile(SIGNALS, "signals", "-pthread")
+    exe = storming(bench)
     recording = bench.record("-e", "cpu-clock", "-F", "9999", "-z", "0", "--",
                              exe)
     inside = hold(bench, "signals", recording, [MAIN_PATH, STORM_PATH])
@@ -249,7 +266,7 @@ def building(bench):
     """While the kernel builds a handler's frame, the registers are still
     those of what it interrupts, a kill of itself; at the return they are
     the handler's."""
-    exe = bench.compile(SIGNALS, "one-signal", "-pthread", "-DONE")
+    exe = killing(bench)
     recording = bench.record("-e", "cpu-clock", "-F", "9999", "--", exe)
     bench.test("a handler's frame: recorded", recording.status == 0,
                recording.log)
@@ -274,7 +291,7 @@ def building(bench):
 
 
 def rseq(bench):
-    exe = bench.compile(RSEQ, "rseq")
+    exe = aborting(bench)
     with open(bench.path("aborts"), "w+") as out:
         recording = bench.record("-e", "cpu-clock", "-F", "9999", "-z", "0",
                                  "--", exe, stdout=out)
@@ -290,4 +307,5 @@ def rseq(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(signals, building, rseq))
+    sys.exit(livetest.main(signals, building, rseq, programs=programs,
+                           of="deferred"))

@@ -111,9 +111,13 @@ def switches(pid):
     return found
 
 
+def program(bench):
+    return bench.compile(SOURCE, "sleepers", "-pthread",
+                         "-DACROSS=%d" % ACROSS)
+
+
 def sleepers(bench):
-    exe = bench.compile(SOURCE, "sleepers", "-pthread",
-                        "-DACROSS=%d" % ACROSS)
+    exe = program(bench)
     process = bench.start([exe], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, start_new_session=True)
     process.stdout.readline()
@@ -168,4 +172,4 @@ def sleepers(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(sleepers))
+    sys.exit(livetest.main(sleepers, programs=program, of="deferred"))

@@ -260,9 +260,26 @@ def held(bench, kind, letters, name, calls=0):
     return mine
 
 
-def traced(bench):
+def held_and_holder(bench):
     bench.compile(TARGET, "target", "-DDEEP=%d" % DEEP)
     bench.compile(TRACER, "tracer")
+
+
+def signalled(bench):
+    return bench.compile(SIGNALLED, "signalled")
+
+
+def passing(bench):
+    return bench.compile(PASSER, "passer")
+
+
+def programs(bench):
+    for compiled in held_and_holder, signalled, passing:
+        compiled(bench)
+
+
+def traced(bench):
+    held_and_holder(bench)
     held(bench, "spin", "i", "in user code")
     held(bench, "wait_read", "i", "in a system call")
     # The call begins again, and is stopped where it does.
@@ -348,8 +365,7 @@ def is_signalled_path(sample):
 
 def passed_on(bench):
     """Each signal stops the task, and its tracer then lets it come."""
-    program = bench.compile(SIGNALLED, "signalled")
-    tracer = bench.compile(PASSER, "passer")
+    program, tracer = signalled(bench), passing(bench)
     for name, more in ("signals", []), ("signals on another stack", ["alt"]):
         target = bench.start([program, *more], stdin=subprocess.PIPE)
         passer = bench.start([tracer, str(target.pid)],
@@ -447,8 +463,7 @@ def frozen_in(bench, kind, freezer):
 
 
 def frozen(bench):
-    bench.compile(TARGET, "target", "-DDEEP=%d" % DEEP)
-    bench.compile(TRACER, "tracer")
+    held_and_holder(bench)
     for kind in "cgroup", "cgroup2":
         try:
             freezer = Freezer(kind)
@@ -465,4 +480,5 @@ def frozen(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(traced, passed_on, frozen))
+    sys.exit(livetest.main(traced, passed_on, frozen, programs=programs,
+                           of="deferred"))
