@@ -251,11 +251,12 @@ void seam_symbol_file_load(struct seam_symbol_file *f, const char *debug_root)
 	if (!read_symtab(&l, l.elf) && !load_debug_file(&l) && l.elf)
 		load_stripped(&l);
 	seam_symtab_finish(&f->tab);
-	if (l.elf && f->tab.count) {
+	say_problem(&l);
+	/* Of a stripped file too, whose problem that is all the same. */
+	if (l.elf) {
 		seam_symtab_read_plt(&f->tab, l.elf);
 		seam_symtab_finish(&f->tab);
 	}
-	say_problem(&l);
 	seam_elf_close(l.elf);
 }
 

@@ -180,6 +180,32 @@ static void test_plt(void **state)
 	check_stubs("/usr/lib/x86_64-linux-gnu/libcrypto.so.3");
 }
 
+/* It still has the names of stubs, and none for what lies behind them. */
+static void check_stripped(const char *path)
+{
+	struct knowns k = read_nm("", path);
+	struct seam_symbolizer *s;
+	struct seam_symbol sym;
+	struct seam_elf *elf;
+	size_t i = 0;
+	int file;
+
+	while (i < k.n && strcmp(k.v[i].name, "main"))
+		i++;
+	assert_true(i < k.n);
+	assert_int_equal(run("strip p"), 0);
+	assert_true(check_stubs(path) >= 3);
+	s = new_symbolizer(true);
+	file = seam_symbolizer_file(s, path, NULL, 0);
+	assert_int_equal(seam_symbol_open_elf(path, &elf), 0);
+	assert_false(
+		seam_symbolize_user(s, file, to_off(elf, k.v[i].start), &sym));
+	assert_non_null(seam_symbolizer_file_problem(s, file));
+	seam_elf_close(elf);
+	seam_symbolizer_free(s);
+	free_knowns(&k);
+}
+
 /* Debian's own programs have neither endbr64 nor .plt.sec. */
 static void test_plt_kinds(void **state)
 {
@@ -201,6 +227,7 @@ static void test_plt_kinds(void **state)
 				     flags[i]),
 				 0);
 		assert_true(check_stubs(path) >= 3);
+		check_stripped(path);
 	}
 }
 
