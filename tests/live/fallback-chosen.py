@@ -11,9 +11,9 @@ import re
 import subprocess
 import sys
 
-from livetest import main, show, user_frames
-
 import fallback
+import livetest
+from livetest import main, show, user_frames
 
 
 def after_calls(exe):
@@ -119,6 +119,83 @@ def guess(bench):
     merged(bench, recording.data, len(frames))
 
 
+# Words on the stack, every second of which is an address of text: of calls and
+# not, the last of the mapping, and one more than once.
+RAW = r"""
+#include <stdio.h>
+#include <time.h>
+static volatile unsigned long sink;
+""" + livetest.CPU_MS + r"""
+int main(void);
+__attribute__((noinline)) void leaf(volatile unsigned long *words)
+{
+	for (int i = 0; i < 50000; i++)
+		sink += words[i & 63];
+}
+static unsigned long text(int i)
+{
+	return (unsigned long)main + (i == 9 ? 3 : i);
+}
+static unsigned long other(int i, volatile unsigned long *words)
+{
+	switch (i %% 4) {
+	case 0: return i;
+	case 1: return (unsigned long)&sink;
+	case 2: return (unsigned long)&words[i];
+	}
+	return 0xffff800000000000 + i;
+}
+int main(void)
+{
+	volatile unsigned long words[64];
+	for (int i = 0; i < 64; i++)
+		words[i] = i & 1 ? text(i) : other(i / 2, words);
+	for (int i = 1; i < 64; i += 2)
+		printf("%%lx ", text(i));
+	fflush(stdout);
+	while (cpu_ms() < 600)
+		leaf(words);
+	return 0;
+}
+""".replace("%%", "%")
+
+
+def has_run(values, run):
+    """Whether run lies in values, one behind the other."""
+    return any(values[i:i + len(run)] == run
+               for i in range(len(values) - len(run) + 1))
+
+
+def guess_raw(bench):
+    """Every word that is an address of text, in the stack's order, and no other
+    word; and as many as the summary counts."""
+    exe = bench.compile(RAW, "raw", "-static", "-no-pie")
+    with open(bench.path("raw.out"), "w+") as out:
+        recording = bench.record("-F", "999", "--unwind", "guess-all", "--",
+                                 exe, stdout=out)
+        out.seek(0)
+        words = [int(word, 16) for word in out.read().split()]
+    names = fallback.Names(exe)
+    samples = [s for s in recording.kept(recording.samples())
+               if "leaf" in names.path(s)[-1:]]
+    found = [[int(f["ip"], 16) for f in user_frames(s)[::-1]]
+             for s in samples]
+    bad = [s for s, ips in zip(samples, found) if not has_run(ips, words)]
+    bench.test("guess-all: every address of text on the stack, and no other",
+               len(words) == 32 and len(samples) > 100 and not bad,
+               "%d of %d: %s\n%s" % (len(bad), len(samples),
+                                     [hex(w) for w in words],
+                                     "\n".join(map(show, bad[:2]))))
+    each = {s["cookie"]: sum(not f["reliable"] for f in user_frames(s))
+            for s in recording.samples() if s.get("cookie")}
+    summary = recording.summary
+    bench.test("guess-all: the summary counts each that it delivered",
+               summary["guessed_frames"] == sum(each.values()) > 3200 or
+               (summary["unused"] or summary["lost"]["stacks"]) and
+               summary["guessed_frames"] > sum(each.values()) > 3200,
+               "%d in stacks\n%s" % (sum(each.values()), summary))
+
+
 def planted_of(exe):
     """Where main's local points to, behind no call."""
     planted, = (start + 1 for start, _, name in fallback.Names(exe).ranges
@@ -173,4 +250,4 @@ def order(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(main(guess, guess_all, order))
+    sys.exit(main(guess, guess_all, guess_raw, order))
