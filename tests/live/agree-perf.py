@@ -4,15 +4,18 @@
 
 Every sample of bash with short processes, of python3, git, a C++ program with
 threads (its names demangled, too), threads that exec, a coroutine and of page
-faults: time, thread, command, each frame's address and symbol. Two differences are known, and each frame that has
-one is proved to have no other. perf looks a return address up as it is, not
+faults: time, thread, command, each frame's address and symbol. Three differences
+are known, and each frame that has one is proved to have no other. perf looks a return address up as it is, not
 the call before it: where a call is a function's last instruction, perf names
 what comes behind. By the file's own symbols ours must hold the byte before that
 address and not the address, and perf's hold the address; where perf knows none,
-no symbol may. And perf does not know the names of our own BPF programs.
+no symbol may. Perf does not know the names of our own BPF programs. And of some
+entries of .plt.got (gcc's own) it finds no name but where they are: by the file's
+relocations the entry must jump by the slot of the function that ours names.
 """
 
 import bisect
+import collections
 import os
 import re
 import subprocess
@@ -63,7 +66,7 @@ class Symbols:
     """Whose an address of a file is, by its symbol tables alone."""
 
     def __init__(self):
-        self.known = {}
+        self.known, self.jumps = {}, {}
 
     def of(self, dso):
         """[(start, end, name)], by start; one without a size ends where the
@@ -103,6 +106,33 @@ class Symbols:
         return {name for start, end, name in self.of(dso)
                 if start <= svma < end}
 
+    def entries(self, dso):
+        """{where in the file an entry of .plt.got is: the function in the slot
+        by which it jumps}."""
+        def text(*command):
+            return subprocess.run([*command, dso], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL,
+                                  encoding="utf-8").stdout
+
+        if dso not in self.jumps:
+            found = re.search(r" \.plt\.got +\S+ +(\w+) (\w+) ",
+                              text("readelf", "-SW"))
+            slots = dict(re.findall(r"^0*(\w+)  \S+ R_X86_64_\w+ +\w+ (\w+)",
+                                    text("readelf", "-rW"), re.M))
+            self.jumps[dso] = {
+                int(at, 16) - int(found[1], 16) + int(found[2], 16):
+                slots.get(slot) for at, slot in re.findall(
+                    r"^ +(\w+):.*\bjmp .*# (\w+)",
+                    text("objdump", "-d", "--section=.plt.got"), re.M)
+            } if found else {}
+        return self.jumps[dso]
+
+    def is_entry(self, frame, theirs):
+        found = re.fullmatch(r"offset_0x([0-9a-f]+)@plt", theirs)
+        ours, plt, _ = frame.get("sym", "").partition("@plt")
+        return bool(found and plt) and ours == self.entries(
+            frame.get("dso", "")).get(int(found[1], 16))
+
     def is_behind(self, frame, theirs):
         """Ours is the name of the byte before the address and not of the
         address, whose name perf has, or which has none."""
@@ -120,13 +150,15 @@ class Symbols:
 
 
 def same_frame(theirs, ours, raw, leaf, symbols):
-    """'same', 'behind', 'bpf', or 'different'"""
+    """'same', 'behind', 'bpf', 'entry', or 'different'"""
     if theirs[1] == ours[1]:
         return "same"
     if raw.get("dso") == "[bpf]" and theirs[1] == "[unknown]":
         return "bpf"    # perf has not been told of BPF programs
     if not leaf and symbols.is_behind(raw, theirs[1]):
         return "behind"
+    if symbols.is_entry(raw, theirs[1]):
+        return "entry"
     return "different"
 
 
@@ -149,7 +181,7 @@ def compare(bench, what, recording, perf, behind):
                        ((a, b) for a, b in zip(key, our_key) if a != b),
                        None)))
     mine = dict((sample[:2], sample) for sample in ours)
-    symbols, count, wrong = Symbols(), {"same": 0, "behind": 0, "bpf": 0}, {}
+    symbols, count, wrong = Symbols(), collections.Counter(), {}
     lengths, known = [], {}
     for sample in theirs:
         other = mine.get(sample[:2])
@@ -183,9 +215,10 @@ def compare(bench, what, recording, perf, behind):
         "a frame is" if behind else "if any frame is"),
                count["behind"] or not behind, count)
     bench.note("%s: %d samples, %d frames with the same symbol, %d named by "
-               "perf after what is behind the call, %d of BPF programs" % (
+               "perf after what is behind the call, %d of BPF programs, %d entries "
+               "of .plt.got without a name" % (
                    what, len(theirs), count["same"], count["behind"],
-                   count["bpf"]))
+                   count["bpf"], count["entry"]))
 
 
 def load(bench, what, *options, behind=False):
