@@ -27,34 +27,27 @@ void seam_strbuf_add(struct seam_strbuf *b, const char *s, size_t len)
 	b->s[b->len] = '\0';
 }
 
-/* Digits of 32 bits, each one's value in a byte of its own, the first on top.
- */
-static uint64_t spread(uint64_t v)
-{
-	v = (v | v << 16) & UINT64_C(0x0000ffff0000ffff);
-	v = (v | v << 8) & UINT64_C(0x00ff00ff00ff00ff);
-	return (v | v << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-}
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
-/* The first n of eight digits are blanks. */
-static void put_digits(char to[8], uint64_t digits, unsigned n)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-	uint64_t letters = (digits + 6 * ones) >> 4 & ones;
-	uint64_t text = digits + '0' * ones + ('a' - '0' - 10) * letters;
-	uint64_t blank = n ? UINT64_MAX << (64 - 8 * n) : 0;
-
-	text = htobe64((text & ~blank) | (' ' * ones & blank));
-	memcpy(to, &text, sizeof(text));
-}
-
+/* All digits at once; the first ones are blanks. */
 void seam_hex16(char to[static 16], uint64_t v)
 {
-	unsigned n = v ? (67 - (unsigned)__builtin_clzll(v)) / 4 : 1;
-	unsigned pad = 16 - n;
+	static const uint8_t blanks[32] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+	};
+	const unsigned n = v ? (67 - (unsigned)__builtin_clzll(v)) / 4 : 1;
+	const uint64_t first[2] = {htobe64(v)};
+	bytes16 bytes, digits, letters, blank;
 
-	put_digits(to, spread(v >> 32), pad < 8 ? pad : 8);
-	put_digits(to + 8, spread(v & UINT32_MAX), pad < 8 ? 0 : pad - 8);
+	memcpy(&bytes, first, sizeof(bytes));
+	memcpy(&blank, blanks + n, sizeof(blank));
+	digits =
+		__builtin_shufflevector(bytes >> 4, bytes & 15, 0, 16, 1, 17, 2,
+					18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+	letters = (bytes16)(digits > 9) & ('a' - '0' - 10);
+	digits = ((digits + letters + '0') & ~blank) | (blank & ' ');
+	memcpy(to, &digits, sizeof(digits));
 }
 
 void seam_strbuf_hex(struct seam_strbuf *b, uint64_t v, size_t width)
