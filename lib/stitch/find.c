@@ -17,9 +17,17 @@ static size_t search(const struct cookie_index *ix,
 	       SEAM_SEARCH(i, end - from, seam_cookie_compare(&v[i], key) < 0);
 }
 
+static bool is_bound(const struct cookie_index *ix,
+		     const struct cookie_entry *key, size_t i)
+{
+	return (!i || seam_cookie_compare(&ix->v[i - 1], key) < 0) &&
+	       (i == ix->n || seam_cookie_compare(&ix->v[i], key) >= 0);
+}
+
 /* The first that is not before the key. Samples come in the order of time, and
- * so do cookies, nearly: it is looked for around the last one's, which are in
- * some cache, and among all only if it is not there. */
+ * so do cookies, nearly: it is mostly the last one's or the next, and else
+ * looked for around these, which are in some cache, and among all only if it is
+ * not there. */
 static size_t lower_bound(struct cookie_index *ix,
 			  const struct cookie_entry *key)
 {
@@ -28,6 +36,9 @@ static size_t lower_bound(struct cookie_index *ix,
 	size_t from = at > REACH ? at - REACH : 0;
 	size_t end = ix->n - at > REACH ? at + REACH : ix->n;
 
+	for (size_t i = at; i < at + 2 && i <= ix->n; i++)
+		if (is_bound(ix, key, i))
+			return *found = i;
 	if (from && seam_cookie_compare(&ix->v[from - 1], key) >= 0)
 		from = 0;
 	else if (end < ix->n && seam_cookie_compare(&ix->v[end], key) < 0)
@@ -36,12 +47,20 @@ static size_t lower_bound(struct cookie_index *ix,
 	return *found;
 }
 
-/* Of those of cookie and thread the nearest: the one behind, or before. */
+/* Whether any has the cookie of the key, which belongs at i. */
+static bool has_cookie(const struct cookie_index *ix,
+		       const struct cookie_entry *key, size_t i)
+{
+	return (i && ix->v[i - 1].cookie == key->cookie) ||
+	       (i < ix->n && ix->v[i].cookie == key->cookie);
+}
+
+/* Of those of cookie and thread the nearest: the one behind, or before. i is
+ * where the key belongs. */
 static struct cookie_entry *of_thread(struct cookie_index *ix,
-				      const struct cookie_entry *key,
+				      const struct cookie_entry *key, size_t i,
 				      bool *ret_several)
 {
-	size_t i = lower_bound(ix, key);
 	struct cookie_entry *after = NULL, *before = NULL;
 
 	if (i < ix->n && seam_cookie_same(&ix->v[i], key))
@@ -97,10 +116,14 @@ int seam_cookie_find(struct cookie_index *ix, uint64_t cookie,
 					 .record = record};
 	bool several = false, other = false;
 	struct cookie_entry *e = NULL;
+	size_t i = lower_bound(ix, &key);
 	int rc = 0;
 
+	*ret = NULL;
+	if (!has_cookie(ix, &key, i))
+		return 0;
 	if (sample->has_tid) {
-		e = of_thread(ix, &key, &several);
+		e = of_thread(ix, &key, i, &several);
 		if (e && e->has_tid) {
 			stats->by_time += several;
 			*ret = e;
