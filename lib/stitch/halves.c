@@ -148,6 +148,27 @@ static uint8_t method_of(const struct seam_pd_rec_stack *stack, size_t i)
 	return i && stack->end ? SEAM_METHOD_SFRAME : SEAM_METHOD_NONE;
 }
 
+/* Its first n frames, of which most of a recording's are: there is room. */
+static void add_stack(struct seam_stitch *s,
+		      const struct seam_pd_rec_stack *stack, size_t n,
+		      const struct space *space)
+{
+	struct seam_frame *to = s->frames + s->n;
+	struct space_near near = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t ip = seam_pd_word(stack->ips, i);
+
+		to[i] = (struct seam_frame){
+			.ip = ip,
+			.map = seam_space_near(&near, space, ip),
+			.exact = s->n + i == 0,
+			.method = method_of(stack, i),
+		};
+	}
+	s->n += n;
+}
+
 static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 		struct cookie_entry *e)
 {
@@ -166,10 +187,7 @@ static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
 	n = cut(s, &stack.stack, &w->out->end);
 	if (reserve(s, n))
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		add_frame(s, seam_pd_word(stack.stack.ips, i), false, space);
-		s->frames[s->n - 1].method = method_of(&stack.stack, i);
-	}
+	add_stack(s, &stack.stack, n, space);
 	w->out->stack = e->record;
 	w->out->n_stack = n;
 	w->out->half = e->record < s->at ? SEAM_HALF_LATE : SEAM_HALF_JOINED;

@@ -86,15 +86,11 @@ const struct seam_stitch_map *seam_space_find(const struct space *s,
 }
 
 const struct seam_stitch_map *
-seam_space_near(struct space_near *near, const struct space *space, uint64_t ip)
+seam_space_next(struct space_near *near, const struct space *space, uint64_t ip)
 {
-	const struct seam_range *r = near->range;
+	const struct seam_range *r =
+		space ? seam_ranges_find(&space->areas, ip) : NULL;
 
-	if (!space)
-		return NULL;
-	if (r && near->space == space && ip >= r->start && ip < r->end)
-		return r->value;
-	r = seam_ranges_find(&space->areas, ip);
 	if (!r)
 		return NULL;
 	*near = (struct space_near){space, r};

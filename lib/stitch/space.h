@@ -74,9 +74,18 @@ struct space_near {
 	const struct space *space;
 	const struct seam_range *range;
 };
-const struct seam_stitch_map *seam_space_near(struct space_near *near,
+const struct seam_stitch_map *seam_space_next(struct space_near *near,
 					      const struct space *space,
 					      uint64_t ip);
+static inline const struct seam_stitch_map *
+seam_space_near(struct space_near *near, const struct space *space, uint64_t ip)
+{
+	const struct seam_range *r = near->range;
+
+	if (r && near->space == space && ip - r->start < r->end - r->start)
+		return r->value;
+	return seam_space_next(near, space, ip);
+}
 struct process *seam_world_process(struct world *w, uint32_t pid);
 /* Return: never NULL unless there is no memory. */
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid);
