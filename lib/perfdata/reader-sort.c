@@ -50,7 +50,7 @@ static size_t pass(const struct pd_index *v, struct pd_index *out, size_t n)
 	return runs;
 }
 
-#define RUN_MAX 256 /* items that are put in at once */
+#define RUN_MAX 2048 /* items that are put in at once */
 #define MOVES 16 /* for each item, on average */
 
 /* The run of n items at v[at], among those before it, which are in order.
