@@ -9,7 +9,8 @@
 #include "stitch/slice.h"
 
 #define THREADS 4 /* beside the caller's: more have nothing left to print */
-#define SAMPLES 64 /* whose text fits a CPU's own cache, at a time */
+/* At a time. Fewer wake threads more often, for what takes less than waking. */
+#define SAMPLES 256
 #define SLOTS 2 /* for each thread: one is printed while another is filled */
 
 /* Samples, from the stitcher to the caller. */
