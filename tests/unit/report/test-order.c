@@ -6,8 +6,8 @@
 #include "report/order.h"
 #include "tests/unit/oom-wrap.h"
 
-#define SAMPLES 3000 /* many slots */
-#define ROOM (8 << 20) /* for all of their text */
+#define SAMPLES 6000 /* many slots */
+#define ROOM (16 << 20) /* for all of their text */
 
 static bool is_even(const void *ctx, const struct seam_stitched *s)
 {
