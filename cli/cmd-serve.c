@@ -159,12 +159,15 @@ static int await(const struct serve *s, const struct seam_serve *serve)
 	struct pollfd fds[] = {
 		{.fd = seam_serve_fd(serve), .events = POLLIN},
 		{.fd = s->socket, .events = POLLIN},
+		{.fd = s->opts.opener->socket}, /* tells of its end */
 	};
 	sigset_t none;
 
 	sigemptyset(&none);
-	if (ppoll(fds, 2, &tend, &none) < 0)
+	if (ppoll(fds, 3, &tend, &none) < 0)
 		return errno == EINTR ? 0 : -errno;
+	if (fds[2].revents)
+		return -ESHUTDOWN;
 	if (!(fds[1].revents & POLLIN))
 		return 0;
 	serve_accept(s->socket);

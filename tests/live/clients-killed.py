@@ -11,16 +11,19 @@ What a killed one has left in a task that sleeps is none of the business of whoe
 has its number by then.
 """
 
-import json
-import os
+import fcntl
 import random
 import subprocess
 import sys
+import termios
 import time
 
 import clients
 import livetest
+import made
 import serve
+from pins import (all_maps, bits_of, dump, is_ring, map_id, maps_by_id, maps_of,
+                  memory, pinned, rings_of, wishes)
 
 A_WHILE = 0.05 # seconds of the target's CPU time
 
@@ -121,26 +124,6 @@ def moments(bench):
                clients.groups())
 
 
-def pinned():
-    """Paths of all pins of groups."""
-    return [os.path.join(at, name) for group in clients.groups()
-            for at, _, names in os.walk(os.path.join(clients.FOLDER, group))
-            for name in names]
-
-
-def map_id(path):
-    """Of what is pinned; None: it has no number that bpftool knows."""
-    done = subprocess.run(["bpftool", "-j", "map", "show", "pinned", path],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return json.loads(done.stdout)["id"] if done.returncode == 0 else None
-
-
-def all_maps():
-    return {m["id"] for m in json.loads(subprocess.run(
-        ["bpftool", "-j", "map", "list"], stdout=subprocess.PIPE,
-        check=True).stdout)}
-
-
 def all_of_them(bench):
     target = bench.start([bench.compile(clients.SOURCE, "known")])
     three = [victim(bench, "%d.data" % i).ready() for i in range(3)]
@@ -167,43 +150,6 @@ def all_of_them(bench):
     bench.test("no map is left", True)
     target.kill()
     target.wait()
-
-
-def dump(name):
-    """What is pinned under this name, as its types say."""
-    group, = clients.groups()
-    entries = json.loads(subprocess.run(
-        ["bpftool", "-j", "map", "dump", "pinned",
-         os.path.join(clients.FOLDER, group, name)],
-        stdout=subprocess.PIPE, check=True).stdout)
-    # One that goes meanwhile has no value.
-    return [entry["formatted"]["value"] for entry in entries
-            if "value" in entry.get("formatted", {})]
-
-
-def bits_of(element):
-    """Clients that this task is known to."""
-    state = element["state"]
-    return (state["entry"]["who"] | state["entry"]["who"] >> 16 |
-            state["entry"]["served_who"] | state["asked"] |
-            state["known"]) & 0xffff
-
-
-def rings_of(name):
-    """Numbers of those that have one."""
-    group, = clients.groups()
-    return {int(entry["key"][0], 16) for entry in json.loads(subprocess.run(
-        ["bpftool", "-j", "map", "dump", "pinned",
-         os.path.join(clients.FOLDER, group, name)],
-        stdout=subprocess.PIPE).stdout) if entry.get("value")}
-
-
-def wishes(common):
-    """Clients that something is done for."""
-    named = sum(1 << i for i, name in enumerate(common["names"])
-                if any(name) and name != "\0")
-    return (common["want_all"] | common["want_regs"] | common["serving"] |
-            common["there"] | named)
 
 
 def forgotten(bench):
@@ -273,30 +219,6 @@ SLEEPER = r"""
 #include <unistd.h>
 int main(void) { char c; while (read(0, &c, 1) == 1); }
 """
-
-
-def maps_by_id():
-    return {m["id"]: m for m in json.loads(subprocess.run(
-        ["bpftool", "-j", "map", "list"], stdout=subprocess.PIPE,
-        check=True).stdout)}
-
-
-def maps_of(pid):
-    """The numbers of those that it holds."""
-    folder, found = "/proc/%d/fdinfo" % pid, set()
-    for fd in os.listdir(folder):
-        with open(os.path.join(folder, fd)) as info:
-            found |= {int(line.split()[1]) for line in info
-                      if line.startswith("map_id:")}
-    return found
-
-
-def memory(maps):
-    return sum(int(m["bytes_memlock"]) for m in maps)
-
-
-def is_ring(one):
-    return one["type"] == "ringbuf"
 
 
 def in_read(pid):
@@ -428,10 +350,115 @@ def check_woken(bench, recording, pid):
                not any(summary["lost"].values()), summary)
 
 
+# Sleeps in each read until a byte comes, in code that it made, whose frame is of
+# the size that it is told. With a rule for frames that are larger by one, the
+# function that calls that code is passed over.
+MADE = r"""
+__attribute__((noipa)) static void read_byte(long unused)
+{
+	long ret;
+	char c;
+
+	(void)unused;
+	__asm__ volatile("syscall" : "=a"(ret) : "0"(0L), "D"(0L), "S"(&c),
+			 "d"(1L) : "rcx", "r11", "memory");
+	if (ret != 1) _exit(0);
+	sink++;
+}
+__attribute__((noipa)) static int run(int argc, char **argv)
+{
+	void (*target)(long) = read_byte;
+
+	start(-1);
+	add(0, atoi(argv[argc - 1]));
+	memcpy(code + 6, &target, sizeof(target));
+	for (;;) enter(0, 0);
+}
+"""
+
+
+def is_made_path(sample):
+    path, frames = livetest.user_path(sample), livetest.user_frames(sample)
+    return len(path) > 4 and path[-5:-2] == ["main", "run", "enter"] and \
+        made.is_made(frames[-2]) and path[-1] == "read_byte"
+
+
+def pass_bytes(target, times, patience, is_seen=is_asked_for):
+    """Each is read, and the next read begins, and is seen, before another
+    comes."""
+    for _ in range(times):
+        target.stdin.write(b".")
+        target.stdin.flush()
+        while not patience.is_over():
+            left = fcntl.ioctl(target.stdin.fileno(), termios.FIONREAD, b"    ")
+            if not any(left) and in_read(target.pid) and is_seen(target):
+                break
+            time.sleep(0.01)
+
+
+def feed(recorder, target, patience):
+    """Reads that come of the first two ask for a table; it is there then."""
+    pass_bytes(target, 2, patience)
+    recorder.settle()
+    pass_bytes(target, 4, patience)
+
+
+def same_number_made(bench):
+    """The same, in code that the program made: the dead one's table of it is
+    where its heir has one of another program, whose code lies there too."""
+    spin = bench.start([bench.compile(clients.SOURCE, "known")])
+    exe = made.build(bench, "sleeper-made", MADE)
+    sleeper, its_heirs = (bench.start([exe, frame], stdin=subprocess.PIPE)
+                          for frame in "12")
+    keeps = bench.recorder("-p", str(spin.pid), *clients.EVENT,
+                           name="keeps.data").ready()
+    calls = ("-e", "raw_syscalls:sys_enter", "-c", "1")
+    killed = bench.recorder("-p", str(sleeper.pid), *calls,
+                            name="killed.data").ready()
+    patience = serve.Patience(spin)
+    feed(killed, sleeper, patience)
+    had = clients.clients_of(bench)[killed.process.pid]
+    bench.test("made code: the one that is killed has a table, and uses it",
+               had["made_bytes"] and had["unwinds"] and
+               is_asked_for(sleeper) and in_read(sleeper.pid), had)
+    kill(killed)
+    heir = bench.recorder("-p", str(its_heirs.pid), *calls,
+                          name="heir.data").ready()
+    asks = bench.recorder("-p", str(sleeper.pid), "-e",
+                          "raw_syscalls:sys_exit", "-c", "1",
+                          name="asks.data").ready()
+    feed(heir, its_heirs, patience)
+    bench.test("made code: another has its number, and the task is yet to run "
+               "its program", rings_of("client_states") == {0, 1, 2} and
+               is_asked_for(sleeper) and in_read(sleeper.pid),
+               rings_of("client_states"))
+    # Who has asked sees no read begin.
+    pass_bytes(sleeper, 1, patience, lambda target: True)
+    asks, heir, keeps = (r.interrupt() for r in (asks, heir, keeps))
+    bench.test("made code: the heir has tables of its own",
+               heir.summary["made"] == 1 and
+               heir.summary["copies"] < heir.summary["unwinds"], heir.log)
+    for name, recording in (("who has asked", asks), ("the heir", heir)):
+        samples = [s for s in recording.samples()
+                   if s["end"] not in ("lost", "pending")]
+        wrong = [s for s in samples if s["end"] != "outermost" or
+                 not is_made_path(s)]
+        bench.test("made code: %s has the known path" % name,
+                   samples and not wrong, livetest.show(wrong[0]) if wrong
+                   else recording.log)
+    bench.test("made code: of who was killed", asks.summary["by_others"] >= 1,
+               asks.summary)
+    clients.check_file(bench, "who goes on", keeps, spin.pid, 512)
+    for process in (spin, sleeper, its_heirs):
+        process.kill()
+        process.wait()
+
+
+
 if __name__ == "__main__":
     clients.private()
     sys.exit(livetest.main(
         moments, all_of_them, forgotten, forgotten_asker, asleep,
-        same_number, options=(
+        same_number, same_number_made, options=(
             ("--times", "2"), ("--tool", "build/tests/live/tracer"),
             ("--asker", "build/examples/example-slow-calls"))))
