@@ -49,12 +49,16 @@ static uint32_t n_clients(const struct seam_share_list *list, uint32_t group)
 	return n;
 }
 
-static void print_client(const struct seam_share_client *c)
+static void print_client(const struct seam_share_client *c, bool is_ours)
 {
 	printf("    %7" PRIu32 "  ", c->pid);
 	print_name(c->name, 15);
 	printf(" ");
 	print_name(c->client, 0);
+	if (!is_ours) {
+		puts(c->owns ? "owns the tables" : "");
+		return;
+	}
 	printf("%s%s", c->client[0] ? "; " : "",
 	       c->owns ? "owns the tables; " : "");
 	if (!c->is_known) {
@@ -74,15 +78,31 @@ static const char *const tables_from[] = {
 	[SEAM_TABLES_MAPPED] = "mapped",
 };
 
-/* Why it is a group, with the options that make it one. */
-static void print_way(const struct seam_share_way *way)
+/* Also why it is a group, with the options that make it one. */
+static void print_group(const struct seam_share_group *g, uint32_t n)
 {
-	if (way->order)
-		printf("    --unwind %s --stack-copy %" PRIu32 " --tables %s\n",
-		       way->order, way->stack_copy,
-		       tables_from[way->tables_from]);
+	if (!g->way.order) {
+		puts("of another build of seam, whose own 'seam doctor' says "
+		     "the rest");
+		return;
+	}
+	if (g->is_known)
+		printf("%" PRIu32 " tables, %.1f MiB; %" PRIu32
+		       " asked for, %" PRIu32
+		       " read where they are mapped, %" PRIu32
+		       " files have none; %" PRIu64
+		       " requests refused, of file systems that others serve; "
+		       "tasks %.1f MiB, arena %.1f MiB; %" PRIu32
+		       " of %d clients\n",
+		       g->tables, (double)g->table_bytes / MIB, g->asked,
+		       g->mapped, g->without, g->far,
+		       (double)g->element_bytes / MIB,
+		       (double)g->arena_bytes / MIB, n, SEAM_MAX_CLIENTS);
 	else
-		puts("    of another build of seam");
+		puts("its tables cannot be seen");
+	printf("    --unwind %s --stack-copy %" PRIu32 " --tables %s\n",
+	       g->way.order, g->way.stack_copy,
+	       tables_from[g->way.tables_from]);
 }
 
 void doctor_print_clients(const struct seam_share_list *list)
@@ -95,25 +115,10 @@ void doctor_print_clients(const struct seam_share_list *list)
 		printf("  group ");
 		print_name(g->name, 0);
 		printf(": ");
-		if (g->is_known)
-			printf("%" PRIu32 " tables, %.1f MiB; %" PRIu32
-			       " asked for, %" PRIu32
-			       " read where they are mapped, %" PRIu32
-			       " files have none; %" PRIu64
-			       " requests refused, of file systems that "
-			       "others serve; tasks %.1f MiB, arena %.1f MiB; "
-			       "%" PRIu32 " of %d clients\n",
-			       g->tables, (double)g->table_bytes / MIB,
-			       g->asked, g->mapped, g->without, g->far,
-			       (double)g->element_bytes / MIB,
-			       (double)g->arena_bytes / MIB, n_clients(list, i),
-			       SEAM_MAX_CLIENTS);
-		else
-			puts("its tables cannot be seen");
-		print_way(&g->way);
+		print_group(g, n_clients(list, i));
 		for (uint32_t j = 0; j < list->n; j++)
 			if (list->clients[j].group == i)
-				print_client(&list->clients[j]);
+				print_client(&list->clients[j], g->way.order);
 	}
 }
 

@@ -63,7 +63,7 @@ static bool look_ring(int rings, uint32_t at, struct seam_share_client *c)
 	return true;
 }
 
-/* Another build's map may hold something else, and less than we have room
+/* What is pinned there may be none of ours, and hold less than we have room
  * for. */
 static bool holds(int fd, uint32_t key_size, uint32_t value_size)
 {
@@ -228,7 +228,12 @@ void seam_share_look(struct seam_share_list *list)
 	bool knows[SEAM_SHARE_LISTED];
 
 	for (uint32_t i = 0; i < list->n_groups; i++) {
+		knows[i] = false;
 		look_way(&list->groups[i]);
+		/* Another build's maps may be of our sizes, and say something
+		 * else. */
+		if (!list->groups[i].way.order)
+			continue;
 		look_group(&list->groups[i]);
 		look_elements(&list->groups[i]);
 		knows[i] = read_common(&list->groups[i], &common[i]);
@@ -238,6 +243,8 @@ void seam_share_look(struct seam_share_list *list)
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct seam_share_client *c = &list->clients[i];
 
+		if (!list->groups[c->group].way.order)
+			continue;
 		look_client(&list->groups[c->group], c);
 		if (!knows[c->group])
 			continue;

@@ -12,6 +12,7 @@ others, and another order to unwind in. All in a BPF file system of its own.
 import collections
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -380,6 +381,77 @@ def orders(bench):
                "%x to %x" % (min(counts), max(counts)))
 
 
+def check_told_apart(bench, seam, own, other):
+    """What one of two builds says of both: its own group, and of the other
+    whose it is, and nothing that it would have to know to read."""
+    command = [seam, "doctor", "--clients"]
+    found = {g["clients"][0]["pid"]: g for g in json.loads(subprocess.run(
+        [*command, "--json"], stdout=subprocess.PIPE, env=bench.env).stdout)[
+            "clients"]}
+    own, other = (found[r.process.pid] for r in (own, other))
+    bench.test("of its own a build says all", own["same_build"] and
+               "tables" in own and "unwinds" in own["clients"][0], own)
+    bench.test("of the other whose it is, alone", not other["same_build"] and
+               set(other) == {"group", "owner", "clients", "same_build"} and
+               set(other["clients"][0]) == {"pid", "name", "client",
+                                            "owns_tables"} and
+               other["clients"][0]["owns_tables"], other)
+    text = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8",
+                          env=bench.env).stdout
+    bench.test("so it says to people", "  group %s: of another build of seam, "
+               "whose own 'seam doctor' says the rest\n" % other["group"] in
+               text and text.count("another build") == 1, text)
+
+
+def changed(text, what, to):
+    if what not in text:
+        raise RuntimeError("there is no '%s' to change" % what)
+    return text.replace(what, to, 1)
+
+
+def with_another_layout(bench):
+    """Builds one that shares memory of another layout: some of another size,
+    and some that only means something else. Return: the command; None: it
+    cannot be built."""
+    root = os.path.join(livetest.HERE, "..", "..")
+    tree, build = bench.path("tree"), bench.path("build")
+    files = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z",
+                            "--cached", "--others", "--exclude-standard"],
+                           cwd=root, stdout=subprocess.PIPE,
+                           check=True).stdout.split(b"\0")
+    for name in filter(None, map(bytes.decode, files)):
+        if os.path.exists(os.path.join(root, name)):
+            os.makedirs(os.path.dirname(os.path.join(tree, name)),
+                        exist_ok=True)
+            shutil.copy(os.path.join(root, name), os.path.join(tree, name))
+    wire = os.path.join(tree, "core", "wire.h")
+    with open(wire) as f:
+        text = f.read()
+    # Each client's counts, all of their sizes; and what all share.
+    text = changed(text, "\tSEAM_COUNT_UNWINDS,", "\tSEAM_COUNT_SWAPPED,")
+    text = changed(text, "\tSEAM_COUNT_BY_OTHERS,", "\tSEAM_COUNT_UNWINDS,")
+    text = changed(text, "\tSEAM_COUNT_SWAPPED,", "\tSEAM_COUNT_BY_OTHERS,")
+    text = changed(text, "struct seam_common {", "struct seam_common {\n"
+                   "\tuint64_t of_the_next_version[7];")
+    with open(wire, "w") as f:
+        f.write(text)
+    with open(bench.path("build.log"), "w") as log:
+        made = all(subprocess.run(command, stdout=log, stderr=log).returncode ==
+                   0 for command in (["meson", "setup", build, tree],
+                                     ["ninja", "-C", build, "seam"]))
+    return os.path.join(build, "seam") if made else None
+
+
+def layouts(bench):
+    """The same with one of another layout, as after an upgrade."""
+    other = with_another_layout(bench)
+    with open(bench.path("build.log")) as log:
+        bench.test("another layout is built", other, log.read()[-2000:])
+    if other:
+        bench.args.other = other
+        builds(bench)
+
+
 def builds(bench):
     """Another build of this version, of the same program at once: it shares
     nothing but the counters of cookies."""
@@ -392,6 +464,8 @@ def builds(bench):
     found = groups()
     bench.test("another build is another group", len(found) == 2, found)
     livetest.burn(ENOUGH, pid)
+    check_told_apart(bench, bench.seam, first, other)
+    check_told_apart(bench, os.path.abspath(bench.args.other), other, first)
     recordings = [r.interrupt() for r in (other, first)]
     target.kill()
     target.wait()
@@ -458,6 +532,6 @@ def foreign(bench):
 if __name__ == "__main__":
     private()
     sys.exit(livetest.main(
-        three, top, orders, builds, apart, foreign, programs=program,
+        three, top, orders, builds, layouts, apart, foreign, programs=program,
         of="deferred", options=(
             ("--other", "build/tests/asks/seam-other"),)))
