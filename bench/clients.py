@@ -177,14 +177,16 @@ def rows(machine, args, program):
         yield row("without a stack, an event, %d recordings" % n, "",
                   *(list(x[3]) for x in of))
     # What a recording costs where others are: its own program at the event and
-    # its sample, and the stack that it is sent. Of these request_rows has what
-    # asking takes.
+    # its sample, and the stack that it is sent, which it reads. Of these
+    # request_rows has what asking takes.
     if most > args.recordings[0]:
         more = most - args.recordings[0]
-        yield row("the program, an event, each further recording", "ns",
-                  *([(b[0] - a[0]) / more for a, b in zip(
-                      results[args.recordings[0], shares],
-                      results[most, shares])] for shares in (True, False)))
+        for at, who in enumerate(("program", "recorders")):
+            yield row("the %s, an event, each further recording" % who, "ns",
+                      *([(b[at] - a[at]) / more for a, b in zip(
+                          results[args.recordings[0], shares],
+                          results[most, shares])]
+                        for shares in (True, False)))
 
 
 def asked(machine, args, n):
