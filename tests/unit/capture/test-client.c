@@ -255,7 +255,9 @@ static void tool_name(void **state)
 	struct bpf_object_skeleton skel = {
 		.sz = sizeof(skel), .name = "tool", .obj = &obj};
 	FILE *was = stderr, *said = tmpfile();
-	char text[64] = "";
+	static const char begin[] =
+		"tool: opening a session failed (Invalid argument); ";
+	char text[256] = "";
 	unsigned int number;
 
 	(void)state;
@@ -265,7 +267,7 @@ static void tool_name(void **state)
 	stderr = was;
 	rewind(said);
 	assert_non_null(fgets(text, sizeof(text), said));
-	assert_string_equal(text, "tool: Invalid argument\n");
+	assert_memory_equal(text, begin, strlen(begin));
 	fclose(said);
 }
 

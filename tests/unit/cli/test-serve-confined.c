@@ -39,8 +39,11 @@ static int status_of(int (*run)(void))
 	pid_t pid = fork();
 	int status;
 
-	if (!pid)
+	if (!pid) {
+		/* cmocka's handler would go on with its tests. */
+		signal(SIGSEGV, SIG_DFL);
 		_exit(run());
+	}
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return status;
@@ -131,20 +134,22 @@ static int opening(void)
 	return 0;
 }
 
-static int another_table(void)
+static int other_call(void)
 {
-	if (serve_filter())
-		return __LINE__;
 #if defined(__x86_64__)
-	int ret = 20; /* i386's getpid; the kernel may lack that table */
+	int ret = 20; /* i386's getpid */
 
 	__asm__ volatile("int $0x80" : "+a"(ret) : : "memory");
 	(void)ret;
-	return 0;
 #else
 	raise(SIGSYS);
-	return 0;
 #endif
+	return 0;
+}
+
+static int another_table(void)
+{
+	return serve_filter() ? __LINE__ : other_call();
 }
 
 static void leaves_what_serving_takes(void **state)
@@ -170,8 +175,14 @@ static void ends_at_another_table(void **state)
 	(void)state;
 	if (SEAM_IS_SANITIZED)
 		skip();
+	status = status_of(other_call);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) {
+		print_message("# this kernel has no table of i386's calls\n");
+		skip();
+	}
 	status = status_of(another_table);
 	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSYS);
 }
 
 static char folder[] = "/tmp/seam-test-confined-XXXXXX";

@@ -292,6 +292,28 @@ static void armed_again(void **state)
 	munmap(pages, 64 * PAGE);
 }
 
+/* A virtual machine may take breakpoints that never come. Return: whether the
+ * kernel counts a write by a counter without overflows. */
+static bool sees_writes(void)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_BREAKPOINT,
+		.bp_type = HW_BREAKPOINT_W,
+		.bp_addr = (uintptr_t)&written,
+		.bp_len = sizeof(written),
+		.exclude_kernel = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	uint64_t count = 0;
+
+	assert_true(fd >= 0);
+	written = 1;
+	assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+	close(fd);
+	return count;
+}
+
 static void each_write(void **state)
 {
 	struct seam_overflow_opts opts = {
@@ -311,6 +333,10 @@ static void each_write(void **state)
 		skip();
 	}
 	assert_int_equal(ret, 0);
+	if (!sees_writes()) {
+		print_message("# hardware breakpoints never come here\n");
+		skip();
+	}
 	events = 0;
 	every = 1;
 	assert_int_equal(seam_overflow_arm(overflow, 1), 0);
