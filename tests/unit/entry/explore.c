@@ -108,32 +108,31 @@ static bool advance(void)
 	return false;
 }
 
-static void run_once(struct search *s)
+/* Runs it with one row of answers after the other, or once. */
+static void run_all(struct search *s, bool once)
 {
 	volatile bool begun = false;
 
-	n_asked = 0;
-	getcontext(&home);
-	if (begun)
-		return;
-	begun = true;
-	s->run(s->arg);
+	getcontext(&home); /* and here goes on who gives a run up */
+	while (!begun || (!once && !s->failed && advance())) {
+		begun = true;
+		s->runs++;
+		n_asked = 0;
+		s->run(s->arg);
+	}
 }
 
 bool search(struct search *s)
 {
 	n_answers = 0;
-	do {
-		s->runs++;
-		run_once(s);
-	} while (!s->failed && advance());
+	run_all(s, false);
 	free(seen);
 	seen = NULL;
 	n_slots = 0;
 	if (s->failed) {
 		n_answers = n_asked; /* and nothing is asked behind them */
 		s->tracing = true;
-		run_once(s);
+		run_all(s, true);
 	}
 	return !s->failed;
 }
