@@ -6,8 +6,11 @@ all of the program's, looks like one of a program that is just on its way, or
 that starts or ends. Few are, so the whole of the stacks tells.
 
 Shares are in per cent of the stacks that could be had. Some stacks more or
-fewer are nothing, however few there are: a program starts but once.
+fewer are nothing, however few there are: a program starts but once, which is
+seen some twenty times.
 """
+
+import collections
 
 # What tests/progs/*.expect says else, it says by these words: least full 75.
 # Which part of its time a program spends on its way is the machine's, too: of
@@ -21,7 +24,7 @@ DEFAULT = {
 }
 KIND = {"full": "full", "start": "start or end", "excused": "excused",
         "ends-as-it-may": "ends as it may"}
-SLACK = 10
+SLACK = collections.defaultdict(lambda: 10, start=30)
 
 
 def faults(count, said, slow_start=None):
@@ -37,6 +40,7 @@ def faults(count, said, slow_start=None):
         if kind != "ends as it may":
             base -= count["ends as it may"]
         n, limit = count[kind], base * percent / 100
-        if n < limit - SLACK if word == "least" else n > limit + SLACK:
+        slack = SLACK[what]
+        if n < limit - slack if word == "least" else n > limit + slack:
             yield "%s: %d of %d, where it is to be at %s %g %%" % (
                 kind, n, base, word, percent)
