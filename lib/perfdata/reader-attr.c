@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "core/uapi.h"
 #include "perfdata/reader-priv.h"
 
@@ -74,7 +75,7 @@ static int add_ids(struct seam_pd_reader *r, struct pd_event *ev,
 		   struct span ids)
 {
 	size_t n = ids.left / 8;
-	struct pd_id *all;
+	int rc;
 
 	/* Files can point many events at the same ids; ours is then the
 	 * memory that grows, not the file. */
@@ -83,10 +84,8 @@ static int add_ids(struct seam_pd_reader *r, struct pd_event *ev,
 	if (!n)
 		return 0;
 	ev->ids = malloc(8 * n);
-	all = realloc(r->ids, (r->n_ids + n) * sizeof(*all));
-	if (all)
-		r->ids = all;
-	if (!all || !ev->ids)
+	rc = seam_grow(&r->ids, r->n_ids + n, &r->max_ids, sizeof(*r->ids));
+	if (rc || !ev->ids)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		ev->ids[i] = pd_u64(ids.p + 8 * i, ids.swap);
@@ -102,15 +101,14 @@ static int add_ids(struct seam_pd_reader *r, struct pd_event *ev,
 int seam_pd_add_event(struct seam_pd_reader *r, struct span attr,
 		      struct span ids)
 {
-	struct pd_event *evs, *ev;
+	struct pd_event *ev;
 
 	if (attr.left < ATTR_SIZE_MIN || r->n_events >= PD_EVENTS_MAX)
 		return -EBADMSG;
-	evs = realloc(r->events, (r->n_events + 1) * sizeof(*evs));
-	if (!evs)
+	if (seam_grow(&r->events, r->n_events + 1, &r->max_events,
+		      sizeof(*r->events)))
 		return -ENOMEM;
-	r->events = evs;
-	ev = &evs[r->n_events++];
+	ev = &r->events[r->n_events++];
 	*ev = (struct pd_event){0};
 	fill_event(ev, attr);
 	ev->name = default_name(&ev->pub.attr);

@@ -210,9 +210,9 @@ struct seam_pd_reader {
 	uint64_t touched; /* bytes read since pages were let go */
 	bool swap; /* its numbers are in the other byte order */
 	struct pd_event *events;
-	size_t n_events;
+	size_t n_events, max_events; /* max: room for them */
 	struct pd_id *ids;
-	size_t n_ids;
+	size_t n_ids, max_ids;
 	bool ids_sorted;
 	int id_word; /* of a sample, from its start; -1: none */
 	int id_tail_word; /* of others, from their end, 1 = last; -1: none */
