@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "capture/spares.h"
 #include "core/err.h"
 #include "core/jit-registry.h"
 
@@ -36,6 +37,7 @@ struct seam_worker {
 	struct round *first, **last;
 	size_t waiting; /* bytes */
 	size_t held; /* files, until their round is done */
+	struct seam_spares spares;
 	bool busy, stop;
 	int err;
 	struct seam_unwound *done;
@@ -252,6 +254,18 @@ static int work(struct seam_worker *w, struct round *r)
 	return err ? err : one_err;
 }
 
+/* Nothing has come for as long as it waits. */
+static void drop_spares(struct seam_worker *w)
+{
+	struct seam_spares dropped;
+
+	pthread_mutex_lock(&w->lock);
+	dropped = w->spares;
+	w->spares = (struct seam_spares){0};
+	pthread_mutex_unlock(&w->lock);
+	seam_spares_fini(&dropped);
+}
+
 /* Lets go of what nobody needs any more. */
 static void tend(struct seam_worker *w)
 {
@@ -261,8 +275,11 @@ static void tend(struct seam_worker *w)
 		seam_tables_tend(w->tables);
 }
 
-static void round_free(struct round *r)
+static void round_free(struct seam_worker *w, struct round *r)
 {
+	pthread_mutex_lock(&w->lock);
+	seam_spares_put(&w->spares, &r->copies);
+	pthread_mutex_unlock(&w->lock);
 	seam_batch_fini(&r->copies);
 	seam_held_fini(&r->held);
 	seam_idmap_fini(&r->untold, NULL);
@@ -317,7 +334,9 @@ static void *run(void *arg)
 
 		tend(w);
 		if (r)
-			round_free(r);
+			round_free(w, r);
+		else
+			drop_spares(w);
 		pthread_mutex_lock(&w->lock);
 		w->held -= held;
 		w->stats.images = w->processes->images->stats;
@@ -376,6 +395,7 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 		free(w->done[i].ips);
 	free(w->done);
 	free(w->later);
+	seam_spares_fini(&w->spares);
 	seam_copier_fini(&w->copier);
 	free(w);
 	return NULL;
@@ -463,6 +483,7 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 		copies->bytes = NULL;
 		copies->used = 0;
 		copies->room = 0;
+		seam_spares_take(&w->spares, copies);
 		r->held = *held;
 		*held = (struct seam_held){0};
 	}
