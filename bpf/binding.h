@@ -13,40 +13,49 @@
 /* Of the file or the code in s->miss. */
 static __always_inline struct seam_table_ref *table_find(struct scratch *s)
 {
-	if (s->miss.key.kind != SEAM_KEY_MEMORY)
+	if (!SEAM_KEY_IS_OWN(s->miss.key.kind))
 		return bpf_map_lookup_elem(&tables, &s->miss.key);
 	return is_alive() ? bpf_map_lookup_elem(&made_tables, &s->miss.key)
 			  : NULL;
 }
 
-/* Of who loads the tables of files; NULL: that is us, or nobody is there. Who
- * dies before he answers leaves a key that is asked for, which the next owner
- * takes away. */
-static __always_inline void *owner_ring(const struct scratch *s)
+/* Of who loads the table of a file: us, where nobody owns them. Who dies before
+ * he answers leaves a key that is asked for, which the next owner takes away.
+ */
+static __always_inline void *requests_ring(const struct scratch *s)
 {
 	const struct seam_common *all = common_state();
-	uint32_t owner, at;
+	uint32_t owner = 0, at;
 
-	if (!all || s->miss.key.kind == SEAM_KEY_MEMORY)
-		return NULL;
-	owner = *(const volatile uint32_t *)&all->owner;
-	/* Who has our number since we lost it is another one. */
-	if (!owner || (owner == seam_client + 1 && is_alive()))
-		return NULL;
-	at = SEAM_RING_COPIES + owner - 1;
+	if (all && !SEAM_KEY_IS_OWN(s->miss.key.kind))
+		owner = *(const volatile uint32_t *)&all->owner;
+	if (!owner)
+		return own_ring(SEAM_RING_REQUESTS);
+	at = SEAM_RING_REQUESTS + owner - 1;
 	return bpf_map_lookup_elem(&client_rings, &at);
 }
 
-/* Sends the request in s->miss, to our own ring too: our copies are unwound
- * with the file, which has to be kept. Not to ours alone where the owner's is
- * full: each sample asks again then. Return: false: nobody will answer. */
+/* Whether we load for ourselves what the owner has not. */
+static __always_inline bool loads_own(const struct seam_table_ref *ref,
+				      uint32_t kind)
+{
+	const struct seam_common *all = common_state();
+
+	if (SEAM_KEY_IS_OWN(kind) || (ref && ref->state != SEAM_TABLE_ASKED))
+		return false;
+	return all && *(const volatile uint32_t *)&all->load_own & OWN_CLIENT;
+}
+
+/* Sends the request in s->miss, to who loads it and to our ring of copies too:
+ * these are unwound with the file, which has to be kept. Not to that alone
+ * where the other is full: each sample asks again then. Return: false: nobody
+ * will answer. */
 static __always_inline bool table_request(struct scratch *s,
 					  struct task_struct *task)
 {
 	struct seam_wire_miss *miss = &s->miss;
-	void *owner = owner_ring(s);
 	bool is_sent = false;
-	void *own;
+	void *to, *own;
 
 	miss->head.type = SEAM_WIRE_MISS;
 	miss->head.pid = task->tgid;
@@ -55,9 +64,12 @@ static __always_inline bool table_request(struct scratch *s,
 	miss->start = s->vma.start;
 	miss->end = s->vma.end;
 	miss->off = s->vma.off;
-	if (owner) {
-		if (bpf_ringbuf_output(owner, miss, sizeof(*miss),
-				       BPF_RB_FORCE_WAKEUP)) {
+	miss->client = seam_client;
+	miss->pad = 0;
+	if (miss->key.kind != SEAM_KEY_MEMORY) {
+		to = requests_ring(s);
+		if (!to || bpf_ringbuf_output(to, miss, sizeof(*miss),
+					      BPF_RB_FORCE_WAKEUP)) {
 			count(SEAM_COUNT_LOST_MISS);
 			return false;
 		}
@@ -76,13 +88,13 @@ static __always_inline void table_ask(struct scratch *s,
 				      struct task_struct *task)
 {
 	struct seam_wire_miss *miss = &s->miss;
-	bool is_made = miss->key.kind == SEAM_KEY_MEMORY;
+	bool is_own = SEAM_KEY_IS_OWN(miss->key.kind);
 	long err;
 
 	/* Not on the stack: this is called at its deepest. */
 	__builtin_memset(&s->ref, 0, sizeof(s->ref));
 	s->ref.state = SEAM_TABLE_ASKED;
-	if (is_made)
+	if (is_own)
 		err = bpf_map_update_elem(&made_tables, &miss->key, &s->ref,
 					  BPF_NOEXIST);
 	else
@@ -95,7 +107,7 @@ static __always_inline void table_ask(struct scratch *s,
 	}
 	if (table_request(s, task))
 		return;
-	if (is_made)
+	if (is_own)
 		bpf_map_delete_elem(&made_tables, &miss->key);
 	else
 		bpf_map_delete_elem(&tables, &miss->key);
@@ -106,19 +118,27 @@ static __always_inline void mapping_bind(struct task_struct *task,
 					 struct scratch *s, struct mapping *ret)
 {
 	struct seam_table_ref *ref;
+	bool is_file;
 
 	if (!(seam_methods & SEAM_UNWIND_TABLES))
 		return;
 	ref = table_find(s);
-	if (ref && ref->state == SEAM_TABLE_NONE &&
-	    s->miss.key.kind == SEAM_KEY_FILE && may_be_made(task, &s->vma)) {
-		name_made(task, &s->vma, &s->miss);
+	if (loads_own(ref, s->miss.key.kind)) {
+		s->miss.key.kind |= SEAM_KEY_OWN;
 		ref = table_find(s);
 	}
+	is_file = !(s->miss.key.kind & ~SEAM_KEY_OWN);
+	if (ref && ref->state == SEAM_TABLE_NONE && is_file &&
+	    may_be_made(task, &s->vma)) {
+		name_made(task, &s->vma, &s->miss);
+		ref = table_find(s);
+		is_file = false;
+	}
 	ret->is_made = s->miss.key.kind == SEAM_KEY_MEMORY;
+	ret->is_own = SEAM_KEY_IS_OWN(s->miss.key.kind);
 	/* The vDSO's table knows the image's own offsets; and those of made
 	 * code count from its mapping. */
-	if (s->miss.key.kind != SEAM_KEY_FILE)
+	if (!is_file)
 		ret->delta = -s->vma.start;
 	if (!ref) {
 		ret->state = SEAM_TABLE_ASKED;
@@ -150,6 +170,7 @@ static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
 	ret->table = 0;
 	ret->state = 0;
 	ret->is_made = 0;
+	ret->is_own = 0;
 	bpf_rcu_read_lock();
 	mm = mm_of(task);
 	if (mm) {
@@ -274,16 +295,16 @@ static __always_inline bool mapping_holds(struct seam_env *env, uint32_t i,
 		state->epochs[i] == epoch);
 }
 
-/* Of made code each client has tables of its own, and what has no table may be
- * such to one and not to another. */
-static __always_inline void forget_made(struct task_state *state)
+/* Some tables are each client's own, and what has no table may have one to one
+ * and not to another. */
+static __always_inline void forget_own(struct task_state *state)
 {
 	uint32_t i;
 
 	state->bound_by = seam_client_life;
 #pragma unroll
 	for (i = 0; i < SEAM_CACHED_MAPPINGS; i++) {
-		if (state->maps[i].table && !state->maps[i].is_made)
+		if (state->maps[i].table && !state->maps[i].is_own)
 			continue;
 		state->maps[i].start = state->maps[i].end = 0;
 		state->epochs[i] = 0;
@@ -318,7 +339,7 @@ __noinline int seam_mappings_check(struct task_state *state ARG_NONNULL,
 	}
 	state->mm_seq = seq;
 	if (state->bound_by != seam_client_life)
-		forget_made(state);
+		forget_own(state);
 	if (is_same_image(state, task, mm) && state->tables == generation &&
 	    state->epoch < SEAM_LAST_EPOCH_MAX)
 		return 0;

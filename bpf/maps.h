@@ -128,8 +128,9 @@ struct mapping {
 		struct seam_mapped mapped;
 	};
 	/* Of code that was made at run time; adds as its table was asked for,
-	 * and when it was asked for again. */
-	uint64_t is_made, adds, asked_ns;
+	 * and when it was asked for again. is_own: SEAM_KEY_IS_OWN. */
+	uint32_t is_made, is_own;
+	uint64_t adds, asked_ns;
 };
 
 struct bpf_task_work {

@@ -59,8 +59,11 @@ static void print_client(const struct seam_share_client *c, bool is_ours)
 		puts(c->owns ? "owns the tables" : "");
 		return;
 	}
-	printf("%s%s", c->client[0] ? "; " : "",
-	       c->owns ? "owns the tables; " : "");
+	printf("%s%s%s", c->client[0] ? "; " : "",
+	       c->owns ? "owns the tables; " : "",
+	       c->loads_own ? "loads tables itself, since who owns them does "
+			      "not answer; "
+			    : "");
 	if (!c->is_known) {
 		puts("rings cannot be seen");
 		return;
@@ -124,9 +127,10 @@ void doctor_print_clients(const struct seam_share_list *list)
 
 static json_t *client_json(const struct seam_share_client *c)
 {
-	json_t *o = json_pack("{s:I, s:s, s:s, s:b}", "pid", (json_int_t)c->pid,
-			      "name", c->name, "client", c->client,
-			      "owns_tables", c->owns);
+	json_t *o = json_pack("{s:I, s:s, s:s, s:b, s:b}", "pid",
+			      (json_int_t)c->pid, "name", c->name, "client",
+			      c->client, "owns_tables", c->owns, "loads_own",
+			      c->loads_own);
 
 	if (!o || !c->is_known)
 		return o;

@@ -295,6 +295,12 @@ void summary_print(struct message *to, const struct seam_summary *sum,
 			    "space was reached\n",
 			    c->again);
 	print_others(to, sum);
+	if (c->tables_own)
+		message_add(to,
+			    "seam: %" PRIu64
+			    " tables loaded for this recording alone, while "
+			    "who has those of all did not answer\n",
+			    c->tables_own);
 	print_made(to, c);
 	if (sum->no_payload)
 		message_add(to,
@@ -388,6 +394,7 @@ static const struct {
 	COUNT(tables_left_out),
 	COUNT(tables_mapped),
 	COUNT(tables_forgotten),
+	COUNT(tables_own),
 	COUNT(made),
 	COUNT(made_bytes),
 	COUNT(made_bad_range),

@@ -21,11 +21,13 @@
 #define SEAM_WIRE_REGS 17 /* by DWARF number; [16] is the ip */
 #define SEAM_MAX_CLIENTS 16 /* that share what is known of tasks */
 /* Its rings are so far apart: of stacks; of copies and what else is for the
- * worker; and of what was lost on the way to these, if it wants to know. */
+ * worker; of what was lost on the way to these, if it wants to know; and of
+ * requests for tables that it loads, which are read whether or not it reads. */
 #define SEAM_RING_STACKS 0
 #define SEAM_RING_COPIES SEAM_MAX_CLIENTS
 #define SEAM_RING_LOSSES (2 * SEAM_MAX_CLIENTS)
-#define SEAM_CLIENT_RINGS (3 * SEAM_MAX_CLIENTS)
+#define SEAM_RING_REQUESTS (3 * SEAM_MAX_CLIENTS)
+#define SEAM_CLIENT_RINGS (4 * SEAM_MAX_CLIENTS)
 #define SEAM_CLIENT_NAME 32 /* bytes of a client's name, the last is 0 */
 
 enum seam_wire_type {
@@ -142,7 +144,12 @@ enum seam_key_kind {
 	 * the mapping's, the rest says which program, and moves on when code
 	 * that was made at run time is no more. */
 	SEAM_KEY_MEMORY = 2,
+	/* With one of the first two: the same file, by a client's own table,
+	 * while who owns the tables of files does not answer. */
+	SEAM_KEY_OWN = 4,
 };
+/* Each client has the tables of these kinds for itself. */
+#define SEAM_KEY_IS_OWN(kind) ((kind) >= SEAM_KEY_MEMORY)
 
 /* The device below it is a file elsewhere: a loop device, or nbd. */
 #define SEAM_FS_ON_A_FILE (1ULL << 32)
@@ -157,6 +164,7 @@ struct seam_wire_miss {
 	/* Of the file's file system; FILE alone. The flags are the kernel's,
 	 * and ours in the upper half. */
 	uint64_t fs_magic, fs_flags;
+	uint32_t client, pad; /* whose program asks */
 };
 
 enum seam_wire_jit_what {
@@ -354,6 +362,8 @@ struct seam_common {
 	uint32_t want_all; /* that have every stack which any asked for */
 	char names[SEAM_MAX_CLIENTS][SEAM_CLIENT_NAME]; /* their own choice */
 	uint32_t there; /* that have come, and whose end nobody has noticed */
+	uint32_t load_own; /* bits of clients with tables of SEAM_KEY_OWN */
+	uint64_t served_ns; /* when the owner was last seen to answer */
 };
 
 /* Argument of the program that sweeps bits of clients from all elements. */

@@ -329,6 +329,9 @@ struct seam_counts {
 	/* Stacks that were asked for by the client's own BPF programs and are
 	 * lost, and that on_stack was not told of: no room or memory. */
 	uint64_t lost_untold;
+	/* Of tables, loaded by this client for itself alone while the one that
+	 * has those of files did not answer. */
+	uint64_t tables_own;
 };
 
 /* "deferred"; NULL: no engine has that number. */

@@ -460,6 +460,7 @@ static void set_tables(struct seam_session *s, struct seam_counts *ret)
 	ret->tables_left_out = t.left_out;
 	ret->tables_mapped = t.mapped;
 	ret->tables_forgotten = t.forgotten;
+	ret->tables_own = t.own;
 	set_images(&t.images, ret);
 }
 

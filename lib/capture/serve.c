@@ -3,35 +3,24 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "capture/requests.h"
 #include "event/fail.h"
 #include "event/order.h"
 #include "kernel/engine.h"
 #include "kernel/kernel.h"
 #include "pager/tables.h"
-#include "process/far.h"
 #include "process/process.h"
 
-/* Of each ring; requests alone come here. A full one asks again. */
-#define RING_PAGES 64
-/* As many as the ring of requests holds. */
-#define MAX_REQUESTS (RING_PAGES * 4096 / sizeof(struct seam_wire_miss))
-/* Files that are held open while others are read. */
-#define MAX_HELD 512
-
-struct request {
-	struct seam_wire_miss miss;
-	int fd; /* of the file, or negative */
-};
+/* Of the rings of who records, to which nothing comes here. */
+#define RING_PAGES 1
 
 struct seam_serve {
 	struct seam_kernel *kernel;
 	struct seam_images images;
 	struct seam_processes processes; /* none: nobody is followed */
 	struct seam_tables *tables;
-	struct request requests[MAX_REQUESTS]; /* a queue */
-	size_t first, n_requests, n_held;
+	struct seam_requests *requests;
 };
 
 static int open_kernel(const struct seam_serve_opts *opts, struct seam_serve *s,
@@ -80,6 +69,9 @@ int seam_serve_open(const struct seam_serve_opts *opts, struct seam_serve **ret,
 		err = seam_tables_open(s->kernel, &s->processes, &tables,
 				       &s->tables);
 	if (!err)
+		err = seam_requests_open(s->kernel, s->tables, opts->opener,
+					 &s->requests);
+	if (!err)
 		err = seam_tables_begin(s->tables);
 	if (err) {
 		seam_serve_close(s);
@@ -93,9 +85,7 @@ struct seam_serve *seam_serve_close(struct seam_serve *s)
 {
 	if (!s)
 		return NULL;
-	for (; s->n_requests; s->n_requests--, s->first++)
-		if (s->requests[s->first % MAX_REQUESTS].fd >= 0)
-			close(s->requests[s->first % MAX_REQUESTS].fd);
+	seam_requests_close(s->requests);
 	seam_tables_close(s->tables);
 	seam_kernel_close(s->kernel);
 	seam_processes_fini(&s->processes);
@@ -104,31 +94,8 @@ struct seam_serve *seam_serve_close(struct seam_serve *s)
 	return NULL;
 }
 
-/* Its process may end at any moment: the file is opened at once, the table made
- * when those that were asked for before are. */
-static void hold(void *ctx, const struct seam_wire *rec, size_t size)
-{
-	const struct seam_wire_miss *miss = (const void *)rec;
-	struct seam_serve *s = ctx;
-	struct request *r;
-
-	if (rec->type != SEAM_WIRE_MISS || size < sizeof(*miss) ||
-	    s->n_requests == MAX_REQUESTS)
-		return;
-	r = &s->requests[(s->first + s->n_requests++) % MAX_REQUESTS];
-	r->miss = *miss;
-	r->fd = -EMFILE;
-	if (seam_is_far(miss->fs_magic, miss->fs_flags)) {
-		seam_kernel_count_far(s->kernel);
-		r->fd = -EREMOTE;
-	} else if (s->n_held < MAX_HELD) {
-		r->fd = seam_tables_hold(s->kernel, s->processes.opener, miss);
-		s->n_held += r->fd >= 0;
-	}
-}
-
-/* Nothing here takes samples; but what lies in their ring would wake us for
- * ever. */
+/* Nothing here takes samples; but what lies in their rings would wake us for
+ * ever: of who had our number, that others had not swept yet. */
 static void ignore(void *ctx, const struct seam_wire *rec, size_t size)
 {
 	(void)ctx;
@@ -136,41 +103,21 @@ static void ignore(void *ctx, const struct seam_wire *rec, size_t size)
 	(void)size;
 }
 
-/* What was asked for since. */
-static int take(struct seam_serve *s)
+static int empty(struct seam_serve *s)
 {
 	int err;
 
 	seam_kernel_rearm(s->kernel);
-	err = seam_kernel_drain_copies(s->kernel, hold, s);
+	err = seam_kernel_drain_copies(s->kernel, ignore, NULL);
 	return err ? err : seam_kernel_drain_samples(s->kernel, ignore, NULL);
-}
-
-static int answer_first(struct seam_serve *s)
-{
-	struct request *r = &s->requests[s->first];
-	int err = seam_tables_answer(s->tables, &r->miss, r->fd);
-
-	if (r->fd >= 0) {
-		close(r->fd);
-		s->n_held--;
-	}
-	s->first = (s->first + 1) % MAX_REQUESTS;
-	s->n_requests--;
-	return err;
 }
 
 int seam_serve_work(struct seam_serve *s)
 {
-	int err = take(s);
+	int err = empty(s);
 
-	/* A table may take long to make, and processes end meanwhile: what they
-	 * ask for is opened between any two. */
-	for (size_t i = 0; !err && s->n_requests && i < MAX_REQUESTS; i++) {
-		err = answer_first(s);
-		if (!err)
-			err = take(s);
-	}
+	if (!err)
+		err = seam_requests_answer(s->requests);
 	/* Nobody's copies are unwound here. */
 	seam_images_release(&s->images);
 	seam_tables_tend(s->tables);

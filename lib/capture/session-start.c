@@ -224,6 +224,8 @@ static int start(struct seam_session *s, struct seam_errinfo *reterr)
 	if (!err)
 		err = s->kernel ? start_bpf(s, reterr) : seam_direct_start(s);
 	s->running = !err;
+	if (err && s->tables)
+		seam_tables_end(s->tables); /* or nobody might answer */
 	return err;
 }
 

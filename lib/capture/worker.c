@@ -2,13 +2,16 @@
 #include "capture/worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "capture/requests.h"
 #include "capture/spares.h"
 #include "core/err.h"
 #include "core/jit-registry.h"
@@ -16,7 +19,7 @@
 /* More waiting bytes than this, and copies are lost, counted. */
 #define MAX_WAITING (256u << 20)
 /* Without anything to do it looks after its tables so often. */
-#define TEND_SECONDS 1
+#define TEND_MS 1000
 
 struct round {
 	struct round *next;
@@ -31,6 +34,7 @@ struct round {
 
 struct seam_worker {
 	pthread_t thread;
+	int wake_fd; /* written when a round, or the end, has come */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Under the lock. */
@@ -46,6 +50,7 @@ struct seam_worker {
 	/* The thread's own. */
 	struct seam_processes *processes;
 	struct seam_tables *tables;
+	struct seam_requests *requests; /* NULL without tables */
 	struct seam_copier copier;
 	uint8_t *later; /* sideband of after the copies of past rounds */
 	size_t later_size;
@@ -107,6 +112,11 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 	}
 	(void)lose_copy(w, copy);
 	return err;
+}
+
+static int serve(struct seam_worker *w)
+{
+	return w->requests ? seam_requests_answer(w->requests) : 0;
 }
 
 static int on_miss(struct seam_worker *w, struct round *r,
@@ -226,8 +236,11 @@ static int work(struct seam_worker *w, struct round *r)
 	int err = no_side, one_err = 0;
 
 	while ((rec = seam_batch_next(&r->copies, &at, &size))) {
-		int e;
+		/* Others wait for these, and of ours they are first. */
+		int e = serve(w);
 
+		if (!one_err)
+			one_err = e;
 		if (!err)
 			err = follow(w, r, &side, rec->time_ns);
 		if (!err)
@@ -287,16 +300,30 @@ static void round_free(struct seam_worker *w, struct round *r)
 	free(r);
 }
 
-/* Under the lock: until there is a round, or time to tend, or the end. */
-static void await_round(struct seam_worker *w)
+static void wake(struct seam_worker *w)
 {
-	struct timespec until;
+	const uint64_t one = 1;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += TEND_SECONDS;
-	while (!w->first && !w->stop &&
-	       !pthread_cond_timedwait(&w->changed, &w->lock, &until))
-		;
+	(void)!write(w->wake_fd, &one, sizeof(one));
+}
+
+/* With the lock, without it while it waits: until there is a round or a
+ * request, or time to tend, or the end. */
+static void await_work(struct seam_worker *w)
+{
+	struct pollfd fds[] = {
+		{.fd = w->wake_fd, .events = POLLIN},
+		{.fd = w->requests ? seam_requests_fd(w->requests) : -1,
+		 .events = POLLIN},
+	};
+	uint64_t n;
+
+	if (w->first || w->stop)
+		return;
+	pthread_mutex_unlock(&w->lock);
+	poll(fds, sizeof(fds) / sizeof(fds[0]), TEND_MS);
+	(void)!read(w->wake_fd, &n, sizeof(n));
+	pthread_mutex_lock(&w->lock);
 }
 
 /* The next round, NULL: none is there. Return: false at the end. */
@@ -308,7 +335,7 @@ static bool next_round(struct seam_worker *w, struct round **ret)
 	pthread_mutex_lock(&w->lock);
 	w->busy = false;
 	pthread_cond_broadcast(&w->changed);
-	await_round(w);
+	await_work(w);
 	r = w->first;
 	if (r) {
 		w->first = r->next;
@@ -330,8 +357,9 @@ static void *run(void *arg)
 
 	while (next_round(w, &r)) {
 		size_t held = r ? r->held.n : 0;
-		int err = r ? work(w, r) : 0;
+		int err = serve(w), work_err = r ? work(w, r) : 0;
 
+		err = err ? err : work_err;
 		tend(w);
 		if (r)
 			round_free(w, r);
@@ -353,12 +381,29 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static int open_requests(struct seam_worker *w)
+{
+	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->wake_fd < 0)
+		return -errno;
+	return w->tables ? seam_requests_open(seam_tables_kernel(w->tables),
+					      w->tables, NULL, &w->requests)
+			 : 0;
+}
+
+static void fini(struct seam_worker *w)
+{
+	seam_requests_close(w->requests);
+	if (w->wake_fd >= 0)
+		close(w->wake_fd);
+	free(w);
+}
+
 int seam_worker_start(struct seam_processes *processes,
 		      struct seam_tables *tables, uint32_t methods,
 		      uint32_t max_frames, struct seam_worker **ret)
 {
 	struct seam_worker *w = calloc(1, sizeof(*w));
-	pthread_condattr_t clock;
 	int err;
 
 	if (!w)
@@ -367,19 +412,19 @@ int seam_worker_start(struct seam_processes *processes,
 	w->tables = tables;
 	w->last = &w->first;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->changed, &clock);
-	pthread_condattr_destroy(&clock);
-	err = seam_copier_init(&w->copier, processes, methods, max_frames);
+	pthread_cond_init(&w->changed, NULL);
+	err = open_requests(w);
+	if (!err)
+		err = seam_copier_init(&w->copier, processes, methods,
+				       max_frames);
 	if (err) {
-		free(w);
+		fini(w);
 		return err;
 	}
 	err = seam_thread_start(&w->thread, run, w);
 	if (err) {
 		seam_copier_fini(&w->copier);
-		free(w);
+		fini(w);
 		return err;
 	}
 	*ret = w;
@@ -390,6 +435,11 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 {
 	if (!w)
 		return NULL;
+	/* It does not wait for the condition. */
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_mutex_unlock(&w->lock);
+	wake(w);
 	seam_thread_stop(&w->thread, 1, &w->lock, &w->changed, &w->stop);
 	for (size_t i = 0; i < w->n_done; i++)
 		free(w->done[i].ips);
@@ -397,7 +447,7 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 	free(w->later);
 	seam_spares_fini(&w->spares);
 	seam_copier_fini(&w->copier);
-	free(w);
+	fini(w);
 	return NULL;
 }
 
@@ -492,8 +542,8 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 	w->last = &r->next;
 	w->waiting += r->copies.used + r->side_size;
 	w->held += r->held.n;
-	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->lock);
+	wake(w);
 	return err;
 }
 

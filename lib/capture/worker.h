@@ -7,7 +7,8 @@
  * It is given rounds: the copies and table requests of one reading, with the
  * sideband up to then. It works through them in order, each copy with what
  * was mapped at its time. The processes, their images and the tables are the
- * worker's alone between start and stop.
+ * worker's alone between start and stop. Requests for tables of files it reads
+ * by itself, too, before all else, whether or not anybody reads the session.
  */
 #ifndef SEAM_LIB_CAPTURE_WORKER_H
 #define SEAM_LIB_CAPTURE_WORKER_H

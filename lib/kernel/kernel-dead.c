@@ -45,6 +45,7 @@ void seam_kernel_drop_rings(struct seam_kernel *k, uint32_t number)
 	drop(k->skel->maps.client_rings, SEAM_RING_STACKS + number);
 	drop(k->skel->maps.client_rings, SEAM_RING_COPIES + number);
 	drop(k->skel->maps.client_rings, SEAM_RING_LOSSES + number);
+	drop(k->skel->maps.client_rings, SEAM_RING_REQUESTS + number);
 	drop(k->skel->maps.client_states, number);
 	drop(k->skel->maps.client_stacks, number);
 }
@@ -69,6 +70,7 @@ static void forget(void *ctx, uint32_t clients)
 	unset(&k->common->want_all, clients);
 	unset(&k->common->want_regs, clients);
 	unset(&k->common->serving, clients);
+	unset(&k->common->load_own, clients);
 	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++) {
 		if (!(clients >> i & 1))
 			continue;

@@ -27,6 +27,12 @@ struct seam_kernel {
 	struct ring_buffer *samples, *copies;
 	struct ring_buffer *losses; /* NULL: it has not asked for them */
 	int losses_fd; /* its map; else 0 */
+	/* Another thread's: */
+	struct ring_buffer *requests;
+	int requests_fd; /* its map; else 0 */
+	seam_request_fn *on_request;
+	void *on_request_ctx;
+	bool is_enough; /* it takes no more now */
 	struct bpf_link *links[TASK_PROGRAMS];
 	size_t n_links;
 	int raw[RAW_PROGRAMS]; /* what keeps these on their tracepoints */
@@ -93,6 +99,10 @@ int seam_kernel_attach_tasks(struct seam_kernel *k);
 struct bpf_program;
 void seam_kernel_followers(const struct seam_kernel *k, bool again,
 			   struct bpf_program *ret[static FOLLOWERS]);
+
+/* kernel-requests.c. Makes the ring. */
+int seam_kernel_open_requests(struct seam_kernel *k);
+void seam_kernel_close_requests(struct seam_kernel *k);
 
 /* kernel-lend.c. */
 void seam_kernel_close_losses(struct seam_kernel *k);

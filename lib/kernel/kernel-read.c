@@ -72,7 +72,7 @@ int seam_kernel_poll_fd(const struct seam_kernel *k)
 
 void seam_kernel_rearm(const struct seam_kernel *k)
 {
-	struct epoll_event edges[4]; /* of three rings */
+	struct epoll_event edges[4]; /* of as many rings */
 
 	epoll_wait(k->poll_fd, edges, 4, 0);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "event/fail.h"
 #include "kernel/kernel-priv.h"
 #include "kernel/share-way.h"
@@ -173,11 +174,8 @@ int seam_kernel_share(struct seam_kernel *k,
 	return k->is_half ? err : 0;
 }
 
-static int put_ring(struct seam_kernel *k, uint32_t at,
-		    const struct bpf_map *ring)
+static int put_ring(struct seam_kernel *k, uint32_t at, int fd)
 {
-	int fd = bpf_map__fd(ring);
-
 	return bpf_map__update_elem(k->skel->maps.client_rings, &at, sizeof(at),
 				    &fd, sizeof(fd), BPF_ANY);
 }
@@ -193,10 +191,15 @@ int seam_kernel_shared(struct seam_kernel *k)
 	/* Of who had the number before. */
 	bpf_map_delete_elem(stacks, &number);
 	bpf_map_delete_elem(rings, &losses);
-	err = put_ring(k, SEAM_RING_STACKS + number, k->skel->maps.ring);
+	err = put_ring(k, SEAM_RING_STACKS + number,
+		       bpf_map__fd(k->skel->maps.ring));
 	if (!err)
 		err = put_ring(k, SEAM_RING_COPIES + number,
-			       k->skel->maps.copies);
+			       bpf_map__fd(k->skel->maps.copies));
+	if (!err)
+		err = seam_kernel_open_requests(k);
+	if (!err)
+		err = put_ring(k, SEAM_RING_REQUESTS + number, k->requests_fd);
 	if (!err)
 		err = bpf_map__update_elem(k->skel->maps.client_states, &number,
 					   sizeof(number), &fd, sizeof(fd),
@@ -215,12 +218,46 @@ bool seam_kernel_owns(const struct seam_kernel *k)
 	return __atomic_load_n(&k->owns, __ATOMIC_SEQ_CST);
 }
 
+static void stamp(struct seam_kernel *k)
+{
+	__atomic_store_n(&k->common->served_ns, seam_now_ns(),
+			 __ATOMIC_SEQ_CST);
+}
+
+void seam_kernel_serves(struct seam_kernel *k)
+{
+	if (seam_kernel_owns(k))
+		stamp(k);
+}
+
+static bool is_serving(const struct seam_kernel *k)
+{
+	return __atomic_load_n(&k->common->serving, __ATOMIC_SEQ_CST) >>
+		       seam_kernel_client(k) &
+	       1;
+}
+
+bool seam_kernel_owner_is_late(const struct seam_kernel *k, uint64_t ns)
+{
+	const struct seam_common *all = k->common;
+	const uint32_t owner = __atomic_load_n(&all->owner, __ATOMIC_SEQ_CST);
+	const uint64_t served_ns =
+		__atomic_load_n(&all->served_ns, __ATOMIC_SEQ_CST);
+	/* Behind the other: it may have served just now. */
+	const uint64_t now_ns = seam_now_ns();
+
+	/* Who serves has no stacks to take. */
+	return owner && !seam_kernel_owns(k) && !is_serving(k) &&
+	       now_ns > served_ns && now_ns - served_ns > ns;
+}
+
 int seam_kernel_own(struct seam_kernel *k)
 {
 	int err = k->is_shared ? seam_share_own(&k->share) : 0;
 
 	if (err)
 		return err;
+	stamp(k); /* what another has left there is old */
 	__atomic_store_n(&k->common->owner, seam_kernel_client(k) + 1,
 			 __ATOMIC_SEQ_CST);
 	__atomic_store_n(&k->owns, true, __ATOMIC_SEQ_CST);
@@ -257,6 +294,7 @@ void seam_kernel_set_serving(struct seam_kernel *k, bool serves)
 	set_own(k, &k->common->serving, serves);
 	seam_kernel_want_regs(k, false);
 	seam_kernel_want_all(k, false);
+	seam_kernel_load_own(k, false);
 	seam_kernel_call(k, serves ? "serve" : NULL);
 	seam_kernel_arrive(k);
 }
@@ -269,6 +307,11 @@ void seam_kernel_want_regs(struct seam_kernel *k, bool wants)
 void seam_kernel_want_all(struct seam_kernel *k, bool wants)
 {
 	set_own(k, &k->common->want_all, wants);
+}
+
+void seam_kernel_load_own(struct seam_kernel *k, bool does)
+{
+	set_own(k, &k->common->load_own, does);
 }
 
 /* Whoever reads it meanwhile finds a 0 at the end. */

@@ -80,8 +80,8 @@ void seam_kernel_arena_used(struct seam_kernel *k, uint64_t end)
 static struct bpf_map *map_of(struct seam_kernel *k,
 			      const struct seam_file_key *key)
 {
-	return key->kind == SEAM_KEY_MEMORY ? k->skel->maps.made_tables
-					    : k->skel->maps.tables;
+	return SEAM_KEY_IS_OWN(key->kind) ? k->skel->maps.made_tables
+					  : k->skel->maps.tables;
 }
 
 uint32_t seam_kernel_table_id(struct seam_kernel *k)
@@ -94,6 +94,14 @@ int seam_kernel_table_next(struct seam_kernel *k,
 			   struct seam_file_key *ret)
 {
 	return bpf_map__get_next_key(k->skel->maps.tables, key, ret,
+				     sizeof(*ret));
+}
+
+int seam_kernel_own_table_next(struct seam_kernel *k,
+			       const struct seam_file_key *key,
+			       struct seam_file_key *ret)
+{
+	return bpf_map__get_next_key(k->skel->maps.made_tables, key, ret,
 				     sizeof(*ret));
 }
 

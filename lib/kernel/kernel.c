@@ -389,6 +389,7 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		/* What others have pinned, or that nothing can be pinned, may
 		 * be what it cannot be made with. */
 		unmap(k);
+		seam_kernel_close_requests(k);
 		seam_bpf__destroy(k->skel);
 		k->skel = NULL;
 		k->is_half = false;
@@ -410,8 +411,9 @@ static int load(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 				 "the kernel refuses seam's BPF programs (%s)",
 				 strerror(-err));
 	err = open_rings(k);
-	if (!err && !opts->only_tables)
-		err = seam_kernel_attach_tasks(k);
+	if (!err)
+		err = opts->only_tables ? seam_kernel_hear(k, k->requests_fd)
+					: seam_kernel_attach_tasks(k);
 	if (err)
 		return seam_fail(reterr, err, "setting up BPF failed (%s)",
 				 strerror(-err));
@@ -468,6 +470,7 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 	ring_buffer__free(k->samples);
 	ring_buffer__free(k->copies);
 	seam_kernel_close_losses(k);
+	seam_kernel_close_requests(k);
 	if (k->poll_fd >= 0)
 		close(k->poll_fd);
 	seam_kernel_disown(k);

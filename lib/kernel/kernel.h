@@ -105,6 +105,13 @@ int seam_kernel_own(struct seam_kernel *k);
 /* Lets another own them. */
 void seam_kernel_disown(struct seam_kernel *k);
 bool seam_kernel_owns(const struct seam_kernel *k);
+/* That we answer, if we own them; and whether who owns them has not said so for
+ * so long. */
+void seam_kernel_serves(struct seam_kernel *k);
+bool seam_kernel_owner_is_late(const struct seam_kernel *k, uint64_t ns);
+/* From here on BPF asks for tables of our own of files that the owner has not
+ * loaded, under keys of SEAM_KEY_OWN; or does no more. */
+void seam_kernel_load_own(struct seam_kernel *k, bool does);
 /* The names of those that shared with us when we came, with commas between. */
 void seam_kernel_names(const struct seam_kernel *k, char *ret, size_t size);
 /* What this client is called, and wants beside stacks of its own. */
@@ -114,10 +121,13 @@ void seam_kernel_want_all(struct seam_kernel *k, bool wants);
 /* A name for a table that no other ever had. */
 uint32_t seam_kernel_table_id(struct seam_kernel *k);
 /* The keys of files: the first, if key is NULL, and the next. -ENOENT: no
- * more. */
+ * more. And those that are our own. */
 int seam_kernel_table_next(struct seam_kernel *k,
 			   const struct seam_file_key *key,
 			   struct seam_file_key *ret);
+int seam_kernel_own_table_next(struct seam_kernel *k,
+			       const struct seam_file_key *key,
+			       struct seam_file_key *ret);
 int seam_kernel_table_put(struct seam_kernel *k,
 			  const struct seam_file_key *key,
 			  const struct seam_table_ref *ref);
@@ -154,6 +164,14 @@ int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 int seam_kernel_hear_losses(struct seam_kernel *k);
 int seam_kernel_drain_losses(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx);
+/* Likewise of requests for tables of files that are ours to load, which another
+ * thread may do meanwhile; and what becomes readable when one comes. */
+#define SEAM_REQUESTS_SIZE (512U << 10)
+/* Return: whether it takes more now. */
+typedef bool seam_request_fn(void *ctx, const struct seam_wire_miss *miss);
+int seam_kernel_drain_requests(struct seam_kernel *k, seam_request_fn *fn,
+			       void *ctx);
+int seam_kernel_requests_fd(const struct seam_kernel *k); /* borrowed */
 /* The map that another tool's object calls this, with these bytes to begin
  * with, or NULL and their number. Borrowed. -ENOENT: it is none of ours;
  * -EPROTO: made by another build. */

@@ -119,6 +119,8 @@ static void look_client(const struct seam_share_group *g,
 	/* Of tools whose programs ask, and who wants registers, alone. */
 	if (c->is_known)
 		look_ring(rings, SEAM_RING_LOSSES + c->number, c);
+	if (c->is_known)
+		look_ring(rings, SEAM_RING_REQUESTS + c->number, c);
 	if (rings >= 0)
 		close(rings);
 	if (states >= 0)
@@ -249,6 +251,7 @@ void seam_share_look(struct seam_share_list *list)
 		if (!knows[c->group])
 			continue;
 		c->made_bytes = common[c->group].used_made[c->number];
+		c->loads_own = common[c->group].load_own >> c->number & 1;
 		snprintf(c->client, sizeof(c->client), "%.*s",
 			 SEAM_CLIENT_NAME - 1,
 			 common[c->group].names[c->number]);

@@ -107,6 +107,7 @@ struct seam_share_client {
 	char name[16]; /* of its process, printable */
 	char client[SEAM_CLIENT_NAME]; /* its own choice; may be empty */
 	bool owns; /* the tables of its group */
+	bool loads_own; /* since the owner does not answer */
 	bool is_known; /* what follows could be read */
 	uint64_t ring_bytes, ring_used; /* of all of its rings */
 	uint64_t lost[SEAM_SHARE_LOST_MAX];

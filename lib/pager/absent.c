@@ -119,6 +119,15 @@ int seam_absent_add(struct seam_absent *a, const struct seam_absent_new *key,
 	return gone;
 }
 
+const struct seam_absent_key *seam_absent_find(const struct seam_absent *a,
+					       const struct seam_file_key *key)
+{
+	bool found;
+	size_t at = place(a, key, &found);
+
+	return found && a->keys[at].is_known ? &a->keys[at] : NULL;
+}
+
 void seam_absent_remove(struct seam_absent *a, const struct seam_file_key *key)
 {
 	bool found;

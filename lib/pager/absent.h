@@ -75,6 +75,9 @@ struct seam_absent_ops {
  * Return: how many other keys were dropped for it, or -ENOMEM. */
 int seam_absent_add(struct seam_absent *a, const struct seam_absent_new *key,
 		    const struct seam_absent_ops *ops, uint32_t *ret_failed);
+/* NULL: BPF has not been answered, or may ask again. */
+const struct seam_absent_key *seam_absent_find(const struct seam_absent *a,
+					       const struct seam_file_key *key);
 /* It has a table after all. */
 void seam_absent_remove(struct seam_absent *a, const struct seam_file_key *key);
 /* Drops the keys whose time has come. Return: how many. */

@@ -41,16 +41,19 @@ static bool was_file(struct seam_kernel *k, const struct seam_wire_miss *miss,
 	return !memcmp(&miss->key, &now, sizeof(now));
 }
 
-/* We are to load it, and it is not there: with an owner that died, a request
- * may come twice. */
+/* We are to load it, and it is not there: a request may come twice. */
 bool seam_tables_is_wanted(struct seam_tables *t,
 			   const struct seam_file_key *key)
 {
+	struct seam_file_key named;
 	struct seam_table_ref ref;
 
-	return t->is_owner && (seam_kernel_table_get(t->kernel, key, &ref) ||
-			       (ref.state != SEAM_TABLE_LOADED &&
-				ref.state != SEAM_TABLE_MAPPED));
+	if (t->at.is_done || !(t->at.is_for_us ? t->loads_own : t->is_owner))
+		return false;
+	return seam_kernel_table_get(t->kernel, seam_tables_key(t, key, &named),
+				     &ref) ||
+	       (ref.state != SEAM_TABLE_LOADED &&
+		ref.state != SEAM_TABLE_MAPPED);
 }
 
 /* Says what the table of the file last looked at was not made of. */
@@ -94,29 +97,34 @@ static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
 int seam_tables_hold(struct seam_kernel *k, const struct seam_opener *opener,
 		     const struct seam_wire_miss *miss)
 {
+	struct seam_wire_miss of = *miss;
 	int fd;
 
-	if (miss->key.kind != SEAM_KEY_FILE)
+	of.key.kind &= ~(uint32_t)SEAM_KEY_OWN;
+	if (of.key.kind != SEAM_KEY_FILE)
 		return -ENOENT;
 	fd = seam_opener_mapped(opener, miss->head.pid, miss->start, miss->end);
-	if (fd < 0 || was_file(k, miss, fd))
+	if (fd < 0 || was_file(k, &of, fd))
 		return fd;
 	close(fd);
 	return -ESTALE;
 }
 
-/* Keeps of the file what copies are unwound with: the stack that asked is in
- * one. Takes elf. */
+/* Keeps of the file what copies are unwound with, if it is asked for in turn
+ * with these: the stack that asked is in one. Takes elf. *ret: NULL: it is not
+ * kept. */
 static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
 		      struct seam_image **ret)
 {
 	struct stat st;
 	int err = fstat(fd, &st) ? -errno : 0;
 
-	if (err)
+	*ret = NULL;
+	if (err || !t->at.in_turn) {
 		seam_elf_close(elf);
-	err = err ? err
-		  : seam_image_of_elf(t->processes->images, &st, elf, ret);
+		return err;
+	}
+	err = seam_image_of_elf(t->processes->images, &st, elf, ret);
 	if (!err)
 		seam_image_refuse(t->processes->images, fd, *ret, 0, NULL);
 	return err;
@@ -130,13 +138,13 @@ static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
 static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
 		     struct seam_process *p, int fd)
 {
-	struct seam_image *image;
+	struct seam_image *image = NULL;
 	struct seam_elf *elf;
 	int err = load_fd(t, &miss->key, fd, &elf);
 
 	if (elf && keep_image(t, fd, elf, &image))
 		return -ENOMEM;
-	if (elf && p)
+	if (image && p)
 		seam_process_know(p, miss->start, image);
 	return err;
 }
@@ -226,7 +234,8 @@ static int load_copy(struct seam_tables *t, const struct seam_wire_miss *miss,
 		return -ENOMEM;
 	if (elf && image->n_bad)
 		seam_fetched_refuse(images, file, image->n_bad, &image->why);
-	if (elf)
+	/* What was mapped there before is another file's. */
+	if (elf && t->at.in_turn)
 		seam_process_know(p, miss->start, image);
 	return err;
 }
@@ -310,6 +319,10 @@ int seam_tables_answer_file(struct seam_tables *t,
 
 	/* Of another recording's task: it may never open, and ours wait. */
 	if (held < 0 && seam_is_far(miss->fs_magic, miss->fs_flags)) {
+		/* Ours comes again in turn, when its process is known. */
+		if (!t->at.in_turn &&
+		    miss->client == seam_kernel_client(t->kernel))
+			return 0;
 		if (p)
 			return answer_far(t, miss, p);
 		seam_kernel_count_far(t->kernel);

@@ -123,10 +123,13 @@ static int take_over(struct seam_tables *t, const struct keys *keys)
 	p->loaded = loaded;
 	p->n = 0;
 	for (size_t i = 0; i < keys->n; i++) {
-		if (read_one(t, &keys->v[i], &loaded[p->n]))
+		if (read_one(t, &keys->v[i], &loaded[p->n])) {
 			p->n++;
-		else
-			seam_kernel_table_drop(t->kernel, &keys->v[i]);
+			continue;
+		}
+		seam_kernel_table_drop(t->kernel, &keys->v[i]);
+		/* It may be ours, of when we owned them before. */
+		seam_absent_remove(&t->absent, &keys->v[i]);
 	}
 	qsort(loaded, p->n, sizeof(*loaded), by_offset);
 	drop_strays(t);
@@ -177,5 +180,6 @@ void seam_tables_end(struct seam_tables *t)
 	t->has_ended = true;
 	t->is_owner = false;
 	seam_kernel_disown(t->kernel);
+	seam_tables_watch_owner(t);
 	pthread_mutex_unlock(&t->working);
 }

@@ -22,6 +22,14 @@ struct seam_tables_part {
 	size_t n;
 };
 
+/* The request that is being answered. */
+struct seam_tables_at {
+	bool is_for_us; /* of SEAM_KEY_OWN */
+	bool in_turn; /* with what its process had mapped by then */
+	bool is_done; /* it has been answered, as well as now */
+	bool has_put; /* something that BPF is to see */
+};
+
 struct seam_tables {
 	struct seam_kernel *kernel;
 	struct seam_processes *processes;
@@ -34,6 +42,9 @@ struct seam_tables {
 	/* Of files only the owner loads tables. */
 	bool is_owner;
 	bool has_ended; /* and never owns them again */
+	struct seam_tables_at at;
+	bool loads_own; /* what an owner that is late has not */
+	uint32_t looks; /* since it serves again */
 	bool has_bad_cfi; /* the file at hand, as far as a table tells */
 	struct seam_tables_part files, made;
 	struct seam_absent absent; /* keys answered without a table */
@@ -68,6 +79,12 @@ int seam_tables_own(struct seam_tables *t);
  * not brought in for a stack. */
 int seam_tables_load_elf(struct seam_tables *t, const struct seam_file_key *key,
 			 const struct seam_elf *elf, bool is_near);
+/* tables-late.c. The key that the request at hand is answered under. */
+const struct seam_file_key *seam_tables_key(const struct seam_tables *t,
+					    const struct seam_file_key *key,
+					    struct seam_file_key *ret);
+/* Begins to load in place of an owner that is late, or ends it. */
+void seam_tables_watch_owner(struct seam_tables *t);
 /* tables-file.c. Whether we are to load it. */
 bool seam_tables_is_wanted(struct seam_tables *t,
 			   const struct seam_file_key *key);

@@ -178,11 +178,25 @@ static int find_place(struct seam_tables *t, struct seam_tables_part *p,
 
 /* --- answers --- */
 
+static struct seam_tables_part *part_of(struct seam_tables *t,
+					const struct seam_file_key *key)
+{
+	return SEAM_KEY_IS_OWN(key->kind) ? &t->made : &t->files;
+}
+
+static void note_put(struct seam_tables *t, const struct seam_file_key *key)
+{
+	t->at.has_put = true;
+	t->stats.own += (key->kind & SEAM_KEY_OWN) != 0;
+}
+
 int seam_tables_without(struct seam_tables *t, const struct seam_file_key *key,
 			enum seam_table_state want, enum seam_absence why)
 {
 	const struct seam_absent_ops ops = {used_ns, drop, t};
-	const struct seam_absent_new new = {*key, why, seam_now_ns()};
+	struct seam_file_key named;
+	const struct seam_absent_new new = {*seam_tables_key(t, key, &named),
+					    why, seam_now_ns()};
 	struct seam_table_ref ref = {.state = want, .used_ns = new.now_ns};
 	uint32_t failed;
 	int n = seam_absent_add(&t->absent, &new, &ops, &failed);
@@ -192,7 +206,8 @@ int seam_tables_without(struct seam_tables *t, const struct seam_file_key *key,
 	t->stats.forgotten += (uint64_t)n;
 	if (why == SEAM_ABSENT_GONE && failed < SEAM_ABSENT_COPIES)
 		ref.state = SEAM_TABLE_ASKED;
-	return seam_kernel_table_put(t->kernel, key, &ref);
+	t->at.has_put = true;
+	return seam_kernel_table_put(t->kernel, &named, &ref);
 }
 
 static int note_none(struct seam_tables *t, const struct seam_file_key *key)
@@ -230,8 +245,7 @@ int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
 		.lookup = *lookup,
 		.used_ns = seam_now_ns(),
 	};
-	struct seam_tables_part *p =
-		key->kind == SEAM_KEY_MEMORY ? &t->made : &t->files;
+	struct seam_tables_part *p = part_of(t, key);
 	uint64_t size = lookup->size;
 	struct seam_loaded *loaded;
 	uint64_t offset;
@@ -254,6 +268,7 @@ int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
 	err = seam_kernel_table_put(t->kernel, key, &ref);
 	if (err)
 		return err;
+	note_put(t, key);
 	seam_absent_remove(&t->absent, key);
 	memmove(&p->loaded[at + 1], &p->loaded[at],
 		(p->n - at) * sizeof(*p->loaded));
@@ -267,12 +282,13 @@ int seam_tables_put(struct seam_tables *t, const struct seam_file_key *key,
 	return 0;
 }
 
-/* The table of a file, laid out for BPF; the caller frees *ret_bytes. */
-static int lay_out(struct seam_tables *t, const struct seam_elf *elf,
-		   struct seam_lookup *ret, uint8_t **ret_bytes,
-		   uint64_t *ret_left_out)
+/* The table of a file, laid out for BPF in that part; the caller frees
+ * *ret_bytes. */
+static int lay_out(struct seam_tables *t, const struct seam_tables_part *part,
+		   const struct seam_elf *elf, struct seam_lookup *ret,
+		   uint8_t **ret_bytes, uint64_t *ret_left_out)
 {
-	uint64_t max = t->files.last - t->files.first;
+	uint64_t max = part->last - part->first;
 	struct seam_table_stats stats;
 	struct seam_sframe sf;
 	uint8_t *bytes;
@@ -306,7 +322,8 @@ static int put_mapped(struct seam_tables *t, const struct seam_file_key *key,
 	uint32_t failed;
 	int n, err = -ENOENT;
 
-	if (elf && key->kind == SEAM_KEY_FILE && t->from != SEAM_TABLES_KERNEL)
+	if (elf && !(key->kind & ~(uint32_t)SEAM_KEY_OWN) &&
+	    t->from != SEAM_TABLES_KERNEL)
 		err = seam_mapped_of_elf(elf, &ref.mapped);
 	if (err)
 		return err;
@@ -316,6 +333,8 @@ static int put_mapped(struct seam_tables *t, const struct seam_file_key *key,
 	t->stats.forgotten += (uint64_t)n;
 	ref.id = seam_kernel_table_id(t->kernel);
 	err = seam_kernel_table_put(t->kernel, key, &ref);
+	if (!err)
+		note_put(t, key);
 	t->stats.mapped += !err;
 	return err;
 }
@@ -325,19 +344,20 @@ static int put_mapped(struct seam_tables *t, const struct seam_file_key *key,
 static int put_laid_out(struct seam_tables *t, const struct seam_file_key *key,
 			const struct seam_elf *elf, const struct seam_elf *read)
 {
+	const struct seam_tables_part *part = part_of(t, key);
 	struct seam_lookup lookup;
 	uint64_t left_out;
 	uint8_t *bytes;
 	size_t at;
 	int err, own = -ENOENT;
 
-	err = elf ? lay_out(t, elf, &lookup, &bytes, &left_out) : -ENOENT;
+	err = elf ? lay_out(t, part, elf, &lookup, &bytes, &left_out) : -ENOENT;
 	if (err == -ENOENT || err == -EINVAL)
 		return note_none(t, key);
 	if (err && err != -E2BIG)
 		return err;
-	if (err || t->files.n >= SEAM_TABLES_MAX ||
-	    !find_gap(&t->files, lookup.size, &at))
+	if (err || part->n >= SEAM_TABLES_MAX ||
+	    !find_gap(part, lookup.size, &at))
 		own = put_mapped(t, key, read);
 	if (err)
 		return own == -ENOENT ? note_too_big(t, key) : own;
@@ -355,8 +375,10 @@ int seam_tables_load_elf(struct seam_tables *t, const struct seam_file_key *key,
 			 const struct seam_elf *elf, bool is_near)
 {
 	const struct seam_elf *read = is_near ? elf : NULL;
+	struct seam_file_key named;
 	int err = -ENOENT;
 
+	key = seam_tables_key(t, key, &named);
 	if (t->from == SEAM_TABLES_MAPPED)
 		err = put_mapped(t, key, read);
 	return err == -ENOENT ? put_laid_out(t, key, elf, read) : err;
@@ -387,25 +409,59 @@ static void publish(struct seam_tables *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
+static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
+		  int held)
+{
+	struct seam_wire_miss of = *miss;
+	bool is_made = miss->key.kind == SEAM_KEY_MEMORY;
+	int err;
+
+	of.key.kind &= ~(uint32_t)SEAM_KEY_OWN;
+	if (is_made)
+		err = seam_tables_answer_made(t, miss);
+	else if (of.key.kind == SEAM_KEY_VDSO)
+		err = seam_tables_load_vdso(t);
+	else
+		err = seam_tables_answer_file(t, &of, held);
+	if (is_made || t->at.has_put)
+		seam_kernel_tables_changed(t->kernel);
+	seam_kernel_serves(t->kernel);
+	publish(t);
+	return err == -ENOMEM || err == -ESHUTDOWN ? err : 0;
+}
+
+int seam_tables_serve(struct seam_tables *t, const struct seam_wire_miss *miss,
+		      int held)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&t->working);
+	if (!t->has_ended) {
+		t->at = (struct seam_tables_at){.is_for_us = miss->key.kind &
+							     SEAM_KEY_OWN};
+		/* Ours come in turn, too. */
+		t->stats.asked += miss->client != seam_kernel_client(t->kernel);
+		err = answer(t, miss, held);
+	}
+	pthread_mutex_unlock(&t->working);
+	return err;
+}
+
 int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 		       int held)
 {
+	const struct seam_absent_key *known;
 	int err;
 
 	pthread_mutex_lock(&t->working);
-	t->stats.asked++;
-	if (miss->key.kind == SEAM_KEY_VDSO)
-		err = seam_tables_load_vdso(t);
-	else if (miss->key.kind == SEAM_KEY_MEMORY)
-		err = seam_tables_answer_made(t, miss);
-	else if (held == -EREMOTE)
-		err = seam_tables_leave_alone(t, &miss->key);
-	else
-		err = seam_tables_answer_file(t, miss, held);
-	seam_kernel_tables_changed(t->kernel);
-	publish(t);
+	known = seam_absent_find(&t->absent, &miss->key);
+	t->at = (struct seam_tables_at){
+		.in_turn = true,
+		.is_done = known && (held < 0 || known->due_ns == UINT64_MAX)};
+	t->stats.asked += !(miss->key.kind & SEAM_KEY_OWN);
+	err = answer(t, miss, held);
 	pthread_mutex_unlock(&t->working);
-	return err == -ENOMEM || err == -ESHUTDOWN ? err : 0;
+	return err;
 }
 
 void seam_tables_tend(struct seam_tables *t)
@@ -415,11 +471,18 @@ void seam_tables_tend(struct seam_tables *t)
 	pthread_mutex_lock(&t->working);
 	/* Whoever had the tables may have gone, in whatever way. */
 	seam_tables_own(t);
+	seam_kernel_serves(t->kernel);
+	seam_tables_watch_owner(t);
 	seam_kernel_bury(t->kernel);
 	if (seam_absent_retry(&t->absent, seam_now_ns(), &ops))
 		seam_kernel_tables_changed(t->kernel);
 	publish(t);
 	pthread_mutex_unlock(&t->working);
+}
+
+struct seam_kernel *seam_tables_kernel(const struct seam_tables *t)
+{
+	return t->kernel;
 }
 
 void seam_tables_stats(struct seam_tables *t, struct seam_tables_stats *ret)

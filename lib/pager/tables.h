@@ -26,6 +26,7 @@ struct seam_tables_stats {
 	uint64_t too_big; /* larger than the whole budget */
 	uint64_t left_out; /* rows that no table has a place for */
 	uint64_t mapped; /* files whose section is read where it is mapped */
+	uint64_t own; /* of these tables, in place of an owner that was late */
 	struct seam_images_stats images;
 };
 
@@ -48,10 +49,17 @@ struct seam_tables *seam_tables_close(struct seam_tables *t);
 int seam_tables_hold(struct seam_kernel *k, const struct seam_opener *opener,
 		     const struct seam_wire_miss *miss);
 /*
- * Answers a request: BPF asks again only after a table was evicted, or when
- * seam_tables_tend lets it. held: of seam_tables_hold, when the request was
- * new; negative: it gave none, -EREMOTE: the file is not to be opened. It
- * stays the caller's. Return: 0; -ENOMEM; -ESHUTDOWN: the opener has ended.
+ * Answers a request as it comes: BPF asks again only after a table was evicted,
+ * or when seam_tables_tend lets it. held: of seam_tables_hold, when the request
+ * was new; negative: it gave none. It stays the caller's. Return: 0; -ENOMEM;
+ * -ESHUTDOWN: the opener has ended.
+ */
+int seam_tables_serve(struct seam_tables *t, const struct seam_wire_miss *miss,
+		      int held);
+/*
+ * The same request of our own, in turn with stack copies, when what its process
+ * had mapped is followed up to then: of made code it is answered now; of a file
+ * that is kept for these copies, and answered if it could not be had before.
  */
 int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 		       int held);
@@ -66,6 +74,8 @@ int seam_tables_load_path(struct seam_tables *t, const char *path,
 			  struct seam_elf **ret);
 int seam_tables_load_vdso(struct seam_tables *t);
 
+/* Whose tables they are. */
+struct seam_kernel *seam_tables_kernel(const struct seam_tables *t);
 /* As of the last answer, or tending; any thread may ask, the rest is for
  * one at a time. */
 void seam_tables_stats(struct seam_tables *t, struct seam_tables_stats *ret);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Requests for tables of files, in the order in which they came: of all clients
+ * that share, where these are ours to load. Who reads them does it between any
+ * two of its other things, and not when a tool comes to read its session.
+ */
+#ifndef SEAM_LIB_CAPTURE_REQUESTS_H
+#define SEAM_LIB_CAPTURE_REQUESTS_H
+
+#include "kernel/kernel.h"
+#include "pager/tables.h"
+#include "process/opener.h"
+
+struct seam_requests;
+
+/* All stay the caller's and must outlive it; opener: NULL: we open files. */
+int seam_requests_open(struct seam_kernel *k, struct seam_tables *tables,
+		       const struct seam_opener *opener,
+		       struct seam_requests **ret);
+/* NULL is fine. Return: NULL. */
+struct seam_requests *seam_requests_close(struct seam_requests *r);
+
+/* Answers those that have come, and some that come meanwhile. Return: 0; or as
+ * seam_tables_serve, for the first that failed so. */
+int seam_requests_answer(struct seam_requests *r);
+/* Readable when there is one. */
+int seam_requests_fd(const struct seam_requests *r);
+
+#endif
