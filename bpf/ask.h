@@ -127,9 +127,13 @@ __noinline int seam_ask_return(struct ask *a ARG_NONNULL)
  * programs to see. */
 static __always_inline bool is_tail_wanted(struct seam_entry_task *t)
 {
+	const struct seam_outside *o;
 	const struct seam_element *el;
 
 	if (seam_take_tails)
+		return true;
+	o = seam_entry_env_outside(t, NULL);
+	if (o && SEAM_ENTRY_GET(o->word) & OWN_CLIENT)
 		return true;
 	el = seam_entry_env_element(t);
 	return el && el->state.entry.cookie &&

@@ -179,6 +179,7 @@ static __always_inline void freed(struct task_struct *task)
 	uint64_t *start;
 
 	sleep_forget(task);
+	outside_forget(task);
 	if (el) {
 		entry_dropped(task, el);
 		bpf_map_delete_elem(&elements, &self);

@@ -176,6 +176,7 @@ struct thread_struct {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	int on_cpu;
 	struct sched_entity se;
 	unsigned int flags;
 	unsigned int ptrace;

@@ -20,6 +20,7 @@
 #define made_tables seam_made_tables
 #define makers seam_makers
 #define outside_state seam_outside_state
+#define outsides seam_outsides
 #define ring seam_ring
 #define sample_buffers seam_sample_buffers
 #define scratches seam_scratches

@@ -204,6 +204,8 @@ struct task_state {
 	uint32_t asked, asked_depth;
 	/* Clients whose own programs asked, so that they watch it. */
 	uint32_t known;
+	/* Not 0: others ask nothing of it. They set it to 0. */
+	uint32_t no_outside;
 	struct left left;
 	/* Of what maps[i] says, so that what was derived from it is known to
 	 * be of now; 0: maps[i] says nothing. */

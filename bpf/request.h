@@ -7,6 +7,7 @@
 #define SEAM_BPF_REQUEST_H
 
 #include "bpf/amid.h"
+#include "bpf/outside.h"
 #include "bpf/regs.h"
 #include "bpf/take.h"
 #include "core/entry-exec.h"
@@ -20,16 +21,16 @@ struct seam_entry_env {
 	bool is_perf; /* a perf event, or a sleep: no tracepoint's */
 };
 
-/* Who has the stacks that we ask for: we, and who has all. */
-static __always_inline uint32_t served_clients(void)
+/* Who has all stacks that anybody asks for. */
+static __always_inline uint32_t all_clients(void)
 {
 	const struct seam_common *all = common_state();
 	uint32_t more = all ? *(const volatile uint32_t *)&all->want_all : 0;
 
-	return OWN_CLIENT | (more & SEAM_WHO_MASK);
+	return more & SEAM_WHO_MASK;
 }
 
-/* The current task, to entry.h. */
+/* The current task, to entry.h; or another, which is asked for. */
 static __always_inline void entry_task(struct seam_entry_task *t,
 				       struct seam_entry_env *env,
 				       struct task_struct *task)
@@ -40,11 +41,11 @@ static __always_inline void entry_task(struct seam_entry_task *t,
 	env->is_perf = false;
 	t->at_once = IS_AT_ONCE;
 	t->start = task->start_boottime;
-	t->self = bpf_get_current_task();
+	t->self = (uint64_t)task;
 	t->image = mm_of(task);
 	t->tid = task->pid;
 	t->depth = seam_max_stack;
-	t->clients = served_clients();
+	t->clients = OWN_CLIENT | all_clients();
 	t->exiting = task->flags & PF_EXITING;
 	t->gone = !t->image;
 	t->dead = task->exit_state;
@@ -98,6 +99,28 @@ seam_entry_env_element_make(struct seam_entry_task *t)
 
 	if (fresh)
 		bpf_map_update_elem(&elements, &t->self, fresh, BPF_NOEXIST);
+}
+
+/* One load, where nobody has asked since the last time. */
+static __always_inline struct seam_outside *
+seam_entry_env_outside(struct seam_entry_task *t, struct seam_element *el)
+{
+	if (IS_AT_ONCE)
+		return NULL;
+	if (el && *(volatile uint32_t *)&el->state.no_outside)
+		return NULL;
+	/* Before it is looked at, so that who asks meanwhile has the last word.
+	 */
+	if (el)
+		__sync_lock_test_and_set(&el->state.no_outside, 1);
+	return outside_of(t->self);
+}
+
+static __always_inline void seam_entry_env_lose(struct seam_entry_task *t,
+						uint64_t cookie,
+						uint32_t clients)
+{
+	seam_lose_other(t->env->task, cookie, clients);
 }
 
 static __always_inline struct seam_entry *

@@ -15,6 +15,7 @@
 #include "bpf/lent-names.h"
 
 #include "bpf/watch.h"
+#include "core/entry-other.h"
 #include "core/entry-turn.h"
 #include "seam/seam.bpf.h"
 
@@ -173,23 +174,129 @@ int seam_lent_scheduled(struct seam_lent *l ARG_NONNULL, int err)
 	return answer(l, &t, &turn, next);
 }
 
+static __always_inline int take_begin(struct seam_lent_stack *st,
+				      struct seam_entry_task *t,
+				      const struct seam_turn *turn, int next)
+{
+	struct seam_element *el = seam_entry_env_element(t);
+
+	if (next != SEAM_LENT_TAKE || !el)
+		return SEAM_LENT_DONE;
+	turn_keep(st, turn);
+	st->flags = regs_at_return(&el->state, t->env->task);
+	tries_begin(&el->state, TELLS_MAX);
+	return next;
+}
+
 int seam_lent_return(struct seam_lent_stack *st ARG_NONNULL)
 {
 	struct seam_turn turn = {0};
 	struct seam_entry_env env;
 	struct seam_entry_task t;
-	struct seam_element *el;
 	int next;
 
 	entry_task(&t, &env, bpf_get_current_task_btf());
 	next = seam_turn_return(&t, &turn);
-	el = seam_entry_env_element(&t);
-	if (next != SEAM_LENT_TAKE || !el)
+	return take_begin(st, &t, &turn, next);
+}
+
+/* The same for what others asked of the task. */
+int seam_lent_outside(struct seam_lent_stack *st ARG_NONNULL)
+{
+	struct seam_turn turn = {0};
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+	int next;
+
+	entry_task(&t, &env, bpf_get_current_task_btf());
+	t.clients = all_clients();
+	t.depth = 0;
+	next = seam_turn_outside(&t, st->work & 1, &turn);
+	return take_begin(st, &t, &turn, next);
+}
+
+/* Of a task that is not the current one. Return: the cookie that it is to come
+ * with, once its task work is scheduled; 0: .cookie is the answer. */
+static __always_inline uint64_t other_ask(struct seam_entry_task *t,
+					  struct seam_lent *l)
+{
+	struct seam_element *el = seam_entry_env_element(t);
+	struct seam_outside *o;
+	uint64_t cookie = 0, lost;
+
+	if (el)
+		l->cookie = seam_other_join(t, &el->state.entry);
+	if (l->cookie)
+		return 0;
+	o = outside_make(t->self, t->start);
+	if (!o) {
+		count(SEAM_COUNT_NO_ELEMENT);
+		return 0;
+	}
+	if (SEAM_ENTRY_GET(o->start) != t->start) {
+		count(SEAM_COUNT_STALE);
+		lost = seam_other_renew(t, o, &cookie);
+		if (lost)
+			seam_lose_other(t->env->task, cookie, lost);
+	}
+	cookie = seam_other_ask(t, o);
+	l->again = seam_other_work(o);
+	if (el && cookie)
+		SEAM_ENTRY_PUT(el->state.no_outside, 0);
+	return cookie;
+}
+
+static __always_inline int other_begin(struct seam_lent *l,
+				       struct task_struct *task)
+{
+	struct seam_entry_env env;
+	struct seam_entry_task t;
+
+	entry_task(&t, &env, task);
+	t.depth = seam_request_depth;
+	if (l->client != seam_client || !has_user(task) || !t.image ||
+	    !is_client_of(&t)) {
+		count(SEAM_COUNT_REQUESTS_FILTERED);
 		return SEAM_LENT_DONE;
-	turn_keep(st, &turn);
-	st->flags = regs_at_return(&el->state, env.task);
-	tries_begin(&el->state, TELLS_MAX);
+	}
+	if (!t.exiting && !t.dead) {
+		uint64_t cookie = other_ask(&t, l);
+
+		note_client(&t);
+		if (cookie) {
+			l->cookie = cookie;
+			return SEAM_LENT_SCHEDULE;
+		}
+	}
+	if (!l->cookie)
+		count(SEAM_COUNT_REQUESTS_NONE);
+	return SEAM_LENT_DONE;
+}
+
+/* While this is at work the task is not freed: what it has asked of one that is
+ * dying, that tells. */
+int seam_lent_other(struct seam_lent *l ARG_NONNULL,
+		    struct task_struct *task ARG_TRUSTED)
+{
+	int next;
+
+	count(SEAM_COUNT_REQUESTS);
+	l->cookie = 0;
+	bpf_rcu_read_lock();
+	next = other_begin(l, task);
+	bpf_rcu_read_unlock();
 	return next;
+}
+
+/* What was asked stays, for whom it is told in another's request. */
+int seam_lent_other_scheduled(struct seam_lent *l ARG_NONNULL, int err)
+{
+	if (err && err != -SEAM_ENTRY_EBUSY) {
+		l->cookie = 0;
+		count(SEAM_COUNT_REFUSED);
+		count(SEAM_COUNT_REQUESTS_NONE);
+	}
+	return SEAM_LENT_DONE;
 }
 
 /* Return: as take_stack. Little else is here: "combined stack size of 6 calls

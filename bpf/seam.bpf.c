@@ -381,34 +381,56 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+/* The cookie of what we have asked of a task that is on no CPU, and so in the
+ * kernel; or 0. */
+static __always_inline uint64_t asked_asleep(struct task_struct *task,
+					     const struct seam_outside *o,
+					     uint64_t *ret_was)
+{
+	uint64_t cookie = seam_outside_asleep(o, OWN_CLIENT, ret_was);
+
+	return cookie && !task->on_cpu &&
+			       seam_outside_fits(o, *ret_was,
+						 task->start_boottime,
+						 mm_of(task))
+		       ? cookie
+		       : 0;
+}
+
 /* At the end of a recording: tasks that still sleep in the entry of their
  * last sample. Taken from outside, without waking them. */
 SEC("iter.s/task")
 int seam_sleepers(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct seam_outside *o = NULL;
 	struct task_state *state;
 	struct seam_element *el;
 	uint32_t zero = 0;
-	uint64_t cookie, was, self = (uint64_t)task;
+	uint64_t cookie = 0, was, self = (uint64_t)task;
 
 	if (!task || !has_user(task))
 		return 0;
 	sleep_end((uint64_t)task);
 	el = bpf_map_lookup_elem(&elements, &self);
-	if (!el)
-		return 0;
-	cookie = seam_entry_under_way(&el->state.entry, OWN_CLIENT);
-	if (cookie) {
+	if (el)
+		cookie = seam_entry_under_way(&el->state.entry, OWN_CLIENT);
+	if (el && cookie) {
 		emit_pending(task, &el->state, cookie);
 		return 0;
 	}
-	cookie = seam_entry_asleep(&el->state.entry, OWN_CLIENT, &was);
+	if (el)
+		cookie = seam_entry_asleep(&el->state.entry, OWN_CLIENT, &was);
+	if (!cookie) {
+		o = outside_of(self);
+		cookie = o ? asked_asleep(task, o, &was) : 0;
+	}
 	if (!cookie)
 		return 0;
 	state = bpf_map_lookup_elem(&outside_state, &zero);
 	if (state)
-		take_sleeper(task, &el->state, state, was, cookie);
+		take_sleeper(task, el ? &el->state : NULL, state, o, was,
+			     cookie);
 	return 0;
 }
 
@@ -429,6 +451,16 @@ static long look_sleep(struct bpf_map *map, const void *key,
 	return args->found;
 }
 
+static long look_asked(struct bpf_map *map, const void *key,
+		       struct outside_element *el,
+		       struct seam_asleep_args *args)
+{
+	uint64_t was;
+
+	args->found = !!seam_outside_asleep(&el->o, OWN_CLIENT, &was);
+	return args->found;
+}
+
 /* Whether seam_sleepers, which is loaded when it is needed, would find any. */
 SEC("syscall")
 int seam_asleep(struct seam_asleep_args *args)
@@ -436,6 +468,8 @@ int seam_asleep(struct seam_asleep_args *args)
 	struct seam_asleep_args here = {0};
 
 	bpf_for_each_map_elem(&elements, look_asleep, &here, 0);
+	if (!here.found)
+		bpf_for_each_map_elem(&outsides, look_asked, &here, 0);
 	if (!here.found && seam_take_sleeps)
 		bpf_for_each_map_elem(&sleeps, look_sleep, &here, 0);
 	args->found = here.found;
@@ -455,6 +489,13 @@ static long sweep_element(struct bpf_map *map, const void *key,
 	return 0;
 }
 
+static long sweep_outside(struct bpf_map *map, const void *key,
+			  struct outside_element *el, uint32_t *clients)
+{
+	seam_outside_sweep(&el->o, *clients);
+	return 0;
+}
+
 /* Before our number is used, or when others' end is noticed: they may have
  * ended in the middle of many entries. */
 SEC("syscall")
@@ -463,5 +504,6 @@ int seam_sweep(struct seam_sweep_args *args)
 	uint32_t clients = args->clients;
 
 	bpf_for_each_map_elem(&elements, sweep_element, &clients, 0);
+	bpf_for_each_map_elem(&outsides, sweep_outside, &clients, 0);
 	return 0;
 }

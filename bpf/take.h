@@ -5,6 +5,7 @@
 
 #include "bpf/emit.h"
 #include "bpf/lose.h"
+#include "core/entry-outside.h"
 
 /* Of a stack that is not to be had: its leaf alone, which is known. */
 static __always_inline void leaf_only(struct scratch *s,
@@ -118,14 +119,26 @@ static __always_inline uint64_t take_stack(struct task_state *state,
 	return state->tries.missing;
 }
 
+/* Return: the clients that it is for, or 0. */
+static __always_inline uint32_t claim_sleeper(struct task_state *own,
+					      struct seam_outside *o,
+					      uint64_t was)
+{
+	if (o)
+		return seam_outside_claim(o, was, OWN_CLIENT) ? OWN_CLIENT : 0;
+	return own ? seam_who_claim(&own->entry, was, OWN_CLIENT) : 0;
+}
+
 /*
  * The same for a task that sleeps, from outside: with a state of our own,
  * since the task may wake and use its own; and if it woke, what was read may
- * be of any moment, and its own callback sends the stack.
+ * be of any moment, and its own callback sends the stack. o: others have asked
+ * for it, and was is of that; then own may be NULL.
  */
 static __always_inline void take_sleeper(struct task_struct *task,
 					 struct task_state *own,
-					 struct task_state *state, uint64_t was,
+					 struct task_state *state,
+					 struct seam_outside *o, uint64_t was,
 					 uint64_t cookie)
 {
 	struct seam_env env = {.state = state, .task = task, .how = HOW_OTHER};
@@ -134,18 +147,24 @@ static __always_inline void take_sleeper(struct task_struct *task,
 
 	env.scratch = scratch_take();
 	if (!env.scratch) {
-		if (seam_who_claim(&own->entry, was, OWN_CLIENT))
-			seam_lose(own, task, cookie, 0, OWN_CLIENT);
+		if (claim_sleeper(own, o, was))
+			seam_lose(state, task, cookie, LOSS_UNSURE, OWN_CLIENT);
 		return;
 	}
-	__builtin_memcpy(state->regs, own->regs, sizeof(state->regs));
-	state->regs_flags = own->regs_flags;
-	if (own->regs_flags & REGS_LACKED)
+	if (o) {
 		regs_find_late(state, task);
-	state->entry.who = was; /* so deep */
+		state->entry.who =
+			seam_who_deepened(0, SEAM_ENTRY_GET(o->depth));
+	} else if (own) {
+		__builtin_memcpy(state->regs, own->regs, sizeof(state->regs));
+		state->regs_flags = own->regs_flags;
+		if (own->regs_flags & REGS_LACKED)
+			regs_find_late(state, task);
+		state->entry.who = was; /* so deep */
+	}
 	state->mm = 0; /* no mapping of another task's is believed */
 	end = unwind(&env);
-	env.scratch->clients = seam_who_claim(&own->entry, was, OWN_CLIENT);
+	env.scratch->clients = claim_sleeper(own, o, was);
 	env.scratch->lost = 0;
 	if (env.scratch->clients) {
 		count(SEAM_COUNT_UNWINDS);

@@ -35,6 +35,17 @@ struct seam_entry {
 	uint32_t tid; /* that its stack comes under */
 };
 
+/* One task's requests by others: entry-outside.h. All 0 but for .start: none.
+ */
+struct seam_outside {
+	uint64_t start; /* as in seam_entry */
+	uint64_t word; /* who wants its next stack */
+	/* Of a generation: its cookie, and the image that it is to be of. */
+	uint64_t cookies[2], images[2];
+	uint32_t depth; /* frames that anybody ever wanted */
+	uint32_t last; /* of the two task works, whose callback began last */
+};
+
 /* The current task, and where we are in it. */
 struct seam_entry_task {
 	uint64_t start, self, image; /* as in seam_entry */
@@ -69,6 +80,14 @@ seam_entry_env_element(struct seam_entry_task *t);
 SEAM_ENTRY_HOOK void seam_entry_env_element_make(struct seam_entry_task *t);
 SEAM_ENTRY_HOOK struct seam_entry *
 seam_entry_env_entry(struct seam_element *el);
+
+/* What others have asked of the current task, or NULL: nothing. el: its own, if
+ * that is known. */
+SEAM_ENTRY_HOOK struct seam_outside *
+seam_entry_env_outside(struct seam_entry_task *t, struct seam_element *el);
+/* These clients are told that the stack does not come. */
+SEAM_ENTRY_HOOK void seam_entry_env_lose(struct seam_entry_task *t,
+					 uint64_t cookie, uint32_t clients);
 
 /* Notes who asks and how deep, for who takes the stack at exec and exit. */
 SEAM_ENTRY_HOOK void seam_entry_env_note(struct seam_entry_task *t,

@@ -76,9 +76,9 @@ SEAM_INLINE bool seam_entry_scheduled(struct seam_entry_task *t,
 	seam_entry_env_count(t, SEAM_COUNT_CLOSED);
 	SEAM_ENTRY_SET(e->cookie, served);
 	/* But an event that came in between may have been given ours. */
-	if (SEAM_ENTRY_GET(e->joined) == cookie)
+	if (SEAM_ENTRY_GET(e->joined) == cookie || !seam_who_withdraw(e))
 		return false;
-	seam_entry_forget(e);
+	SEAM_ENTRY_SET(e->cookie, 0);
 	return true;
 }
 

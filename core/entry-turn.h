@@ -9,6 +9,7 @@
  *	seam_turn_begin --schedule--> seam_turn_scheduled --take--> _taken
  *	seam_turn_return --take--> seam_turn_taken --take--> ...
  *	seam_turn_tail --take--> seam_turn_taken --take--> ...
+ *	seam_turn_outside --take--> seam_turn_taken --take--> ..., and again
  *
  * Each says what is next; to take the stack is the caller's. What goes from one
  * to the next is the turn; whoever interrupts has one of his own.
@@ -117,6 +118,54 @@ SEAM_INLINE int seam_turn_return(struct seam_entry_task *t,
 	return SEAM_TURN_TAKE;
 }
 
+/* What others asked of the task cannot be had any more. */
+SEAM_INLINE void seam_turn_drop(struct seam_entry_task *t,
+				struct seam_outside *o)
+{
+	uint64_t cookie = 0, clients = seam_outside_drop(o, &cookie);
+
+	if (clients)
+		seam_entry_env_lose(t, cookie, (uint32_t)clients);
+}
+
+/* What others asked of the task becomes its entry. Return: whether it can. */
+SEAM_INLINE bool seam_turn_open(struct seam_entry_task *t,
+				struct seam_outside *o)
+{
+	struct seam_element *el = t->exiting ? NULL : seam_entry_element(t);
+	bool first;
+
+	if (!el || !seam_outside_fits(o, SEAM_ENTRY_GET(o->word), t->start,
+				      t->image)) {
+		seam_turn_drop(t, o);
+		return false;
+	}
+	seam_entry_open(t, el, false, &first);
+	if (first && seam_entry_env_is_as_left(t, el))
+		seam_entry_env_count(t, SEAM_COUNT_AGAIN);
+	return true;
+}
+
+/* The task work that who asks from outside has scheduled, the first of the two
+ * or the second; in the task, on its way to user space. An entry that is open
+ * comes first. To be called until there is nothing to do. t has no clients but
+ * who has all stacks. */
+SEAM_INLINE int seam_turn_outside(struct seam_entry_task *t, uint32_t which,
+				  struct seam_turn *turn)
+{
+	struct seam_outside *o = seam_entry_env_outside(t, NULL);
+	int next;
+
+	if (!o)
+		return SEAM_TURN_DONE;
+	SEAM_ENTRY_PUT(o->last, which);
+	next = seam_turn_return(t, turn);
+	if (next != SEAM_TURN_DONE || !seam_outside_pending(o) ||
+	    !seam_turn_open(t, o))
+		return next;
+	return seam_turn_return(t, turn);
+}
+
 /* The stack of an exec or exit is out, or was before. */
 SEAM_INLINE void seam_turn_tail_end(struct seam_entry_task *t,
 				    struct seam_element *el,
@@ -132,7 +181,8 @@ SEAM_INLINE void seam_turn_tail_end(struct seam_entry_task *t,
 SEAM_INLINE int seam_turn_tail(struct seam_entry_task *t,
 			       struct seam_turn *turn)
 {
-	struct seam_taking taking;
+	struct seam_taking taking = {0};
+	struct seam_outside *o;
 	struct seam_element *el;
 	bool before;
 
@@ -140,6 +190,10 @@ SEAM_INLINE int seam_turn_tail(struct seam_entry_task *t,
 		t, turn->exits ? SEAM_STACK_EXIT : SEAM_STACK_EXEC, &taking,
 		&before);
 	turn->sees_end = el && !before && !turn->exits;
+	/* What was not taken with it: its memory goes. */
+	o = seam_entry_env_outside(t, NULL);
+	if (o)
+		seam_turn_drop(t, o);
 	if (el && taking.why != SEAM_TAKING_NONE)
 		return seam_turn_answer(t, el, &taking, turn);
 	if (el)

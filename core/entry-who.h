@@ -27,6 +27,8 @@
 #define SEAM_ENTRY_CLEAR(x, bits) __sync_fetch_and_and(&(x), ~(bits))
 /* Sets x; what is read behind it is not older. */
 #define SEAM_ENTRY_PUT(x, to) ((void)__sync_lock_test_and_set(&(x), to))
+/* Likewise. Return: what it was. */
+#define SEAM_ENTRY_EXCHANGE(x, to) __sync_lock_test_and_set(&(x), to)
 #endif
 
 /* What is called from several places, as BPF's verifier wants it: functions of
@@ -37,15 +39,19 @@
 #endif
 
 /* From bit 0: clients that want it; that have it, or it is being taken for
- * them; whether the entry's registers are kept; frames that the deepest of its
- * requests wants; the generation. */
+ * them; whether the entry's registers are kept; whether its cookie was given to
+ * who asked from outside; whether the task has begun to claim it; frames that
+ * the deepest of its requests wants; the generation. */
 #define SEAM_WHO_MASK ((1ULL << SEAM_MAX_CLIENTS) - 1)
 #define SEAM_WHO_DONE_SHIFT SEAM_MAX_CLIENTS
 #define SEAM_WHO_KEPT (1ULL << (2 * SEAM_MAX_CLIENTS))
-#define SEAM_WHO_DEPTH_SHIFT (2 * SEAM_MAX_CLIENTS + 1)
-#define SEAM_WHO_DEPTH_MASK (2ULL * SEAM_FRAMES_ROOM - 1)
+#define SEAM_WHO_OUTSIDE (SEAM_WHO_KEPT << 1)
+#define SEAM_WHO_CLAIMED (SEAM_WHO_KEPT << 2)
+#define SEAM_WHO_DEPTH_SHIFT (2 * SEAM_MAX_CLIENTS + 3)
+#define SEAM_WHO_DEPTH_MASK (SEAM_FRAMES_ROOM - 1ULL)
 #define SEAM_WHO_GENERATION ((SEAM_WHO_DEPTH_MASK + 1) << SEAM_WHO_DEPTH_SHIFT)
 _Static_assert(SEAM_WHO_GENERATION <= 1ULL << 48, "generations enough");
+_Static_assert(SEAM_MAX_FRAMES <= SEAM_WHO_DEPTH_MASK, "each depth fits");
 
 /* Contexts in which events come: the task, soft and hard interrupts, NMIs; and
  * who takes the stack from outside. */
@@ -69,6 +75,15 @@ SEAM_INLINE uint32_t seam_who_depth(uint64_t who)
 	return who >> SEAM_WHO_DEPTH_SHIFT & SEAM_WHO_DEPTH_MASK;
 }
 
+/* So many frames at least. */
+SEAM_INLINE uint64_t seam_who_deepened(uint64_t who, uint32_t depth)
+{
+	if (seam_who_depth(who) >= depth)
+		return who;
+	who &= ~(SEAM_WHO_DEPTH_MASK << SEAM_WHO_DEPTH_SHIFT);
+	return who | (uint64_t)depth << SEAM_WHO_DEPTH_SHIFT;
+}
+
 /* Of the next entry, which nobody wants yet. */
 SEAM_INLINE uint64_t seam_who_next(uint64_t who)
 {
@@ -89,13 +104,9 @@ SEAM_ENTRY_STEP uint64_t seam_who_want(struct seam_entry *e SEAM_ENTRY_ARG,
 	uint32_t i;
 
 	for (i = 0; i < SEAM_WHO_CONTEXTS; i++) {
-		to = was | bits;
-		if (seam_who_depth(was) < depth) {
-			if (fixed && seam_who_done(was))
-				return was;
-			to &= ~(SEAM_WHO_DEPTH_MASK << SEAM_WHO_DEPTH_SHIFT);
-			to |= (uint64_t)depth << SEAM_WHO_DEPTH_SHIFT;
-		}
+		to = seam_who_deepened(was | bits, depth);
+		if (fixed && seam_who_depth(was) < depth && seam_who_done(was))
+			return was;
 		if (to == was)
 			return was;
 		now = SEAM_ENTRY_SWAP(e->who, was, to);
@@ -118,22 +129,33 @@ SEAM_INLINE uint64_t seam_who_claim(struct seam_entry *e, uint64_t was,
 	return SEAM_ENTRY_SWAP(e->who, was, claimed) == was ? left : 0;
 }
 
-/* The task itself claims it, for all that have not got it. Return: for whom;
- * *ret_before: who has it. */
+/* The task itself claims it, for all that have not got it, and nobody joins it
+ * from outside any more. Return: for whom; *ret_before: who has it. */
 SEAM_INLINE uint64_t seam_who_claim_all(struct seam_entry *e,
 					uint64_t *ret_before)
 {
 	uint64_t left = seam_who_left(SEAM_ENTRY_GET(e->who)), was, swept;
 
 	*ret_before = 0;
+	was = SEAM_ENTRY_ADD(e->who,
+			     SEAM_WHO_CLAIMED | left << SEAM_WHO_DONE_SHIFT);
 	if (!left)
 		return 0;
-	was = SEAM_ENTRY_ADD(e->who, left << SEAM_WHO_DONE_SHIFT);
 	swept = left & ~was;
 	if (swept)
 		(void)SEAM_ENTRY_CLEAR(e->who, swept << SEAM_WHO_DONE_SHIFT);
 	*ret_before = seam_who_done(was);
 	return left & ~swept & ~*ret_before;
+}
+
+/* Nobody is to come to the entry any more. Return: false: somebody has, from
+ * outside. */
+SEAM_INLINE bool seam_who_withdraw(struct seam_entry *e)
+{
+	uint64_t was = SEAM_ENTRY_GET(e->who);
+
+	return !(was & SEAM_WHO_OUTSIDE) &&
+	       SEAM_ENTRY_SWAP(e->who, was, seam_who_next(was)) == was;
 }
 
 /* A dead task's word becomes the next one's, unless that is done already. */

@@ -17,6 +17,9 @@
  * has it taken, the others say that they want it too (entry-who.h). Who asks
  * when it was taken without him, has it taken once more, under this cookie.
  *
+ * What others asked of the task becomes the entry that it opens next
+ * (entry-outside.h).
+ *
  * Only the task itself changes its state, in its own context, interrupted at
  * worst by events on its own CPU, which run to their end. So a step here is
  * one load, store or atomic of the state, or one call of the surroundings.
@@ -27,7 +30,7 @@
 #define SEAM_CORE_ENTRY_H
 
 #include "core/cookie.h"
-#include "core/entry-who.h"
+#include "core/entry-outside.h"
 
 SEAM_INLINE uint64_t seam_entry_cookie(struct seam_entry_task *t)
 {
@@ -194,6 +197,7 @@ SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 				     bool *ret_first)
 {
 	struct seam_entry *e = seam_entry_env_entry(el);
+	struct seam_outside *o;
 	uint64_t cookie, joined = 0;
 
 	*ret_first = false;
@@ -201,9 +205,16 @@ SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 		return joined;
 	/* Its stack comes under the tid that the task has now. */
 	SEAM_ENTRY_SET(e->tid, t->tid);
-	cookie = seam_entry_cookie(t);
+	o = seam_entry_env_outside(t, el);
+	cookie = o ? seam_outside_adopt(o, t->start, t->image) : 0;
+	if (!cookie) {
+		o = NULL;
+		cookie = seam_entry_cookie(t);
+	}
 	if (SEAM_ENTRY_SWAP(e->cookie, 0, cookie)) {
 		/* Who interrupted us was first. */
+		if (o)
+			seam_outside_release(o);
 		seam_entry_join(t, e, &joined);
 		return joined;
 	}
@@ -212,6 +223,11 @@ SEAM_INLINE uint64_t seam_entry_open(struct seam_entry_task *t,
 	SEAM_ENTRY_SET(e->image, t->image);
 	seam_entry_env_keep_regs(t, el, in_user);
 	seam_who_want(e, SEAM_WHO_KEPT | t->clients, t->depth, false);
+	/* Last: whoever asks from outside finds what is pending, or the entry
+	 * that it has become. */
+	if (o)
+		seam_who_want(e, SEAM_WHO_OUTSIDE | seam_outside_take(o),
+			      SEAM_ENTRY_GET(o->depth), false);
 	return cookie;
 }
 

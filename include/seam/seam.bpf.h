@@ -133,7 +133,7 @@ struct seam_lent_stack {
 	unsigned long long cookie;
 	unsigned int clients;
 	unsigned short flags, why_not;
-	unsigned char taking, failed, byte;
+	unsigned char taking, failed, byte, work;
 };
 
 struct seam_lent {
@@ -143,6 +143,9 @@ struct seam_lent {
 };
 
 #define SEAM_LENT_TRIES 64
+#define SEAM_LENT_ROUNDS 4
+
+struct task_struct;
 
 extern int seam_lent_begin(struct seam_lent *l);
 extern int seam_lent_scheduled(struct seam_lent *l, int err);
@@ -150,6 +153,9 @@ extern int seam_lent_return(struct seam_lent_stack *st);
 extern unsigned long long seam_lent_take(struct seam_lent_stack *st);
 extern int seam_lent_taken(struct seam_lent_stack *st,
 			   unsigned long long missing);
+extern int seam_lent_other(struct seam_lent *l, struct task_struct *task);
+extern int seam_lent_other_scheduled(struct seam_lent *l, int err);
+extern int seam_lent_outside(struct seam_lent_stack *st);
 
 #ifndef SEAM_LENT
 
@@ -175,6 +181,19 @@ struct {
 	__uint(value_size, 8);
 } seam_entries __weak SEC(".maps");
 
+/* Likewise, of what others ask of these: two of each. */
+struct seam_lent_work {
+	unsigned long long task, which;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__uint(key_size, 16);
+	__uint(value_size, 8);
+} seam_works __weak SEC(".maps");
+
 /*
  * The kernel's name for it changed. With both, an object works everywhere where
  * its loader may look into modules (CAP_SYS_ADMIN); SEAM_KERNEL_BEFORE_7_2 or
@@ -198,29 +217,70 @@ extern int bpf_task_work_schedule_resume(
 			void *value)) __weak __ksym;
 #endif
 
+/* Of a return; may sleep. */
+static __always_inline void seam_lent_take_all(struct seam_lent_stack *st)
+{
+	unsigned long long missing;
+	int i;
+
+	for (i = 0; i < SEAM_LENT_TRIES; i++) {
+		missing = seam_lent_take(st);
+		if (!seam_lent_taken(st, missing))
+			break;
+		if (missing)
+			st->failed = !!bpf_copy_from_user(&st->byte, 1,
+							  (void *)missing);
+	}
+}
+
 /* Runs in the task on its way to user space, and may sleep there. */
 static int seam_lent_callback(SEAM_KERNEL_TYPE(bpf_map) * map, void *key,
 			      void *value)
 {
 	struct seam_lent_stack st = {0};
-	unsigned long long missing;
-	int i;
 
 	(void)map;
 	(void)key;
 	(void)value;
-	if (seam_lent_return(&st) != SEAM_LENT_TAKE)
-		return 0;
-	for (i = 0; i < SEAM_LENT_TRIES; i++) {
-		missing = seam_lent_take(&st);
-		if (!seam_lent_taken(&st, missing))
+	if (seam_lent_return(&st) == SEAM_LENT_TAKE)
+		seam_lent_take_all(&st);
+	return 0;
+}
+
+/* Likewise, where others asked. */
+static int seam_lent_other_callback(SEAM_KERNEL_TYPE(bpf_map) * map, void *key,
+				    void *value)
+{
+	struct seam_lent_stack st = {0};
+	int i;
+
+	(void)map;
+	(void)value;
+	st.work = (unsigned char)((struct seam_lent_work *)key)->which;
+	for (i = 0; i < SEAM_LENT_ROUNDS; i++) {
+		st.failed = 0;
+		if (seam_lent_outside(&st) != SEAM_LENT_TAKE)
 			break;
-		if (missing)
-			st.failed = !!bpf_copy_from_user(&st.byte, 1,
-							 (void *)missing);
+		seam_lent_take_all(&st);
 	}
 	return 0;
 }
+
+#ifdef SEAM_KERNEL_BEFORE_7_2
+#define SEAM_LENT_WORK_NEW(task, work, map, callback)
+#else
+#define SEAM_LENT_WORK_NEW(task, work, map, callback)                          \
+	if (bpf_task_work_schedule_resume)                                     \
+		return bpf_task_work_schedule_resume(task, work, map, callback);
+#endif
+#ifdef SEAM_KERNEL_SINCE_7_2
+#define SEAM_LENT_WORK_OLD(task, work, map, callback)
+#else
+#define SEAM_LENT_WORK_OLD(task, work, map, callback)                          \
+	if (bpf_task_work_schedule_resume_impl)                                \
+		return bpf_task_work_schedule_resume_impl(                     \
+			task, work, map, callback, (void *)0);
+#endif
 
 /* Inlined, as seam_request is, however often a tool calls it: a function of its
  * own is a frame more than the verifier takes ("the call stack of 8 frames is
@@ -233,18 +293,24 @@ static __always_inline int seam_lent_schedule(void)
 
 	if (!work)
 		return -1;
-#ifndef SEAM_KERNEL_BEFORE_7_2
-	if (bpf_task_work_schedule_resume)
-		return bpf_task_work_schedule_resume(
-			(void *)bpf_get_current_task_btf(), work, &seam_entries,
-			seam_lent_callback);
-#endif
-#ifndef SEAM_KERNEL_SINCE_7_2
-	if (bpf_task_work_schedule_resume_impl)
-		return bpf_task_work_schedule_resume_impl(
-			(void *)bpf_get_current_task_btf(), work, &seam_entries,
-			seam_lent_callback, (void *)0);
-#endif
+	SEAM_LENT_WORK_NEW((void *)bpf_get_current_task_btf(), work,
+			   &seam_entries, seam_lent_callback)
+	SEAM_LENT_WORK_OLD((void *)bpf_get_current_task_btf(), work,
+			   &seam_entries, seam_lent_callback)
+	return -1;
+}
+
+static __always_inline int seam_lent_schedule_other(void *task,
+						    unsigned int which)
+{
+	struct seam_lent_work key = {(unsigned long long)task, which};
+	SEAM_KERNEL_TYPE(bpf_task_work) *work =
+		bpf_map_lookup_elem(&seam_works, &key);
+
+	if (!work)
+		return -1;
+	SEAM_LENT_WORK_NEW(task, work, &seam_works, seam_lent_other_callback)
+	SEAM_LENT_WORK_OLD(task, work, &seam_works, seam_lent_other_callback)
 	return -1;
 }
 
@@ -261,12 +327,6 @@ static __always_inline int seam_lent_schedule(void)
  * has no user memory (any more), is inside an unwind of seam's own which asks
  * for this by what it does, or no room was left: struct seam_counts says how
  * often.
- *
- * There is no request for another task. The kernel can have another task do
- * work at its return to user space; but the state of an entry is the task's
- * own to change, and the registers of a task that runs elsewhere cannot be kept
- * as of one moment, so that the stack would be of none. Ask where the task is
- * current: in sched_switch it still is the one that goes.
  */
 static __always_inline unsigned long long seam_request(unsigned int client,
 						       unsigned int from)
@@ -280,6 +340,40 @@ static __always_inline unsigned long long seam_request(unsigned int client,
 	if (next == SEAM_LENT_TAKE &&
 	    seam_lent_taken(&l.stack, seam_lent_take(&l.stack)))
 		seam_lent_taken(&l.stack, seam_lent_take(&l.stack));
+	return l.cookie;
+}
+
+/*
+ * Asks for the user stack of any task: of one that wakes up, say, from
+ * tp_btf/sched_wakeup. task: a struct task_struct that the verifier trusts, as
+ * programs of tp_btf, fentry, fexit and LSM have them among their arguments,
+ * and as bpf_task_from_pid gives them; others, as kprobes', have none. Of the
+ * current task it is seam_request, for which from is.
+ *
+ * The stack is the one with which the task next comes back to user space. Of a
+ * task that is in the kernel, asleep or about to run, that is the stack that it
+ * entered with, whole and exact. One that runs in user space on another CPU is
+ * interrupted for it: its stack is of where that meets it, some microseconds
+ * later. In an exec it is the new program's where the old one's was not asked
+ * for before that began.
+ *
+ * Requests for one return have one cookie, from wherever they come; but where
+ * the task itself asks at the same instant, it has another and a stack of its
+ * own. A task that sleeps is not woken: its stack comes when it wakes, or at
+ * the end of the session.
+ *
+ * Return: as seam_request; 0 also of a task that is exiting.
+ */
+static __always_inline unsigned long long
+seam_request_task(unsigned int client, unsigned int from, void *task)
+{
+	struct seam_lent l = {.client = client, .from = from};
+
+	if ((unsigned long long)task == bpf_get_current_task())
+		return seam_request(client, from);
+	if (seam_lent_other(&l, task) == SEAM_LENT_SCHEDULE)
+		seam_lent_other_scheduled(
+			&l, seam_lent_schedule_other(task, l.again));
 	return l.cookie;
 }
 

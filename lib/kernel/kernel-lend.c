@@ -12,9 +12,10 @@
 #define PREFIX "seam_"
 #define CONSTANTS ".rodata.seam"
 #define SHARED ".data.seam"
-/* The same map as elements, to the part that the tool compiles itself: to that
- * its values are but something with an address. */
+/* The same maps as elements and outsides, to the part that the tool compiles
+ * itself: to that their values are but something with an address. */
 #define ENTRIES "seam_entries"
+#define WORKS "seam_works"
 
 /* What the object was made as stands first in its constants, which are as many
  * bytes as ours. */
@@ -35,6 +36,8 @@ static const struct bpf_map *find(struct seam_kernel *k, const char *name)
 		return bpf_object__find_map_by_name(k->skel->obj, name);
 	if (!strcmp(name, ENTRIES))
 		return k->skel->maps.elements;
+	if (!strcmp(name, WORKS))
+		return k->skel->maps.outsides;
 	if (strncmp(name, PREFIX, strlen(PREFIX)))
 		return NULL;
 	return bpf_object__find_map_by_name(k->skel->obj,
@@ -49,7 +52,8 @@ int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 
 	if (!map)
 		return -ENOENT;
-	if (size != bpf_map__value_size(map) && strcmp(name, ENTRIES))
+	if (size != bpf_map__value_size(map) && strcmp(name, ENTRIES) &&
+	    strcmp(name, WORKS))
 		return -EPROTO;
 	if (!strcmp(name, CONSTANTS)) {
 		err = check_made_as(k, bytes);

@@ -11,7 +11,7 @@
 #include "kernel/kernel-priv.h"
 #include "kernel/share-way.h"
 
-#define N_SHARED 8
+#define N_SHARED 9
 
 static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 {
@@ -23,6 +23,7 @@ static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 	ret[5] = k->skel->maps.common;
 	ret[6] = k->skel->maps.arena;
 	ret[7] = k->skel->maps.client_stacks;
+	ret[8] = k->skel->maps.outsides;
 }
 
 uint64_t seam_kernel_group(const struct seam_kernel *k,

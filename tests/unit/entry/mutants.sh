@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #
-# Description: test-entry can fail: core/entry.h, its other parts, cookie.h and
+# Description: the models can fail: core/entry.h, its other parts, cookie.h and
 # what <seam/seam.bpf.h> compiles into a tool's programs are broken in one place
 # after the other, and each time the world that is named finds a way in which that
 # goes wrong.
@@ -18,10 +18,14 @@ mkdir "$tmp/core" "$tmp/seam"
 mutant() {
 	world=$1
 	shift
+	case $world in
+	other*) worlds=test-entry-other.c ;;
+	*) worlds=test-entry.c ;;
+	esac
 	fits=
 	for file in core/entry.h core/entry-request.h core/entry-count.h \
 		core/entry-exec.h core/entry-turn.h core/entry-ask.h \
-		core/entry-who.h \
+		core/entry-who.h core/entry-outside.h core/entry-other.h \
 		core/cookie.h include/seam/seam.bpf.h; do
 		sed "$2" "$file" >"$tmp/${file#include/}"
 		cmp -s "$file" "$tmp/${file#include/}" || fits=1
@@ -32,7 +36,7 @@ mutant() {
 	fi
 	if ! out=$(${CC:-cc} -std=gnu17 -O1 -I "$tmp" -I . -I include \
 		-I "$here" -w \
-		-o "$tmp/test" "$here/test-entry.c" "$here/world.c" \
+		-o "$tmp/test" "$here/$worlds" "$here/world.c" \
 		"$here/explore.c" -lcmocka 2>&1); then
 		not_ok "$1" "$out"
 		return
@@ -228,4 +232,21 @@ mutant lent_unseen_reuse 'such a task freed, and nobody told of its entry' \
 mutant lent_clients_exit 'a stack for who came late taken for a first one' \
 	's/^\tturn->taking = taking->why;/\tturn->taking = taking->why == SEAM_TAKING_LATE ? SEAM_TAKING_FIRST : taking->why;/' \
 	'no stack, and no reason\|two stacks\|with flags'
+mutant other 'another task that is asked for and not scheduled' \
+	's/seam_lent_schedule_other(task, l.again));/0);/' \
+	'no stack, and no reason'
+mutant other 'what others ask that does not become an entry' \
+	's/^\t    !seam_turn_open(t, o))/\t    1)/' 'no stack, and no reason'
+mutant other 'an entry with the cookie of others, and not their stack' \
+	's/SEAM_WHO_OUTSIDE | seam_outside_take(o),/SEAM_WHO_OUTSIDE | (seam_outside_take(o) \& 0),/' \
+	'no stack, and no reason'
+mutant other 'a generation that does not end' \
+	's/seam_outside_next(word)) &/word) \&/' 'two stacks\|two entries\|no stack\|again 0 times'
+mutant other_exec 'what others asked of the program before' \
+	's/SEAM_ENTRY_GET(o->images\[seam_outside_slot(word)\]) == image/1/
+	s/^\tif (was && (word & SEAM_WHO_MASK))/\tif (0)/
+	s/^\t\tseam_turn_drop(t, o);/\t\t;/' \
+	'across an exec'
+mutant other_depths 'others who want more of it' \
+	's/SEAM_ENTRY_GET(o->depth), false);/0, false);/' 'wanted 2 frames deep'
 tap_done

@@ -3,25 +3,7 @@
  * requests, interrupts inside them, callbacks, refusals, full rings and maps,
  * exec, exit and reuse, up to the limits given here: each sample's stack comes
  * once, of the entry that its cookie names, or there is a reason. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "world.h"
-
-/* Whole, and not cut short by a step that asks no more. */
-#define AT_LEAST(states, ...)                                                  \
-	assert_in_range(__VA_ARGS__, least(states), UINT64_MAX)
-
-/* Of a search that has so many, and may be cut short. */
-static uint64_t least(uint64_t states)
-{
-	return WORLD_STATES && states > WORLD_STATES ? WORLD_STATES : states;
-}
+#include "worlds.h"
 
 static void interrupts(void **state)
 {
@@ -621,8 +603,5 @@ int main(void)
 		cmocka_unit_test(lent_unseen_reuse),
 	};
 
-	/* One of them alone: mutants.sh. */
-	if (getenv("SEAM_WORLD"))
-		cmocka_set_test_filter(getenv("SEAM_WORLD"));
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WORLDS(tests);
 }

@@ -32,32 +32,81 @@ static bool was_heard(uint64_t cookie)
 	return false;
 }
 
+/* The entries that a request may be of. */
+static uint32_t first_of(const struct sample *a)
+{
+	return a->is_other ? a->first : a->at.entry;
+}
+
+static uint32_t last_of(const struct sample *a)
+{
+	return a->is_other ? a->last : a->at.entry;
+}
+
+static bool may_be_one(const struct sample *a, const struct sample *b)
+{
+	return a->at.task == b->at.task && first_of(a) <= last_of(b) &&
+	       first_of(b) <= last_of(a) &&
+	       group_of(a->client) == group_of(b->client);
+}
+
+static bool was_told(uint64_t cookie, uint32_t client);
+
+/* Its stack did not come, and it knows, or that is counted. */
+static bool is_lost_by_another(const struct sample *a)
+{
+	return a->is_other && (was_told(a->cookie, a->client) ||
+			       w.left.untold < limits->untold);
+}
+
+/* One task's requests for another's stack, which is of its next return. */
+static bool is_program(const struct sample *a, struct place stack)
+{
+	if (!a->is_other)
+		return is_same(a->at, stack) || (a->flags & SEAM_SAMPLE_TAIL);
+	return stack.image == a->at.image || stack.image == a->at.image_before;
+}
+
+static void check_cookies(void)
+{
+	for (int i = 0; i < w.n_stacks; i++)
+		for (int k = 0; k < i; k++)
+			HOLDS(w.stacks[i].cookie != w.stacks[k].cookie ||
+				      (w.stacks[i].at.task ==
+					       w.stacks[k].at.task &&
+				       w.stacks[i].at.entry ==
+					       w.stacks[k].at.entry),
+			      "cookie %llx: stacks of two entries",
+			      (unsigned long long)w.stacks[i].cookie);
+}
+
 static void check_samples(void)
 {
+	check_cookies();
 	for (int i = 0; i < w.n_samples; i++) {
 		const struct sample *a = &w.samples[i];
 		const struct stack *found = NULL;
 
 		for (int k = 0; k < w.n_samples; k++)
 			HOLDS(!a->cookie || a->cookie != w.samples[k].cookie ||
-				      (a->at.task == w.samples[k].at.task &&
-				       a->at.entry == w.samples[k].at.entry &&
-				       group_of(a->client) ==
-					       group_of(w.samples[k].client)),
+				      may_be_one(a, &w.samples[k]),
 			      "cookie %llx names two entries",
 			      (unsigned long long)a->cookie);
 		for (int k = 0; a->cookie && k < w.n_stacks; k++)
 			if (w.stacks[k].cookie == a->cookie &&
 			    w.stacks[k].clients & a->client)
 				found = &w.stacks[k];
-		HOLDS(!a->cookie || found || w.left.unseen < limits->unseen,
+		HOLDS(!a->cookie || found || w.left.unseen < limits->unseen ||
+			      is_lost_by_another(a),
 		      "cookie %llx: no stack, and no reason, for %x",
 		      (unsigned long long)a->cookie, a->client);
 		HOLDS(!found || (a->at.task == found->at.task &&
-				 a->at.entry == found->at.entry),
+				 found->at.entry >= first_of(a) &&
+				 found->at.entry <= last_of(a)),
 		      "cookie %llx: another entry's stack",
 		      (unsigned long long)a->cookie);
-		HOLDS(!a->cookie || !a->heard || was_heard(a->cookie),
+		HOLDS(!a->cookie || !a->heard || was_heard(a->cookie) ||
+			      is_lost_by_another(a),
 		      "cookie %llx: its stack did not come to who wants all",
 		      (unsigned long long)a->cookie);
 		/* What exec and exit took is as deep as any may want it. */
@@ -65,8 +114,7 @@ static void check_samples(void)
 		      "cookie %llx: wanted %d frames deep, cut at %d",
 		      (unsigned long long)a->cookie, a->depth,
 		      (int)found->depth);
-		HOLDS(!found || found->end || is_same(a->at, found->at) ||
-			      (a->flags & SEAM_SAMPLE_TAIL),
+		HOLDS(!found || found->end || is_program(a, found->at),
 		      "cookie %llx: joined across an exec",
 		      (unsigned long long)a->cookie);
 	}
@@ -110,7 +158,8 @@ static void check_losses(uint32_t client)
 	for (int i = 0; i < w.n_samples; i++) {
 		const struct sample *a = &w.samples[i];
 
-		if (a->client != client || (a->flags & SEAM_SAMPLE_OWN))
+		if (a->client != client || a->is_other ||
+		    (a->flags & SEAM_SAMPLE_OWN))
 			continue;
 		wanted++;
 		came += !a->lost;

@@ -67,6 +67,34 @@ static void seam_entry_env_renew(struct seam_entry_task *t,
 	el->left = (struct place){0};
 }
 
+/* Of the task that is given. */
+static struct other *other_of(uint64_t task)
+{
+	return task && w.other.self == task ? &w.other : NULL;
+}
+
+static struct seam_outside *seam_entry_env_outside(struct seam_entry_task *t,
+						   struct seam_element *el)
+{
+	struct other *other;
+
+	(void)el;
+	step();
+	other = limits->asks ? other_of(t->self) : NULL;
+	step_value(other != NULL);
+	return other ? &other->o : NULL;
+}
+
+static void lose(uint64_t cookie, uint32_t clients);
+
+static void seam_entry_env_lose(struct seam_entry_task *t, uint64_t cookie,
+				uint32_t clients)
+{
+	(void)t;
+	TRACE("what %x asked is lost", clients);
+	lose(cookie, clients);
+}
+
 static struct seam_entry *seam_entry_env_entry(struct seam_element *el)
 {
 	return &el->entry;

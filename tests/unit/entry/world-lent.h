@@ -49,11 +49,12 @@ static void *bpf_get_current_task_btf(void)
 	return NULL;
 }
 
+static bool is_works(const void *map);
+__attribute__((noinline)) static void *works_of(const void *key);
+
 static void *bpf_map_lookup_elem(void *map, const void *key)
 {
-	(void)map;
-	(void)key;
-	return asked_element();
+	return is_works(map) ? works_of(key) : asked_element();
 }
 
 /* Sleeps, and others go on. */
@@ -69,15 +70,45 @@ static long bpf_copy_from_user(void *to, uint32_t size, const void *from)
 #define SEAM_KERNEL_SINCE_7_2
 #include "seam/seam.bpf.h"
 
+static bool is_works(const void *map)
+{
+	return map == &seam_works;
+}
+
+static void *works_of(const void *key)
+{
+	const struct seam_lent_work *work = key;
+	struct other *other = other_of(work->task);
+
+	return other ? &other->work[work->which] : NULL;
+}
+
+/* Another task is to do it. */
+static int schedule_other(uint8_t *work)
+{
+	step();
+	if (*work != WORK_STANDBY) {
+		TRACE("schedule of another: busy");
+		return -(int)step_value(SEAM_ENTRY_EBUSY);
+	}
+	if (may(&w.left.refusals)) {
+		TRACE("schedule of another: refused");
+		return -ENOROOM;
+	}
+	*work = WORK_PENDING;
+	TRACE("schedule of another: accepted");
+	return 0;
+}
+
 int bpf_task_work_schedule_resume(struct seam_lent_any *task,
 				  struct seam_lent_any *work, void *map,
 				  int (*callback)(struct seam_lent_any *map,
 						  void *key, void *value))
 {
 	(void)task;
-	(void)map;
 	(void)callback;
-	return schedule((void *)work, true);
+	return is_works(map) ? schedule_other((void *)work)
+			     : schedule((void *)work, true);
 }
 
 static void turn_keep(struct seam_lent_stack *st, const struct seam_turn *turn)

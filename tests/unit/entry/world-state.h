@@ -43,9 +43,18 @@ static void step(void);
 		step_value(was_);                                              \
 	})
 #define SEAM_ENTRY_PUT(x, to) SEAM_ENTRY_SET(x, to)
+#define SEAM_ENTRY_EXCHANGE(x, to)                                             \
+	({                                                                     \
+		__typeof__(x) set_to = (to);                                   \
+		step();                                                        \
+		__typeof__(x) was_ = (x);                                      \
+		(x) = set_to;                                                  \
+		step_value(was_);                                              \
+	})
 #define SEAM_ENTRY_HOOK static
 
 #include "core/entry-count.h"
+#include "core/entry-other.h"
 #include "core/entry-turn.h"
 
 /* Near its end, so that it wraps. */
@@ -69,7 +78,7 @@ struct place {
 	uint8_t task; /* + 1 */
 	uint8_t entry; /* counted from 1 */
 	uint8_t image; /* counted up by its execs */
-	uint8_t pad;
+	uint8_t image_before; /* of a request by another task */
 };
 
 struct seam_element {
@@ -85,6 +94,14 @@ struct seam_element {
 	uint64_t self; /* key */
 };
 
+/* What others ask of a task: two task works. */
+struct other {
+	struct seam_outside o;
+	uint64_t self; /* key; 0: there is none */
+	uint8_t work[2]; /* enum work */
+	uint8_t worker, pad[5];
+};
+
 struct sample {
 	uint64_t cookie;
 	struct place at;
@@ -93,7 +110,9 @@ struct sample {
 	uint8_t depth; /* wanted */
 	uint8_t client; /* that asked, a bit */
 	uint8_t heard; /* by the listener */
-	uint8_t pad[3];
+	/* By another task: of one of these entries, and .at has the image when
+	 * it began to ask, beside that when it was answered. */
+	uint8_t is_other, first, last;
 	uint64_t lost; /* no room in the client's ring */
 };
 
@@ -127,6 +146,7 @@ struct task {
 struct world {
 	struct task tasks[MAX_TASKS];
 	struct seam_element elements[MAX_ELEMENTS];
+	struct other other;
 	struct sample samples[MAX_SAMPLES];
 	struct stack stacks[MAX_STACKS];
 	struct loss losses[MAX_STACKS];

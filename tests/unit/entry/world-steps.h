@@ -4,7 +4,7 @@
 #ifndef SEAM_TESTS_ENTRY_WORLD_STEPS_H
 #define SEAM_TESTS_ENTRY_WORLD_STEPS_H
 
-#include "world-lent.h"
+#include "world-other.h"
 
 static uint32_t pick(uint32_t n)
 {
@@ -36,7 +36,8 @@ static uint64_t step_value(uint64_t value)
 /* Who runs is no task of those that are sampled. */
 static bool is_outside(void)
 {
-	return (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP) && w.current;
+	return (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP || is_asked()) &&
+	       w.current;
 }
 
 static uint32_t n_clients(void)
@@ -68,6 +69,24 @@ static void irq_work(struct seam_element *el)
 	      el->work == WORK_QUEUED ? "queued" : "refused, silently");
 }
 
+/* Likewise, where another task has asked. */
+static void other_irq_work(uint8_t *work)
+{
+	const struct task *to = &w.tasks[w.other.worker];
+
+	*work = to->no_work || !w.other.self ? WORK_STANDBY : WORK_QUEUED;
+	TRACE("irq_work: task work of another's %s",
+	      *work == WORK_QUEUED ? "queued" : "refused, silently");
+}
+
+static uint8_t *other_pending(void)
+{
+	for (int i = 0; i < 2; i++)
+		if (w.other.work[i] == WORK_PENDING)
+			return &w.other.work[i];
+	return NULL;
+}
+
 static void request(bool in_user);
 
 static void interrupt(void)
@@ -89,6 +108,7 @@ static void step(void)
 
 	for (;;) {
 		struct seam_element *pending = NULL;
+		uint8_t *other = other_pending();
 		uint32_t n = 1, at, others[MAX_TASKS], n_others = 0;
 
 		if (!t->level)
@@ -100,7 +120,7 @@ static void step(void)
 			for (int i = 0; i < MAX_TASKS; i++)
 				if (i != w.current && is_ready(&w.tasks[i]))
 					others[n_others++] = i;
-		n += n_others + (pending != NULL);
+		n += n_others + (pending != NULL) + (other != NULL);
 		n += !is_outside() && w.left.interrupts &&
 		     w.n_samples < limits->samples && t->level + 1 < MAX_LEVELS;
 		at = pick(n);
@@ -113,8 +133,13 @@ static void step(void)
 			continue;
 		}
 		at -= n_others;
-		if (pending && !at)
+		if (pending && !at) {
 			irq_work(pending);
+			continue;
+		}
+		at -= pending != NULL;
+		if (other && !at)
+			other_irq_work(other);
 		else
 			interrupt();
 	}
@@ -186,7 +211,9 @@ static void request(bool in_user)
 				  t.depth,
 				  client,
 				  (t.clients & LISTENER) != 0,
-				  {0},
+				  0,
+				  0,
+				  0,
 				  0};
 	if (seam_sample_asked(&t, &asked)) {
 		sample->lost = may(&w.left.sample_drops);

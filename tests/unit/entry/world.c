@@ -40,6 +40,40 @@ static struct seam_element *queued(void)
 	return NULL;
 }
 
+static uint8_t *other_queued(void)
+{
+	for (int i = 0; i < 2; i++)
+		if (w.other.work[i] == WORK_QUEUED &&
+		    w.other.worker == w.current)
+			return &w.other.work[i];
+	return NULL;
+}
+
+static void other_irq_works(void)
+{
+	for (uint8_t *work = other_pending(); work; work = other_pending())
+		other_irq_work(work);
+}
+
+/* What others have asked, one after the other. */
+static bool run_other_work(void)
+{
+	uint8_t *work = other_queued();
+
+	if (!work)
+		return false;
+	*work = WORK_RUNNING;
+	TRACE("callback for others");
+	self()->inside[0]++;
+	return_other(work - w.other.work);
+	self()->inside[0]--;
+	TRACE("callback for others ends");
+	step();
+	*work = WORK_STANDBY;
+	step();
+	return true;
+}
+
 /* What interrupts raised on this CPU does not wait for the task any more. */
 static void irq_works(void)
 {
@@ -54,8 +88,8 @@ static bool run_works(void)
 {
 	struct seam_element *el = queued();
 
-	if (!el)
-		return false;
+	if (!el || (other_queued() && pick(2)))
+		return run_other_work();
 	if (el->dropped) {
 		el->work = WORK_STANDBY;
 		return true;
@@ -250,6 +284,11 @@ static void run_task(void)
 		sweep(w.current);
 		return;
 	}
+	if (is_asked() && is_outside()) {
+		for (uint8_t i = 0; i < limits->asks; i++)
+			request_other();
+		return;
+	}
 	if (is_outside()) {
 		while (w.left.outside) {
 			w.left.outside--;
@@ -270,6 +309,16 @@ static void run_task(void)
 	}
 	while (lives && self()->entries < limits->entries && pick(2))
 		lives = run_entry();
+	/* User code is interrupted for what others ask. */
+	while (lives && is_asked() && (waits_for_others() || others_ask())) {
+		if (waits_for_others()) {
+			other_irq_works();
+			enter();
+			leave();
+		} else {
+			let_others();
+		}
+	}
 }
 
 /* The kernel frees a dead task; another gets its number and its memory. */
@@ -284,6 +333,14 @@ static void run_free(void)
 		lose(el->entry.cookie,
 		     seam_entry_untaken(&el->entry, self()->start));
 		el->dropped = 1;
+	}
+	if (other_of(self()->self)) {
+		uint64_t cookie = 0, clients;
+
+		clients = seam_outside_drop(&w.other.o, &cookie);
+		if (clients)
+			lose(cookie, clients);
+		w.other.self = 0;
 	}
 	if (plan == PLAN_REUSE && !w.current)
 		w.tasks[1].begun = 1;
@@ -354,8 +411,15 @@ static void set_up(void)
 		w.tasks[1].tid = 2;
 	}
 	w.tasks[w.current].begun = 1;
-	if (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP)
+	if (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP || is_asked())
 		w.tasks[1].begun = 1;
+	if (is_asked())
+		w.tasks[1].self = 0x300;
+	if (plan == PLAN_OTHERS) {
+		w.tasks[2].self = 0x400;
+		w.tasks[2].cpu = 1;
+		w.tasks[2].begun = 1;
+	}
 	if (plan == PLAN_SWEEP)
 		w.tasks[2].begun = n_clients() > 2;
 }

@@ -57,6 +57,7 @@ struct limits {
 	uint8_t lent; /* bits of those that ask by programs of a tool's */
 	uint8_t faults; /* pages that a stack lacks when such a one takes it */
 	bool listener; /* some client may begin to want whatever others ask */
+	uint8_t asks; /* by other tasks, each */
 };
 
 /* What the tasks do. */
@@ -67,6 +68,8 @@ enum plan {
 	PLAN_OUTSIDE, /* one, and whoever takes its stack from outside */
 	/* One, and each client but the first ends; then another has its bit. */
 	PLAN_SWEEP,
+	PLAN_OTHER, /* one, whose stack another task asks for */
+	PLAN_OTHERS, /* or two, the second for the second client */
 };
 
 /* Searches it all, prints what it was, and tells where it went wrong.
