@@ -30,7 +30,7 @@ SOURCE = r"""
 #include <time.h>
 #include <unistd.h>
 #define STAY() __asm__ volatile("" ::: "memory")
-static int fds[2];
+static int fds[2], begun[2];
 static volatile unsigned long sink;
 static inline __attribute__((always_inline))
 void call(long nr, long a, const void *b, long c)
@@ -63,10 +63,11 @@ static void wakes(int n)
 int main(int argc, char **argv)
 {
 	int spins = argc > 1;
+	char byte;
 
-	if (pipe(fds)) return 1;
+	if (pipe(fds) || pipe(begun)) return 1;
 	if (fork()) {
-		if (getchar() < 0) return 1;
+		if (getchar() < 0 || write(begun[1], "x", 1) != 1) return 1;
 		if (spins) spin();
 		for (int i = 0; !spins && i < ROUNDS; i++) spell(i, BITS);
 		return 0;
@@ -77,7 +78,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	/* It is asleep each time: a byte behind the other. */
-	usleep(500000);
+	if (read(begun[0], &byte, 1) != 1) return 1;
+	usleep(10000);
 	wakes(ROUNDS);
 	return 0;
 }
@@ -108,8 +110,10 @@ class Run:
         self.recording = None
         recorder = bench.recorder("-p", str(program.pid), *record).ready() \
             if record else None
-        child = open("/proc/%d/task/%d/children" % (
-            program.pid, program.pid)).read().split()
+        child = []
+        while not child:
+            child = open("/proc/%d/task/%d/children" % (
+                program.pid, program.pid)).read().split()
         tracer = bench.start([tool_of(bench), str(program.pid), mode, *child],
                              stdout=open(bench.path("out"), "w"),
                              stderr=open(bench.path("err"), "w"),
@@ -155,9 +159,9 @@ class Run:
         told = self.awake + self.asleep
         bench.test(what + ": every request was seen, and answered or counted",
                    not self.unseen and asked - filtered >= len(told) -
-                   told.count("0x0") and asked == len(told) and
-                   told.count("0x0") == filtered + none, self.counts)
-        had = set(told) - {"0x0"}
+                   told.count("0") and asked == len(told) and
+                   told.count("0") == filtered + none, self.counts)
+        had = set(told) - {"0"}
         bench.test(what + ": each cookie has one stack, or is counted",
                    had and len(had) == len(had & self.stacks.keys()) + untold
                    and all(len(self.stacks[c]) == 1 for c in had if
@@ -205,7 +209,7 @@ def both(bench):
     if not run.check(bench, "both"):
         return
     check_spelled(bench, "both", run.spelled(run.awake))
-    one = set(run.awake) & set(run.asleep) - {"0x0"}
+    one = set(run.awake) & set(run.asleep) - {"0"}
     bench.test("both: one cookie for who sleeps and who wakes it",
                len(one) >= 0.9 * ROUNDS, "%d of %d" % (len(one), ROUNDS))
     unwinds = run.counts[3] + run.counts[4]

@@ -131,7 +131,8 @@ static void request_other(void)
 		.heard = (a->clients & LISTENER) != 0,
 		.is_other = 1,
 		.first = before.entry + was_in_user,
-		.last = target->at.entry + 1,
+		/* An irq_work of another CPU may be late. */
+		.last = target->at.entry + 1 + limits->entries,
 	};
 	sample->at.image_before = before.image;
 	TRACE("cookie %llx for another, of entries %d to %d",
