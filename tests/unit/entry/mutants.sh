@@ -249,4 +249,15 @@ mutant other_exec 'what others asked of the program before' \
 	'across an exec'
 mutant other_depths 'others who want more of it' \
 	's/SEAM_ENTRY_GET(o->depth), false);/0, false);/' 'wanted 2 frames deep'
+mutant other_again 'a turn that keeps the cookie of the one before the last' \
+	's/SEAM_ENTRY_SET(o->cookies\[next\], 0);/;/' 'two stacks\|two entries'
+mutant other_claim 'an entry joined from outside, whatever has become of it' \
+	's/return SEAM_ENTRY_SWAP(e->who, was, to) == was ? cookie : 0;/(void)SEAM_ENTRY_ADD(e->who, t->clients | SEAM_WHO_OUTSIDE); return cookie;/' \
+	'no stack, and no reason'
+mutant other_claim 'an entry joined from outside whose stack is taken' \
+	's/(was & SEAM_WHO_CLAIMED) ||$/0 ||/
+	s/^\t    seam_who_done(was))$/\t    0)/' 'no stack, and no reason\|two stacks\|another entry'
+mutant other_ends 'a request of others that a task ends with, and nobody told' \
+	's/^\t\tseam_entry_env_lose(t, cookie, (uint32_t)clients);/\t\t;/' \
+	'no stack, and no reason\|is not told of'
 tap_done

@@ -22,11 +22,12 @@ static void other_claim(void **state)
 	static const struct limits limits = {.samples = 1,
 					     .entries = 1,
 					     .switches = 2,
+					     .clients = 2,
 					     .asks = 1,
-					     .lent = 1};
+					     .lent = 2};
 
 	(void)state;
-	AT_LEAST(190000, world_search("other, claim", PLAN_OTHER, &limits));
+	AT_LEAST(380000, world_search("other, claim", PLAN_OTHER, &limits));
 }
 
 static void other_refused(void **state)
@@ -133,6 +134,19 @@ static void other_listener(void **state)
 	AT_LEAST(260000, world_search("other, listener", PLAN_OTHER, &limits));
 }
 
+/* It ends between who asks and what he does about it. */
+static void other_ends(void **state)
+{
+	static const struct limits limits = {.entries = 1,
+					     .switches = 3,
+					     .asks = 1,
+					     .may_exit = true,
+					     .lent = 1};
+
+	(void)state;
+	AT_LEAST(5000, world_search("other, ends", PLAN_OTHER, &limits));
+}
+
 /* So often that what is kept of a request by turns is used anew. */
 static void other_again(void **state)
 {
@@ -157,6 +171,7 @@ int main(void)
 		cmocka_unit_test(other_exit),
 		cmocka_unit_test(other_listener),
 		cmocka_unit_test(other_again),
+		cmocka_unit_test(other_ends),
 	};
 
 	return RUN_WORLDS(tests);

@@ -113,9 +113,11 @@ static void request_other(void)
 	if (w.n_samples == MAX_SAMPLES)
 		abort();
 	sample = &w.samples[step_value(w.n_samples++)];
-	*a = (struct asking){
-		.client = plan == PLAN_OTHERS && w.current == 2 ? 2 : 1,
-		.depth = limits->depths ? pick(2) + SHALLOW : DEEP};
+	*a = (struct asking){.client = plan == PLAN_OTHERS && w.current == 1
+					       ? 1
+					       : 1u << (n_clients() - 1),
+			     .depth =
+				     limits->depths ? pick(2) + SHALLOW : DEEP};
 	before = target->at;
 	was_in_user = target->in_user;
 	step_value(before.entry | before.image << 8 | was_in_user << 16);

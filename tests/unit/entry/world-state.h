@@ -176,6 +176,11 @@ static const struct limits *limits;
 static ucontext_t contexts[MAX_TASKS], main_context;
 static char stacks[MAX_TASKS][64 << 10];
 
+static uint32_t n_clients(void)
+{
+	return limits->clients ? limits->clients : 1;
+}
+
 /* The bit of a client that may be in another group. */
 #define SECOND 2u
 

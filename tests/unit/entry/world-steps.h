@@ -40,11 +40,6 @@ static bool is_outside(void)
 	       w.current;
 }
 
-static uint32_t n_clients(void)
-{
-	return limits->clients ? limits->clients : 1;
-}
-
 static bool is_ready(const struct task *t)
 {
 	return t->begun && !t->over && !t->waits;
