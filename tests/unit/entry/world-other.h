@@ -9,7 +9,7 @@
 
 static bool is_asked(void)
 {
-	return plan == PLAN_OTHER || plan == PLAN_OTHERS;
+	return plan == PLAN_OTHER;
 }
 
 /* The task that is asked for. */
@@ -113,9 +113,7 @@ static void request_other(void)
 	if (w.n_samples == MAX_SAMPLES)
 		abort();
 	sample = &w.samples[step_value(w.n_samples++)];
-	*a = (struct asking){.client = plan == PLAN_OTHERS && w.current == 1
-					       ? 1
-					       : 1u << (n_clients() - 1),
+	*a = (struct asking){.client = 1u << (n_clients() - 1),
 			     .depth =
 				     limits->depths ? pick(2) + SHALLOW : DEEP};
 	before = target->at;

@@ -415,11 +415,6 @@ static void set_up(void)
 		w.tasks[1].begun = 1;
 	if (is_asked())
 		w.tasks[1].self = 0x300;
-	if (plan == PLAN_OTHERS) {
-		w.tasks[2].self = 0x400;
-		w.tasks[2].cpu = 1;
-		w.tasks[2].begun = 1;
-	}
 	if (plan == PLAN_SWEEP)
 		w.tasks[2].begun = n_clients() > 2;
 }

@@ -69,7 +69,6 @@ enum plan {
 	/* One, and each client but the first ends; then another has its bit. */
 	PLAN_SWEEP,
 	PLAN_OTHER, /* one, whose stack another task asks for */
-	PLAN_OTHERS, /* or two, the second for the second client */
 };
 
 /* Searches it all, prints what it was, and tells where it went wrong.
