@@ -126,11 +126,11 @@ mutant clients_late 'what exit took joined by a client that has it not' \
 	's/^\tif (!\*ret_first)$/\tif (0)/' \
 	'no stack, and no reason'
 mutant at_once 'a depth noted before the entry is open' \
-	's/^\tcookie = seam_entry_cookie(t);/\tseam_who_want(e, 0, t->depth, false);&/
+	's/^\tcookie = o ? seam_outside_adopt/\tseam_who_want(e, 0, t->depth, false);&/
 	s/KEPT | t->clients, t->depth,/KEPT | t->clients, 0,/' \
 	'wanted 2 frames deep, cut at'
 mutant clients 'a depth that nobody deepens' \
-	's/if (seam_who_depth(was) < depth)/if (!seam_who_depth(was))/' \
+	's/if (seam_who_depth(who) >= depth)/if (seam_who_depth(who))/' \
 	'wanted 2 frames deep, cut at 1'
 mutant depths 'a stack that is out joined by who wants more of it' \
 	's/ \&\& depth >= t->depth;/;/' \
