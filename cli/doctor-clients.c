@@ -127,13 +127,13 @@ void doctor_print_clients(const struct seam_share_list *list)
 
 static json_t *client_json(const struct seam_share_client *c)
 {
-	json_t *o = json_pack("{s:I, s:s, s:s, s:b, s:b}", "pid",
-			      (json_int_t)c->pid, "name", c->name, "client",
-			      c->client, "owns_tables", c->owns, "loads_own",
-			      c->loads_own);
+	json_t *o = json_pack("{s:I, s:s, s:s, s:b}", "pid", (json_int_t)c->pid,
+			      "name", c->name, "client", c->client,
+			      "owns_tables", c->owns);
 
 	if (!o || !c->is_known)
 		return o;
+	json_object_set_new(o, "loads_own", json_boolean(c->loads_own));
 	json_object_set_new(o, "ring_bytes",
 			    json_integer((json_int_t)c->ring_bytes));
 	json_object_set_new(o, "ring_used",
