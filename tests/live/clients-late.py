@@ -361,6 +361,8 @@ def served(bench):
     work(programs)
     server.send_signal(signal.SIGCONT)
     again(bench, "served", first, recorder, programs, known["tables"])
+    # What came before there were tables is little beside this.
+    work(programs * 3)
     recording = recorder.interrupt()
     check(bench, "beside a stopped server", recording, programs)
     few_copies(bench, "beside a stopped server", recording)
