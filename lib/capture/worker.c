@@ -48,6 +48,7 @@ struct seam_worker {
 	size_t n_done, max_done;
 	struct seam_worker_stats published;
 	/* The thread's own. */
+	bool is_idle; /* nothing has come for as long as it waits */
 	struct seam_processes *processes;
 	struct seam_tables *tables;
 	struct seam_requests *requests; /* NULL without tables */
@@ -267,7 +268,6 @@ static int work(struct seam_worker *w, struct round *r)
 	return err ? err : one_err;
 }
 
-/* Nothing has come for as long as it waits. */
 static void drop_spares(struct seam_worker *w)
 {
 	struct seam_spares dropped;
@@ -321,7 +321,7 @@ static void await_work(struct seam_worker *w)
 	if (w->first || w->stop)
 		return;
 	pthread_mutex_unlock(&w->lock);
-	poll(fds, sizeof(fds) / sizeof(fds[0]), TEND_MS);
+	w->is_idle = !poll(fds, sizeof(fds) / sizeof(fds[0]), TEND_MS);
 	(void)!read(w->wake_fd, &n, sizeof(n));
 	pthread_mutex_lock(&w->lock);
 }
@@ -363,7 +363,7 @@ static void *run(void *arg)
 		tend(w);
 		if (r)
 			round_free(w, r);
-		else
+		else if (w->is_idle)
 			drop_spares(w);
 		pthread_mutex_lock(&w->lock);
 		w->held -= held;
