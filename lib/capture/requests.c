@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "process/far.h"
+#include "process/held.h"
 
 /* As many as their ring holds. */
 #define MAX_REQUESTS (SEAM_REQUESTS_SIZE / sizeof(struct seam_wire_miss))
 /* Files that are held open while others are read. */
 #define MAX_HELD 512
+#define MAX_OURS 64
 
 struct request {
 	struct seam_wire_miss miss;
@@ -23,6 +25,8 @@ struct seam_requests {
 	const struct seam_opener *opener;
 	struct request queue[MAX_REQUESTS];
 	size_t first, n, n_held;
+	/* Files of our own tasks, for when they ask in turn. */
+	struct seam_held ours;
 };
 
 int seam_requests_open(struct seam_kernel *k, struct seam_tables *tables,
@@ -47,6 +51,7 @@ struct seam_requests *seam_requests_close(struct seam_requests *r)
 	for (; r->n; r->n--, r->first++)
 		if (r->queue[r->first % MAX_REQUESTS].fd >= 0)
 			close(r->queue[r->first % MAX_REQUESTS].fd);
+	seam_held_fini(&r->ours);
 	free(r);
 	return NULL;
 }
@@ -78,13 +83,35 @@ static int take(struct seam_requests *r)
 		       : 0;
 }
 
+/* A task of ours may be gone, and its file with it, when it asks in turn. */
+static void keep_ours(struct seam_requests *r, const struct request *of)
+{
+	if (of->miss.client != seam_kernel_client(r->kernel)) {
+		close(of->fd);
+		return;
+	}
+	if (r->ours.n == MAX_OURS)
+		close(seam_held_take(&r->ours, &r->ours.files[0].key));
+	seam_held_add(&r->ours, &of->miss.key, of->fd);
+}
+
+int seam_requests_take(struct seam_requests *r, const struct seam_file_key *key)
+{
+	return seam_held_take(&r->ours, key);
+}
+
+void seam_requests_drop(struct seam_requests *r)
+{
+	seam_held_fini(&r->ours);
+}
+
 static int answer_first(struct seam_requests *r)
 {
 	struct request *first = &r->queue[r->first];
 	int err = seam_tables_serve(r->tables, &first->miss, first->fd);
 
 	if (first->fd >= 0) {
-		close(first->fd);
+		keep_ours(r, first);
 		r->n_held--;
 	}
 	r->first = (r->first + 1) % MAX_REQUESTS;

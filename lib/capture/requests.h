@@ -23,6 +23,12 @@ struct seam_requests *seam_requests_close(struct seam_requests *r);
 /* Answers those that have come, and some that come meanwhile. Return: 0; or as
  * seam_tables_serve, for the first that failed so. */
 int seam_requests_answer(struct seam_requests *r);
+/* The file that one of our own tasks asked for the table of, as it was opened
+ * then; the caller's. Return: negative: there is none. */
+int seam_requests_take(struct seam_requests *r,
+		       const struct seam_file_key *key);
+/* Closes those that were not taken. */
+void seam_requests_drop(struct seam_requests *r);
 /* Readable when there is one. */
 int seam_requests_fd(const struct seam_requests *r);
 

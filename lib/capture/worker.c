@@ -123,11 +123,14 @@ static int serve(struct seam_worker *w)
 static int on_miss(struct seam_worker *w, struct round *r,
 		   const struct seam_wire_miss *miss)
 {
-	int fd = seam_held_take(&r->held, &miss->key);
-	int err = seam_tables_answer(w->tables, miss, fd);
+	int fd = seam_held_take(&r->held, &miss->key), err;
+	int before = seam_requests_take(w->requests, &miss->key);
 
+	err = seam_tables_answer(w->tables, miss, fd < 0 ? before : fd);
 	if (fd >= 0)
 		close(fd);
+	if (before >= 0)
+		close(before);
 	return err;
 }
 
@@ -279,6 +282,14 @@ static void drop_spares(struct seam_worker *w)
 	seam_spares_fini(&dropped);
 }
 
+/* Nothing has come for a while: what waits for more is let go. */
+static void rest(struct seam_worker *w)
+{
+	drop_spares(w);
+	if (w->requests)
+		seam_requests_drop(w->requests);
+}
+
 /* Lets go of what nobody needs any more. */
 static void tend(struct seam_worker *w)
 {
@@ -364,7 +375,7 @@ static void *run(void *arg)
 		if (r)
 			round_free(w, r);
 		else if (w->is_idle)
-			drop_spares(w);
+			rest(w);
 		pthread_mutex_lock(&w->lock);
 		w->held -= held;
 		w->stats.images = w->processes->images->stats;

@@ -110,9 +110,14 @@ int seam_tables_hold(struct seam_kernel *k, const struct seam_opener *opener,
 	return -ESTALE;
 }
 
-/* Keeps of the file what copies are unwound with, if it is asked for in turn
- * with these: the stack that asked is in one. Takes elf. *ret: NULL: it is not
- * kept. */
+/* Whether copies are unwound with the file: the stack that asked is in one. */
+static bool keeps_image(const struct seam_tables *t)
+{
+	return t->at.in_turn || t->at.is_ours;
+}
+
+/* Keeps of the file what copies are unwound with. Takes elf. *ret: NULL: it is
+ * not kept. */
 static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
 		      struct seam_image **ret)
 {
@@ -120,7 +125,7 @@ static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
 	int err = fstat(fd, &st) ? -errno : 0;
 
 	*ret = NULL;
-	if (err || !t->at.in_turn) {
+	if (err || !keeps_image(t)) {
 		seam_elf_close(elf);
 		return err;
 	}
@@ -128,6 +133,21 @@ static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
 	if (!err)
 		seam_image_refuse(t->processes->images, fd, *ret, 0, NULL);
 	return err;
+}
+
+/* Whether nothing is to be read: many ask for what was loaded for the first of
+ * them. *ret: the image, NULL: none is kept. */
+static bool is_had(struct seam_tables *t, const struct seam_file_key *key,
+		   int fd, struct seam_image **ret)
+{
+	struct stat st;
+
+	*ret = NULL;
+	if (seam_tables_is_wanted(t, key))
+		return false;
+	if (keeps_image(t) && !fstat(fd, &st))
+		*ret = seam_image_by_stat(t->processes->images, &st);
+	return *ret || !keeps_image(t);
 }
 
 /*
@@ -138,13 +158,16 @@ static int keep_image(struct seam_tables *t, int fd, struct seam_elf *elf,
 static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
 		     struct seam_process *p, int fd)
 {
-	struct seam_image *image = NULL;
-	struct seam_elf *elf;
-	int err = load_fd(t, &miss->key, fd, &elf);
+	struct seam_image *image;
+	struct seam_elf *elf = NULL;
+	int err = 0;
 
+	if (!is_had(t, &miss->key, fd, &image))
+		err = load_fd(t, &miss->key, fd, &elf);
 	if (elf && keep_image(t, fd, elf, &image))
 		return -ENOMEM;
-	if (image && p)
+	/* What was mapped there before is another file's. */
+	if (image && p && t->at.in_turn)
 		seam_process_know(p, miss->start, image);
 	return err;
 }

@@ -26,6 +26,7 @@ struct seam_tables_part {
 struct seam_tables_at {
 	bool is_for_us; /* of SEAM_KEY_OWN */
 	bool in_turn; /* with what its process had mapped by then */
+	bool is_ours; /* of a task that we watch; it comes in turn, too */
 	bool is_done; /* it has been answered, as well as now */
 	bool has_put; /* something that BPF is to see */
 };

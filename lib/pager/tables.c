@@ -439,8 +439,8 @@ int seam_tables_serve(struct seam_tables *t, const struct seam_wire_miss *miss,
 	if (!t->has_ended) {
 		t->at = (struct seam_tables_at){.is_for_us = miss->key.kind &
 							     SEAM_KEY_OWN};
-		/* Ours come in turn, too. */
-		t->stats.asked += miss->client != seam_kernel_client(t->kernel);
+		t->at.is_ours = miss->client == seam_kernel_client(t->kernel);
+		t->stats.asked += !t->at.is_ours;
 		err = answer(t, miss, held);
 	}
 	pthread_mutex_unlock(&t->working);
