@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "capture/requests.h"
 #include "event/fail.h"
 #include "event/order.h"
@@ -119,7 +120,7 @@ int seam_serve_work(struct seam_serve *s)
 	if (!err)
 		err = seam_requests_answer(s->requests);
 	/* Nobody's copies are unwound here. */
-	seam_images_release(&s->images);
+	seam_images_release(&s->images, seam_now_ns());
 	seam_tables_tend(s->tables);
 	return err;
 }

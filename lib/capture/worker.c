@@ -294,7 +294,7 @@ static void rest(struct seam_worker *w)
 static void tend(struct seam_worker *w)
 {
 	seam_processes_forget(w->processes, seam_now_ns());
-	seam_images_release(w->processes->images);
+	seam_images_release(w->processes->images, seam_now_ns());
 	if (w->tables)
 		seam_tables_tend(w->tables);
 }

@@ -39,13 +39,15 @@ static bool find_made(struct find_ctx *f, uint64_t avma,
 		      struct seam_mapping *ret)
 {
 	struct seam_jit *jit = &f->process->jit;
-	const struct seam_jit_table *t = seam_jit_find(jit, avma);
+	const struct seam_jit_table *t =
+		seam_jit_find_at(jit, avma, f->time_ns);
 	bool changed;
 
-	if (!t && !seam_jit_rescan(jit, f->process->pid, &changed) && changed)
-		t = seam_jit_find(jit, avma);
+	if (!t && !seam_jit_find(jit, avma) &&
+	    !seam_jit_rescan(jit, f->process->pid, &changed) && changed)
+		t = seam_jit_find_at(jit, avma, f->time_ns);
 	/* There may have been other code then. */
-	if (!t || t->since_ns > f->time_ns)
+	if (!t)
 		return false;
 	ret->sframe = &t->sf;
 	ret->sframe_avma = t->sframe;

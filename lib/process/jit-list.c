@@ -167,7 +167,7 @@ static int follow(struct seam_jit *j, uint32_t pid, struct seam_jit_entry *v,
 	struct listing listing = {v, n};
 
 	qsort(v, n, sizeof(*v), by_id);
-	seam_jit_keep(j, is_current, &listing);
+	seam_jit_pass(j, is_current, &listing);
 	return may_read ? read_new(j, pid, v, n) : 0;
 }
 

@@ -18,5 +18,17 @@ bool seam_jit_is_over(const struct seam_jit *j,
 void seam_jit_keep(struct seam_jit *j,
 		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
 		   void *ctx);
+/* The same, and those that go are past. */
+void seam_jit_pass(struct seam_jit *j,
+		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
+		   void *ctx);
+
+/* jit-past.c */
+void seam_jit_past_add(struct seam_jit *j, struct seam_jit_table *t);
+void seam_jit_past_keep(struct seam_jit *j,
+			bool (*keep)(const struct seam_jit_table *t, void *ctx),
+			void *ctx);
+int seam_jit_past_copy(struct seam_jit *to, const struct seam_jit *from);
+void seam_jit_past_fini(struct seam_jit *j);
 
 #endif

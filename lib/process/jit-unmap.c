@@ -58,13 +58,26 @@ static void note_range(struct seam_jit *j, uint64_t start, uint64_t end,
 		j->unmapped_ns = time_ns;
 }
 
+struct gone {
+	uint64_t start, end, time_ns;
+};
+
+static bool is_left(const struct seam_jit_table *t, void *ctx)
+{
+	const struct gone *g = ctx;
+
+	return !is_in(t, g->start, g->end) || t->since_ns > g->time_ns;
+}
+
 /* Counts in *count the tables that it ends. */
 static int end_range(struct seam_jit *j, uint64_t start, uint64_t end,
 		     uint64_t time_ns, uint64_t *count)
 {
+	struct gone gone = {start, end, time_ns};
 	size_t n, i;
 	int err = 0;
 
+	seam_jit_past_keep(j, is_left, &gone);
 	note_range(j, start, end, time_ns);
 	n = i = seam_jit_search(j, start);
 	for (; i < j->n && j->v[i]->code < end; i++) {

@@ -174,6 +174,10 @@ int seam_jit_read(struct seam_jit *j, uint32_t pid,
 	struct seam_jit_table *t;
 	int refused = judge(j, s), err;
 
+	if (refused == SEAM_JIT_TOO_MUCH && j->n_past) {
+		seam_jit_past_fini(j);
+		refused = judge(j, s);
+	}
 	if (refused >= 0) {
 		j->reader->stats.refused[refused]++;
 		return 0;
@@ -210,9 +214,10 @@ int seam_jit_put(struct seam_jit *j, uint32_t pid,
 	return seam_jit_read(j, pid, section, 0);
 }
 
-void seam_jit_keep(struct seam_jit *j,
-		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
-		   void *ctx)
+static void sift(struct seam_jit *j,
+		 bool (*keep)(const struct seam_jit_table *t, void *ctx),
+		 void *ctx,
+		 void (*put)(struct seam_jit *j, struct seam_jit_table *t))
 {
 	size_t n = 0;
 
@@ -223,11 +228,25 @@ void seam_jit_keep(struct seam_jit *j,
 			j->v[n++] = t;
 			continue;
 		}
-		seam_jit_table_put(j, t);
+		put(j, t);
 		j->edits++;
 		j->reader->stats.removed++;
 	}
 	j->n = n;
+}
+
+void seam_jit_keep(struct seam_jit *j,
+		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
+		   void *ctx)
+{
+	sift(j, keep, ctx, seam_jit_table_put);
+}
+
+void seam_jit_pass(struct seam_jit *j,
+		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
+		   void *ctx)
+{
+	sift(j, keep, ctx, seam_jit_past_add);
 }
 
 static bool is_other(const struct seam_jit_table *t, void *ctx)
@@ -267,13 +286,17 @@ void seam_jit_end(struct seam_jit *j, uint64_t code, uint64_t size,
 {
 	struct ended ended = {code, code + size, time_ns};
 
-	if (is_range(code, size))
-		seam_jit_keep(j, is_not_ended, &ended);
+	if (!is_range(code, size))
+		return;
+	seam_jit_keep(j, is_not_ended, &ended);
+	seam_jit_past_keep(j, is_not_ended, &ended);
 }
 
 int seam_jit_copy(struct seam_jit *to, const struct seam_jit *from)
 {
 	seam_jit_fini(to);
+	if (seam_jit_past_copy(to, from))
+		return -ENOMEM;
 	if (!from->n)
 		return 0;
 	if (seam_grow(&to->v, from->n, &to->room, sizeof(to->v[0])))
@@ -299,6 +322,7 @@ void seam_jit_fini(struct seam_jit *j)
 	for (size_t i = 0; i < j->n; i++)
 		seam_jit_table_put(j, j->v[i]);
 	free(j->v);
+	seam_jit_past_fini(j);
 	*j = (struct seam_jit){.reader = j->reader, .edits = j->edits + 1};
 }
 

@@ -64,6 +64,10 @@ struct seam_jit {
 	struct seam_jit_reader *reader; /* the caller's */
 	struct seam_jit_table **v; /* by code; they do not overlap */
 	size_t n, room;
+	/* Those that the list has no more, though their end is not told yet:
+	 * what is still to be unwound may be of before then. Oldest first. */
+	struct seam_jit_table **past;
+	size_t n_past, room_past;
 	size_t bytes;
 	uint64_t edits; /* moves when a table comes or goes */
 	bool was_scanned; /* and nothing of its list is yet to be read */
@@ -121,6 +125,10 @@ int seam_jit_peek(struct seam_jit *j, uint32_t pid, uint64_t addr, void *to,
 /* NULL: none. Whether it has a rule there its .sf tells, of addr - .sframe. */
 const struct seam_jit_table *seam_jit_find(const struct seam_jit *j,
 					   uint64_t addr);
+
+/* The one that was there at a time, as far as is known. */
+const struct seam_jit_table *seam_jit_find_at(const struct seam_jit *j,
+					      uint64_t addr, uint64_t time_ns);
 
 /*
  * One section of all that lies in [start, end), its addresses counted from

@@ -29,14 +29,18 @@ uint64_t seam_image_ctime_ns(const struct stat *st)
 	       (uint64_t)st->st_ctim.tv_nsec;
 }
 
-static struct seam_image *by_stat(const struct seam_images *images,
-				  const struct stat *st)
+static bool is_of(const struct seam_image *im, const struct stat *st)
+{
+	return im->ino == st->st_ino && im->dev == st->st_dev &&
+	       im->ctime_ns == seam_image_ctime_ns(st) &&
+	       im->size == (uint64_t)st->st_size;
+}
+
+static struct seam_image *without_id(const struct seam_images *images,
+				     const struct stat *st)
 {
 	for (struct seam_image *im = images->newest; im; im = im->older)
-		if (!im->build_id_len && im->ino == st->st_ino &&
-		    im->dev == st->st_dev &&
-		    im->ctime_ns == seam_image_ctime_ns(st) &&
-		    im->size == (uint64_t)st->st_size)
+		if (!im->build_id_len && is_of(im, st))
 			return im;
 	return NULL;
 }
@@ -44,9 +48,10 @@ static struct seam_image *by_stat(const struct seam_images *images,
 struct seam_image *seam_image_by_stat(const struct seam_images *images,
 				      const struct stat *st)
 {
-	struct seam_image *im = by_stat(images, st);
-
-	return im && im->is_open ? im : NULL;
+	for (struct seam_image *im = images->newest; im; im = im->older)
+		if (im->is_open && is_of(im, st))
+			return im;
+	return NULL;
 }
 
 /* --- the order of use --- */
@@ -213,8 +218,8 @@ int seam_image_of_elf(struct seam_images *images, const struct stat *st,
 {
 	uint8_t id[SEAM_BUILD_ID_MAX];
 	size_t len = elf ? seam_elf_build_id(elf, id) : 0;
-	struct seam_image *im =
-		len ? seam_image_by_id(images, id, len) : by_stat(images, st);
+	struct seam_image *im = len ? seam_image_by_id(images, id, len)
+				    : without_id(images, st);
 	int err = 0;
 
 	if (!im)
@@ -343,13 +348,17 @@ static void image_free(struct seam_images *images, struct seam_image *im)
 	free(im);
 }
 
-void seam_images_release(struct seam_images *images)
+void seam_images_release(struct seam_images *images, uint64_t now_ns)
 {
 	struct seam_image *im = images->oldest, *newer;
 
 	for (; im; im = newer) {
 		newer = im->newer;
-		if (!im->refs)
+		if (im->refs)
+			im->idle_ns = 0;
+		else if (!im->idle_ns)
+			im->idle_ns = now_ns;
+		else if (now_ns - im->idle_ns > SEAM_IMAGE_IDLE_NS)
 			image_free(images, im);
 	}
 }

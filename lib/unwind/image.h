@@ -29,12 +29,15 @@ struct seam_refusals;
 /* 20 times cc1plus. One image may be larger; it is then the only one. */
 #define SEAM_IMAGES_BUDGET (128u << 20)
 
+#define SEAM_IMAGE_IDLE_NS 5000000000
+
 struct seam_image {
 	struct seam_image *newer, *older; /* by use */
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	size_t build_id_len;
 	uint64_t dev, ino, size, ctime_ns; /* where there is no build-id */
 	uint32_t refs; /* mappings that name it */
+	uint64_t idle_ns; /* since when none has been seen to; 0: some do */
 	bool is_open; /* else taken out: nothing below is there */
 	size_t bytes; /* of memory that it has */
 	struct seam_elf *elf; /* NULL: cannot be read as ELF. Trimmed. */
@@ -85,7 +88,7 @@ int seam_image_derive(struct seam_images *images, struct seam_image *image,
  * again at once. */
 uint64_t seam_image_ctime_ns(const struct stat *st);
 
-/* If the image of that file, which has no build-id, is open. */
+/* The image that was read from that file, if it is open. */
 struct seam_image *seam_image_by_stat(const struct seam_images *images,
 				      const struct stat *st);
 /* If it has been opened before; perhaps taken out since. */
@@ -93,8 +96,9 @@ struct seam_image *seam_image_by_id(const struct seam_images *images,
 				    const uint8_t *build_id, size_t len);
 void seam_image_used(struct seam_images *images, struct seam_image *image);
 
-/* Forgets images that no mapping names. */
-void seam_images_release(struct seam_images *images);
+/* Forgets images that no mapping has named for a while: the next process may
+ * run the same program. */
+void seam_images_release(struct seam_images *images, uint64_t now_ns);
 void seam_images_fini(struct seam_images *images);
 
 /* Says what of the file behind fd was refused, if anything was. im: NULL where

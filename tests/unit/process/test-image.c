@@ -201,6 +201,19 @@ static void test_changed(void **state)
 	}
 }
 
+/* As is done again and again, for as long as what is idle is kept. */
+static void let_go(void)
+{
+	static uint64_t now_ns = 1;
+	const uint64_t n = t.images.stats.n;
+
+	seam_images_release(&t.images, now_ns);
+	now_ns += SEAM_IMAGE_IDLE_NS;
+	seam_images_release(&t.images, now_ns);
+	assert_int_equal(t.images.stats.n, n);
+	seam_images_release(&t.images, ++now_ns);
+}
+
 static void test_let_go(void **state)
 {
 	uint32_t child = ended_pid();
@@ -210,29 +223,29 @@ static void test_let_go(void **state)
 	map_all();
 	for (int i = 0; i < FILES; i++)
 		assert_int_equal(cfa_off(i), 16 + 8 * i);
-	seam_images_release(&t.images);
+	let_go();
 	assert_int_equal(t.images.stats.n, FILES);
 	/* The child has them too, then runs something else. */
 	seam_processes_follow(
 		&t.processes, 2,
 		task_record(&r, PERF_RECORD_FORK, child, child, t.pid));
 	seam_processes_follow(&t.processes, 3, exec_record(&r, t.pid));
-	seam_images_release(&t.images);
+	let_go();
 	assert_int_equal(t.images.stats.n, FILES);
 	seam_processes_follow(
 		&t.processes, 4,
 		map_record(&r, child, address(1), "/nothing/there"));
-	seam_images_release(&t.images);
+	let_go();
 	assert_int_equal(t.images.stats.n, FILES - 1);
 	seam_processes_follow(
 		&t.processes, 5,
 		task_record(&r, PERF_RECORD_EXIT, child, child, t.pid));
 	seam_processes_forget(&t.processes, 4 + SEAM_KEEP_DEAD_NS);
-	seam_images_release(&t.images);
+	let_go();
 	assert_int_equal(t.images.stats.n, FILES - 1);
 	seam_processes_forget(&t.processes, 6 + SEAM_KEEP_DEAD_NS);
 	assert_null(seam_process_find(&t.processes, child));
-	seam_images_release(&t.images);
+	let_go();
 	assert_int_equal(t.images.stats.n, 0);
 	assert_null(t.images.newest);
 }
