@@ -2,100 +2,11 @@
 /* Description: the sections that a process has in its memory are read as it
  * lists them, joined for a mapping, shared with a child; a list that lies, or
  * memory that never comes, is refused by its reason, in bounded time. */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "../jit/made.h"
-#include "base/clock.h"
-#include "core/jit-registry.h"
-#include "process/jit.h"
-#include "seam/jit.h"
+#include "jit-world.h"
 #include "tests/unit/never.h"
-
-#define CODE_SIZE 32
-#define PLACES 64
-
-struct made {
-	uint8_t code[CODE_SIZE];
-	struct made_section section;
-};
-static struct made all[PLACES];
-
-struct world {
-	struct seam_jit_reader reader;
-	struct seam_jit jit;
-};
-
-static int set_up(void **state)
-{
-	static struct world w;
-
-	w = (struct world){.jit.reader = &w.reader};
-	*state = &w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct world *w = *state;
-
-	seam_jit_fini(&w->jit);
-	seam_peek_fini(&w->reader.peek);
-	assert_int_equal(w->reader.stats.bytes, 0);
-	return 0;
-}
-
-static void make(int at, uint8_t frame)
-{
-	all[at].section =
-		made_section((int64_t)offsetof(struct made, code) -
-				     (int64_t)offsetof(struct made, section),
-			     CODE_SIZE, frame);
-}
-
-static void add(int at, uint8_t frame)
-{
-	make(at, frame);
-	assert_int_equal(seam_jit_add(&all[at].section, sizeof(all[at].section),
-				      all[at].code, CODE_SIZE, NULL),
-			 0);
-}
-
-static uint64_t code_of(int at)
-{
-	return (uint64_t)(uintptr_t)all[at].code;
-}
-
-static uint32_t self(void)
-{
-	return (uint32_t)getpid();
-}
-
-/* The CFA's offset from rsp at byte 8 of a function; 0: no rule. */
-static int cfa(const struct seam_jit *j, int at)
-{
-	const struct seam_jit_table *t = seam_jit_find(j, code_of(at) + 8);
-	struct seam_rule rule;
-
-	if (!t || seam_sframe_find(&t->sf, code_of(at) + 8 - t->sframe, &rule))
-		return 0;
-	return rule.cfa.off;
-}
-
-static void scan(struct world *w)
-{
-	assert_int_equal(seam_jit_scan(&w->jit, self()), 0);
-}
 
 static void test_list(void **state)
 {
