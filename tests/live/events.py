@@ -355,6 +355,36 @@ def one_entry(bench):
                "%d of %d" % (len(other), len(whole)))
 
 
+def one_hit(bench):
+    """So do two uprobes of one place, and what else comes at their hit."""
+    exe = bench.compile(WRITER, "writer")
+    place = "uprobe:%s:writes" % exe
+    recording = bench.record(
+        "-e", "%s/name=first/,%s/name=second/,page-faults/period=1/,"
+        "raw_syscalls:sys_enter/period=1/,cpu-clock/freq=9999/" % (
+            place, place), "--", exe)
+    samples = recording.samples()
+    adds_up(bench, "one hit", recording, samples)
+    hits = collections.defaultdict(list)
+    for s in samples:
+        hits[s.get("cookie")].append(s)
+    hits = [e for cookie, e in hits.items() if cookie and
+            any(s["event"] == "first" for s in e)]
+    both = [e for e in hits if {"first", "second"} <=
+            {s["event"] for s in e}]
+    bench.test("two uprobes of one place share one unwind at each hit",
+               len(both) == len(hits) == WRITES, "%d of %d, %s" % (
+                   len(both), len(hits), recording.log))
+    wrong = [e for e in both if any(
+        s["end"] != "outermost" or livetest.user_path(s)[-1:] != ["writes"] or
+        s["event"] == "raw_syscalls:sys_enter" or
+        ips(livetest.user_frames(s)) != ips(livetest.user_frames(e[0]))
+        for s in e)]
+    bench.test("a hit's stack is whole, all that came has it, and the system "
+               "call behind it another", both and not wrong,
+               "\n".join(livetest.show(s) for s in sum(wrong, [])[:4]))
+
+
 def task_clock(bench):
     """What perf falls back to in virtual machines, by its own name."""
     recording = bench.record("-e", "task-clock", "-F", "999", "--",
@@ -416,12 +446,12 @@ def bad(bench):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(
-        depths, user, every_engine, together, halves, one_entry, task_clock,
-        perf_reads, bad,
+        depths, user, every_engine, together, halves, one_entry, one_hit,
+        task_clock, perf_reads, bad,
         programs=programs,
         only={
             "deferral alone shares a stack among events":
-                ("deferred", (depths, together, one_entry)),
+                ("deferred", (depths, together, one_entry, one_hit)),
             "tracepoints and halves of their own take BPF":
                 ("deferred immediate", (user, perf_reads)),
             "where registers are half written, the event has no stack":
