@@ -12,25 +12,14 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "capture/requests.h"
+#include "capture/round.h"
 #include "capture/spares.h"
 #include "core/err.h"
-#include "core/jit-registry.h"
 
 /* More waiting bytes than this, and copies are lost, counted. */
 #define MAX_WAITING (256u << 20)
 /* Without anything to do it looks after its tables so often. */
 #define TEND_MS 1000
-
-struct round {
-	struct round *next;
-	struct seam_batch copies;
-	struct seam_held held; /* files of the requests among the copies */
-	struct seam_idmap untold; /* processes; see note_untold */
-	uint64_t untold_ns; /* the last of what is lost */
-	uint8_t *side; /* each record behind its time */
-	size_t side_size;
-	uint64_t until_ns; /* see struct seam_worker_side */
-};
 
 struct seam_worker {
 	pthread_t thread;
@@ -38,7 +27,7 @@ struct seam_worker {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Under the lock. */
-	struct round *first, **last;
+	struct seam_round *first, **last;
 	size_t waiting; /* bytes */
 	size_t held; /* files, until their round is done */
 	struct seam_spares spares;
@@ -120,7 +109,7 @@ static int serve(struct seam_worker *w)
 	return w->requests ? seam_requests_answer(w->requests) : 0;
 }
 
-static int on_miss(struct seam_worker *w, struct round *r,
+static int on_miss(struct seam_worker *w, struct seam_round *r,
 		   const struct seam_wire_miss *miss)
 {
 	int fd = seam_held_take(&r->held, &miss->key), err;
@@ -134,7 +123,7 @@ static int on_miss(struct seam_worker *w, struct round *r,
 	return err;
 }
 
-static int on_record(struct seam_worker *w, struct round *r,
+static int on_record(struct seam_worker *w, struct seam_round *r,
 		     const struct seam_wire *rec, size_t size)
 {
 	if (rec->type == SEAM_WIRE_COPY)
@@ -150,7 +139,7 @@ static int on_record(struct seam_worker *w, struct round *r,
 
 /* Follows the sideband from *at on, up to a time; on error up to the record
  * that there was no memory for. */
-static int follow(struct seam_worker *w, const struct round *r, size_t *at,
+static int follow(struct seam_worker *w, const struct seam_round *r, size_t *at,
 		  uint64_t until_ns)
 {
 	const struct perf_event_header *header;
@@ -170,7 +159,7 @@ static int follow(struct seam_worker *w, const struct round *r, size_t *at,
 }
 
 /* What the round before left goes in front of the round's own. */
-static int take_later(struct seam_worker *w, struct round *r)
+static int take_later(struct seam_worker *w, struct seam_round *r)
 {
 	size_t size = w->later_size + r->side_size;
 	uint8_t *side;
@@ -192,7 +181,7 @@ static int take_later(struct seam_worker *w, struct round *r)
 
 /* From a place in the round's sideband on. Takes no memory, of which there may
  * be none. */
-static void keep_later(struct seam_worker *w, struct round *r, size_t at)
+static void keep_later(struct seam_worker *w, struct seam_round *r, size_t at)
 {
 	size_t size = r->side_size - at;
 
@@ -221,7 +210,7 @@ static void end_one(void *ctx, uint64_t pid, void *value)
 					       (uint32_t)pid, c->until_ns);
 }
 
-static int end_untold(struct seam_worker *w, const struct round *r)
+static int end_untold(struct seam_worker *w, const struct seam_round *r)
 {
 	struct untold_ctx ctx = {w, r->untold_ns, 0};
 
@@ -232,7 +221,7 @@ static int end_untold(struct seam_worker *w, const struct round *r)
 /* Copies are unwound with what was mapped when they were taken. Records of
  * later than the round wait: an exec may be among them whose task's copy, of
  * before it, comes in the next round. */
-static int work(struct seam_worker *w, struct round *r)
+static int work(struct seam_worker *w, struct seam_round *r)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size, side = 0;
@@ -299,16 +288,12 @@ static void tend(struct seam_worker *w)
 		seam_tables_tend(w->tables);
 }
 
-static void round_free(struct seam_worker *w, struct round *r)
+static void end_round(struct seam_worker *w, struct seam_round *r)
 {
 	pthread_mutex_lock(&w->lock);
 	seam_spares_put(&w->spares, &r->copies);
 	pthread_mutex_unlock(&w->lock);
-	seam_batch_fini(&r->copies);
-	seam_held_fini(&r->held);
-	seam_idmap_fini(&r->untold, NULL);
-	free(r->side);
-	free(r);
+	seam_round_free(r);
 }
 
 static void wake(struct seam_worker *w)
@@ -338,9 +323,9 @@ static void await_work(struct seam_worker *w)
 }
 
 /* The next round, NULL: none is there. Return: false at the end. */
-static bool next_round(struct seam_worker *w, struct round **ret)
+static bool next_round(struct seam_worker *w, struct seam_round **ret)
 {
-	struct round *r;
+	struct seam_round *r;
 	bool more;
 
 	pthread_mutex_lock(&w->lock);
@@ -364,7 +349,7 @@ static bool next_round(struct seam_worker *w, struct round **ret)
 static void *run(void *arg)
 {
 	struct seam_worker *w = arg;
-	struct round *r;
+	struct seam_round *r;
 
 	while (next_round(w, &r)) {
 		size_t held = r ? r->held.n : 0;
@@ -373,7 +358,7 @@ static void *run(void *arg)
 		err = err ? err : work_err;
 		tend(w);
 		if (r)
-			round_free(w, r);
+			end_round(w, r);
 		else if (w->is_idle)
 			rest(w);
 		pthread_mutex_lock(&w->lock);
@@ -462,79 +447,21 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 	return NULL;
 }
 
-/* The sideband as one piece of memory of the round's own. */
-static int keep_side(struct round *r, const struct seam_worker_side *from)
-{
-	const struct seam_side_record *side = from->records;
-	size_t size = 0, n = from->n;
-	uint8_t *to;
-
-	for (size_t i = 0; i < n; i++)
-		size += sizeof(side[i].time_ns) + side[i].header->size;
-	if (!size)
-		return 0;
-	r->side = malloc(size);
-	if (!r->side)
-		return -ENOMEM;
-	to = r->side;
-	for (size_t i = 0; i < n; i++) {
-		memcpy(to, &side[i].time_ns, sizeof(side[i].time_ns));
-		to += sizeof(side[i].time_ns);
-		memcpy(to, side[i].header, side[i].header->size);
-		to += side[i].header->size;
-	}
-	r->side_size = size;
-	return 0;
-}
-
-/* What is added, user space finds later, or the kernel refused it. */
-static bool ends_tables(const struct seam_wire_jit *jit)
-{
-	return jit->what != SEAM_WIRE_JIT_ADD &&
-	       (jit->what != SEAM_WIRE_JIT_LISTED ||
-		jit->args[0] != SEAM_JIT_ADDED);
-}
-
-/* Processes whose tables of made code may be of none any more, since what they
- * said of it is among the records that are not taken. */
-static int note_untold(struct round *r, const struct seam_batch *copies)
-{
-	static char any;
-	const struct seam_wire *rec;
-	size_t at = 0, size;
-	int err = 0;
-
-	while (!err && (rec = seam_batch_next(copies, &at, &size))) {
-		const struct seam_wire_jit *jit = (const void *)rec;
-
-		if (rec->type != SEAM_WIRE_JIT || size < sizeof(*jit) ||
-		    !ends_tables(jit))
-			continue;
-		err = seam_idmap_put(&r->untold, rec->pid, &any);
-		if (rec->time_ns > r->untold_ns)
-			r->untold_ns = rec->time_ns;
-	}
-	return err;
-}
-
 int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 		     struct seam_held *held,
 		     const struct seam_worker_side *side)
 {
-	struct round *r;
+	struct seam_round *r;
 	int err = 0;
 
 	if (!copies->used && !side->n)
 		return 0;
-	r = calloc(1, sizeof(*r));
-	if (!r || keep_side(r, side)) {
-		free(r);
+	r = seam_round_new(side);
+	if (!r)
 		return -ENOMEM;
-	}
-	r->until_ns = side->until_ns;
 	pthread_mutex_lock(&w->lock);
 	if (copies->used && w->waiting > MAX_WAITING) {
-		err = note_untold(r, copies);
+		err = seam_round_untold(r, copies);
 		if (!err)
 			err = -ENOBUFS; /* of the copies only, see below */
 	} else {

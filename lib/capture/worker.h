@@ -13,7 +13,7 @@
 #ifndef SEAM_LIB_CAPTURE_WORKER_H
 #define SEAM_LIB_CAPTURE_WORKER_H
 
-#include "capture/batch.h"
+#include "capture/round.h"
 #include "event/sideband.h"
 #include "pager/tables.h"
 #include "process/copier.h"
@@ -21,14 +21,6 @@
 #include "process/process.h"
 
 struct seam_worker;
-
-/* The sideband of a round. Copies of before until_ns are in this round or one
- * before it; of later ones, some may come in the next. */
-struct seam_worker_side {
-	const struct seam_side_record *records;
-	size_t n;
-	uint64_t until_ns;
-};
 
 /* What it has done so far. */
 struct seam_worker_stats {

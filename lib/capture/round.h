@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What the worker is given of one reading (worker.h). */
+#ifndef SEAM_LIB_CAPTURE_ROUND_H
+#define SEAM_LIB_CAPTURE_ROUND_H
+
+#include "base/idmap.h"
+#include "capture/batch.h"
+#include "event/sideband.h"
+#include "process/held.h"
+
+/* The sideband of a round. Copies of before until_ns are in this round or one
+ * before it; of later ones, some may come in the next. */
+struct seam_worker_side {
+	const struct seam_side_record *records;
+	size_t n;
+	uint64_t until_ns;
+};
+
+struct seam_round {
+	struct seam_round *next;
+	struct seam_batch copies;
+	struct seam_held held; /* files of the requests among the copies */
+	struct seam_idmap untold; /* processes; see seam_round_untold */
+	uint64_t untold_ns; /* the last of what is lost */
+	uint8_t *side; /* each record behind its time */
+	size_t side_size;
+	uint64_t until_ns; /* see there */
+};
+
+/* Its sideband is a copy; it has no copies of stacks yet. Return: NULL: there
+ * is no memory. */
+struct seam_round *seam_round_new(const struct seam_worker_side *side);
+/* Notes the processes whose tables of made code may be of none any more, since
+ * what they said of it is among these records, which are not taken. Return: 0
+ * or -ENOMEM. */
+int seam_round_untold(struct seam_round *r, const struct seam_batch *copies);
+void seam_round_free(struct seam_round *r);
+
+#endif
