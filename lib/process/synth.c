@@ -149,7 +149,8 @@ int seam_synth_kernel(const struct seam_synth *sy, uint64_t start, uint64_t end)
 	return finish(&r, sy, UINT32_MAX, 0);
 }
 
-static int read_file(const char *path, char *to, size_t room)
+/* A name may have a newline in it, as the file has behind it. */
+static int read_name(const char *path, char *to, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
@@ -160,8 +161,9 @@ static int read_file(const char *path, char *to, size_t room)
 	close(fd);
 	if (n < 0)
 		return -EIO;
+	if (n && to[n - 1] == '\n')
+		n--;
 	to[n] = 0;
-	to[strcspn(to, "\n")] = 0;
 	return 0;
 }
 
@@ -172,7 +174,7 @@ static int synth_comm(const struct seam_synth *sy, uint32_t pid, uint32_t tid)
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", pid, tid);
-	err = read_file(path, comm, sizeof(comm));
+	err = read_name(path, comm, sizeof(comm));
 	if (err)
 		return err == -ENOENT ? -ESRCH : err;
 	begin(&r, PERF_RECORD_COMM, 0);
