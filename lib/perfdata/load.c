@@ -22,6 +22,7 @@
 #define RECORD_MEMORY 96
 /* Of a stream that is kept in memory; a longer one goes to a file. */
 #define SPOOL_MIN (32u << 20)
+#define SLURP_MIN (64u << 10) /* most pipes' whole content */
 
 static int map_file(struct pd_part *part, int fd, size_t size)
 {
@@ -101,6 +102,21 @@ static bool is_recording(const uint8_t *p, size_t len)
 	return len < PD_PIPE_HEADER_SIZE || seam_pd_has_magic(p, len);
 }
 
+/* Return: whether there is any, or *p is NULL: there is no memory. */
+static bool has_room(uint8_t **p, size_t len, size_t *cap)
+{
+	uint8_t *larger;
+
+	if (len < *cap || *cap >= SPOOL_MIN)
+		return len < *cap;
+	*cap = *cap < SPOOL_MIN / 2 ? 2 * *cap : SPOOL_MIN;
+	larger = realloc(*p, *cap);
+	if (!larger)
+		free(*p);
+	*p = larger;
+	return larger;
+}
+
 /* Pipes and the like, which cannot be mapped. The first len bytes are in p, of
  * cap bytes from the heap, which is the part's from here on. */
 static int slurp_rest(struct pd_part *part, int fd, uint8_t *p, size_t len,
@@ -109,7 +125,7 @@ static int slurp_rest(struct pd_part *part, int fd, uint8_t *p, size_t len,
 	ssize_t n = 1;
 	int file, rc;
 
-	while (p && len < cap && is_recording(p, len) &&
+	while (p && has_room(&p, len, &cap) && is_recording(p, len) &&
 	       (n = read_some(fd, p + len, cap - len)) > 0)
 		len += (size_t)n;
 	if (p && n >= 0 && (len < cap || !is_recording(p, len))) {
@@ -131,7 +147,7 @@ static int slurp_rest(struct pd_part *part, int fd, uint8_t *p, size_t len,
 
 static int slurp(struct pd_part *part, int fd)
 {
-	return slurp_rest(part, fd, malloc(SPOOL_MIN), 0, SPOOL_MIN);
+	return slurp_rest(part, fd, malloc(SLURP_MIN), 0, SLURP_MIN);
 }
 
 static int load_fd(struct pd_part *part, int fd)
@@ -285,18 +301,12 @@ int seam_pd_load_rest(struct seam_pd_reader *r, int fd, uint8_t *buf,
 		      size_t len, size_t cap)
 {
 	struct pd_part *part = add_part(r, "data");
-	uint8_t *p = NULL;
 	int rc = -ENOMEM;
 
-	if (part && cap < SPOOL_MIN)
-		p = realloc(buf, SPOOL_MIN);
-	else if (part)
-		p = buf;
-	if (!p)
-		free(buf);
+	if (part)
+		rc = slurp_rest(part, fd, buf, len, cap);
 	else
-		rc = slurp_rest(part, fd, p, len,
-				cap < SPOOL_MIN ? SPOOL_MIN : cap);
+		free(buf);
 	if (!rc)
 		load_done(r);
 	return rc;

@@ -19,7 +19,7 @@
 /* And never before this part of all that is held is new, so that a stream of
  * nothing but rounds does not make us sort all the time. */
 #define NEW_PART 32
-#define READ_MIN (256u << 10)
+#define READ_MIN (64u << 10) /* as much as a pipe holds */
 /* What a record has behind it, and what the recording says of itself. */
 #define BEHIND_MAX (64ULL << 20)
 #define KEPT_MAX (64u << 20)
