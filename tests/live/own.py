@@ -179,9 +179,10 @@ def programs(bench):
 
 def amid(bench):
     exe = speller(bench)
+    # Room for all that there is, however late it is read.
     recording = bench.record(
         "-e", "raw_syscalls:sys_enter,timer:hrtimer_expire_entry/period=1/,"
-        "cpu-clock/freq=19999/", "--", exe)
+        "cpu-clock/freq=19999/", "-m", "64M", "--", exe)
     samples, summary = recording.samples(), recording.summary
     calls = {s["cookie"]: s for s in samples if s.get("cookie") and
              s["event"] == "raw_syscalls:sys_enter"}

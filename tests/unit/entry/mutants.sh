@@ -19,6 +19,7 @@ mutant() {
 	world=$1
 	shift
 	case $world in
+	lent* | unseen*) worlds=test-entry-lent.c ;;
 	other*) worlds=test-entry-other.c ;;
 	*) worlds=test-entry.c ;;
 	esac

@@ -2,39 +2,21 @@
 /*
  * Description: every overflow of a counter comes as a signal, at the very
  * instruction where that can be told, with the exact count: of page faults and
- * of writes that a hardware breakpoint sees. Those of a clock come in order and
- * never early, in user code and where it mostly finds the kernel at work. The
- * rights and the errors of opening one.
+ * of writes that a hardware breakpoint sees. The rights and the errors of
+ * opening one. A clock's are in test-overflow-clock.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "signalled.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
-#include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "seam/overflow.h"
-
-#define SIGNUM (SIGRTMIN + 3)
 #define EVENTS 2000 /* more than a ring has room for */
 #define PAGE 4096
 
-static struct seam_overflow *overflow;
-static volatile sig_atomic_t signals, other, not_exact;
 static volatile uint64_t events, every; /* that the test made so far */
 /*
  * Counts the same page faults without overflows, and what it was when the
@@ -45,19 +27,7 @@ static int plain = -1;
 static volatile uint64_t plain_base;
 /* By how much overflows came before the test's own events: only such faults. */
 static volatile int64_t least_ahead, most_ahead;
-static volatile uint64_t clock_ns, last_count;
 static volatile long written;
-static volatile int told; /* the thread that had the signal */
-
-/*
- * The n-th overflow of a clock may be late, so that the next is near, but not
- * early. The timer behind it and the clock that is counted are two, which are
- * steered apart by 500 ppm at most.
- */
-static bool is_early(uint64_t count, uint64_t n)
-{
-	return count < n * clock_ns - n * clock_ns / 2000;
-}
 
 static uint64_t plain_now(void)
 {
@@ -76,51 +46,24 @@ static void note_ahead(int64_t ahead)
 		most_ahead = ahead;
 }
 
-static void on_overflow(int signum, siginfo_t *info, void *ucontext)
+static bool is_exact(void)
 {
-	uint64_t count = 0, before;
+	uint64_t count = 0, before = plain_now();
+	bool good = !seam_overflow_count(overflow, &count) &&
+		    (plain < 0 || (count >= before && count <= plain_now()));
 
-	(void)signum;
-	(void)ucontext;
-	told = (int)syscall(SYS_gettid);
-	if (!seam_overflow_is(overflow, info)) {
-		other++;
-		return;
-	}
-	signals++;
-	if (clock_ns) {
-		not_exact += seam_overflow_count(overflow, &count) ||
-			     is_early(count, signals) || count <= last_count;
-		last_count = count;
-		return;
-	}
-	before = plain_now();
-	if (seam_overflow_count(overflow, &count) ||
-	    (plain >= 0 && (count < before || count > plain_now())))
-		not_exact++;
 	/* It came before the next one could. */
 	if (every)
 		note_ahead((int64_t)(signals * every - (events + 1)));
-}
-
-/* More signals than may wait come as this. */
-static void on_sigio(int signum)
-{
-	(void)signum;
-	other++;
+	return good;
 }
 
 static int setup(void **state)
 {
-	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
-
 	(void)state;
-	action.sa_sigaction = on_overflow;
-	signals = other = not_exact = 0;
-	every = clock_ns = last_count = 0;
+	every = 0;
 	least_ahead = most_ahead = 0;
-	return sigaction(SIGNUM, &action, NULL) ||
-	       signal(SIGIO, on_sigio) == SIG_ERR;
+	return take_signals();
 }
 
 static int teardown(void **state)
@@ -142,24 +85,6 @@ static struct seam_overflow_opts faults(uint32_t flags)
 		.signum = SIGNUM,
 		.flags = flags,
 	};
-}
-
-static void open_it(const struct seam_overflow_opts *opts)
-{
-	struct seam_errinfo err = {0};
-	int ret = seam_overflow_open(opts, &overflow, &err);
-
-	if (ret)
-		print_message("# %s\n", err.reason);
-	assert_int_equal(ret, 0);
-}
-
-static uint64_t count_now(void)
-{
-	uint64_t count = 0;
-
-	assert_int_equal(seam_overflow_count(overflow, &count), 0);
-	return count;
 }
 
 static void open_plain(int tid)
@@ -352,38 +277,6 @@ static void each_write(void **state)
 	assert_int_equal(not_exact, 0);
 }
 
-struct seen {
-	uint64_t n, last, in_order, early, user, behind_call;
-};
-
-/* Behind a system call's instruction. */
-static bool is_behind_call(uint64_t ip)
-{
-	static const uint8_t insn[] = {0x0f, 0x05};
-	uint8_t bytes[sizeof(insn)];
-	struct iovec to = {bytes, sizeof(bytes)};
-	struct iovec from = {(void *)(uintptr_t)(ip - sizeof(bytes)),
-			     sizeof(bytes)};
-
-	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) ==
-		       (ssize_t)sizeof(bytes) &&
-	       !memcmp(bytes, insn, sizeof(insn));
-}
-
-static void on_sample(void *ctx, const struct seam_overflow_sample *sample)
-{
-	struct seen *seen = ctx;
-
-	seen->n++;
-	seen->in_order += sample->count > seen->last;
-	seen->last = sample->count;
-	seen->early += clock_ns && is_early(sample->count, seen->n);
-	seen->user += sample->ip && sample->ip >> 47 == 0 &&
-		      sample->sp >> 47 == 0 &&
-		      sample->tid == (uint32_t)syscall(SYS_gettid);
-	seen->behind_call += is_behind_call(sample->ip);
-}
-
 /* No sample without room; all signals nevertheless. */
 static void ring_full(void **state)
 {
@@ -415,85 +308,6 @@ static void ring_full(void **state)
 	assert_int_equal((uint64_t)n + lost, count_now());
 	assert_int_equal(not_exact, 0);
 	munmap(pages, (EVENTS + 1) * PAGE);
-}
-
-#define CLOCK_SIGNALS 200
-
-/*
- * Each overflow has its signal and its sample, and both a count that says so
- * many periods at least: the time that the thread ran.
- */
-static void clock_by_clock(uint32_t flags, void (*run)(void), struct seen *seen)
-{
-	struct seam_overflow_opts opts = {
-		.sz = sizeof(opts),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.signum = SIGNUM,
-		.flags = flags | SEAM_OVERFLOW_SAMPLES,
-	};
-	uint64_t lost = 0;
-
-	open_it(&opts);
-	clock_ns = 500000;
-	assert_int_equal(seam_overflow_arm(overflow, clock_ns), 0);
-	while (signals < CLOCK_SIGNALS)
-		run();
-	assert_int_equal(seam_overflow_disarm(overflow), 0);
-	seam_overflow_read(overflow, on_sample, seen, &lost);
-	assert_int_equal(lost, 0);
-	assert_int_equal(other, 0);
-	assert_int_equal(not_exact, 0);
-	assert_int_equal(seen->n, signals);
-	assert_int_equal(seen->user, seen->n);
-	assert_int_equal(seen->in_order, seen->n);
-	assert_int_equal(seen->early, 0);
-	/* It stands still; the last signal was told no more. */
-	assert_true(count_now() >= last_count);
-	assert_true(last_count >= seen->last);
-	assert_int_equal(count_now(), count_now());
-}
-
-static void spin(void)
-{
-	for (volatile int i = 0; i < 1000; i++)
-		;
-}
-
-/* Without the kernel's part: what finds the thread there is no overflow. */
-static void in_user_code(void **state)
-{
-	struct seen seen = {0};
-
-	(void)state;
-	clock_by_clock(0, spin, &seen);
-}
-
-static int zero;
-
-static void read_zero(void)
-{
-	static char buffer[1 << 20];
-
-	assert_true(read(zero, buffer, sizeof(buffer)) > 0);
-}
-
-/*
- * A clock finds the thread in the kernel nearly always: the overflows come,
- * and where user code is, not the kernel's address.
- */
-static void in_the_kernel(void **state)
-{
-	struct seen seen = {0};
-
-	(void)state;
-	zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	assert_true(zero >= 0);
-	clock_by_clock(SEAM_OVERFLOW_KERNEL, read_zero, &seen);
-	print_message("# %d of %d overflows behind a system call\n",
-		      (int)seen.behind_call, (int)seen.n);
-	assert_true(seen.behind_call > seen.n / 2);
-	close(zero);
 }
 
 /* The counted thread, and who is told. */
@@ -614,11 +428,10 @@ static void with_skid(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_fault),    TEST(each_seventh_fault),
-		TEST(armed_again),   TEST(each_write),
-		TEST(ring_full),     TEST(in_user_code),
-		TEST(in_the_kernel), TEST(another_is_told),
-		TEST(bad_input),     TEST(with_skid),
+		TEST(each_fault),  TEST(each_seventh_fault),
+		TEST(armed_again), TEST(each_write),
+		TEST(ring_full),   TEST(another_is_told),
+		TEST(bad_input),   TEST(with_skid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
