@@ -116,6 +116,12 @@ seam_entry_env_outside(struct seam_entry_task *t, struct seam_element *el)
 	return outside_of(t->self);
 }
 
+static __always_inline void
+seam_entry_env_outside_again(struct seam_element *el)
+{
+	*(volatile uint32_t *)&el->state.no_outside = 0;
+}
+
 static __always_inline void seam_entry_env_lose(struct seam_entry_task *t,
 						uint64_t cookie,
 						uint32_t clients)

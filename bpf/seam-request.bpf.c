@@ -241,6 +241,8 @@ static __always_inline uint64_t other_ask(struct seam_entry_task *t,
 	}
 	cookie = seam_other_ask(t, o);
 	l->again = seam_other_work(o);
+	/* Its first request may just have made it. */
+	el = seam_entry_env_element(t);
 	if (el && cookie)
 		SEAM_ENTRY_PUT(el->state.no_outside, 0);
 	return cookie;

@@ -85,6 +85,8 @@ seam_entry_env_entry(struct seam_element *el);
  * that is known. */
 SEAM_ENTRY_HOOK struct seam_outside *
 seam_entry_env_outside(struct seam_entry_task *t, struct seam_element *el);
+/* Something is pending there, whatever was found before. */
+SEAM_ENTRY_HOOK void seam_entry_env_outside_again(struct seam_element *el);
 /* These clients are told that the stack does not come. */
 SEAM_ENTRY_HOOK void seam_entry_env_lose(struct seam_entry_task *t,
 					 uint64_t cookie, uint32_t clients);

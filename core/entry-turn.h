@@ -140,6 +140,7 @@ SEAM_INLINE bool seam_turn_open(struct seam_entry_task *t,
 		seam_turn_drop(t, o);
 		return false;
 	}
+	seam_entry_env_outside_again(el);
 	seam_entry_open(t, el, false, &first);
 	if (first && seam_entry_env_is_as_left(t, el))
 		seam_entry_env_count(t, SEAM_COUNT_AGAIN);

@@ -8,15 +8,20 @@
 #include "capture/session-priv.h"
 #include "core/arch.h"
 #include "core/err.h"
+#include "process/far.h"
 
-/* So that the next stack asks again; of files, if it was us that it asked. */
+/* So that the next stack asks again. What was asked of others is theirs, and
+ * near files have been asked for in the ring of requests, too, whose answer may
+ * be there at any moment. */
 static void lose_request(struct seam_session *s,
 			 const struct seam_wire_miss *miss)
 {
 	struct seam_table_ref ref;
 
 	s->lost_requests++;
-	if (miss->key.kind != SEAM_KEY_MEMORY && !seam_kernel_owns(s->kernel))
+	if (miss->key.kind != SEAM_KEY_MEMORY &&
+	    (!seam_kernel_owns(s->kernel) ||
+	     !seam_is_far(miss->fs_magic, miss->fs_flags)))
 		return;
 	if (!seam_kernel_table_get(s->kernel, &miss->key, &ref) &&
 	    ref.state != SEAM_TABLE_ASKED)

@@ -50,7 +50,7 @@ long seam_session_give_records(struct seam_session *s,
 
 /* As many files may wait for the worker; more are opened when it comes to
  * them, if they are there still. */
-#define MAX_HELD 512
+#define MAX_HELD 256
 
 /* Opens the files of new requests, at once. */
 static void hold_files(struct seam_session *s)

@@ -11,8 +11,9 @@
 /* As many as their ring holds. */
 #define MAX_REQUESTS (SEAM_REQUESTS_SIZE / sizeof(struct seam_wire_miss))
 /* Files that are held open while others are read. */
-#define MAX_HELD 512
+#define MAX_HELD 256
 #define MAX_OURS 64
+#define OURS_NS 5000000000
 
 struct request {
 	struct seam_wire_miss miss;
@@ -25,8 +26,9 @@ struct seam_requests {
 	const struct seam_opener *opener;
 	struct request queue[MAX_REQUESTS];
 	size_t first, n, n_held;
-	/* Files of our own tasks, for when they ask in turn. */
-	struct seam_held ours;
+	/* Files of our own tasks, for when they ask in turn; and of before. */
+	struct seam_held ours, older;
+	uint64_t since_ns; /* older ones are of before then */
 };
 
 int seam_requests_open(struct seam_kernel *k, struct seam_tables *tables,
@@ -52,6 +54,7 @@ struct seam_requests *seam_requests_close(struct seam_requests *r)
 		if (r->queue[r->first % MAX_REQUESTS].fd >= 0)
 			close(r->queue[r->first % MAX_REQUESTS].fd);
 	seam_held_fini(&r->ours);
+	seam_held_fini(&r->older);
 	free(r);
 	return NULL;
 }
@@ -97,12 +100,19 @@ static void keep_ours(struct seam_requests *r, const struct request *of)
 
 int seam_requests_take(struct seam_requests *r, const struct seam_file_key *key)
 {
-	return seam_held_take(&r->ours, key);
+	int fd = seam_held_take(&r->ours, key);
+
+	return fd < 0 ? seam_held_take(&r->older, key) : fd;
 }
 
-void seam_requests_drop(struct seam_requests *r)
+void seam_requests_tend(struct seam_requests *r, uint64_t now_ns)
 {
-	seam_held_fini(&r->ours);
+	if (now_ns - r->since_ns < OURS_NS)
+		return;
+	seam_held_fini(&r->older);
+	r->older = r->ours;
+	r->ours = (struct seam_held){0};
+	r->since_ns = now_ns;
 }
 
 static int answer_first(struct seam_requests *r)

@@ -27,8 +27,9 @@ int seam_requests_answer(struct seam_requests *r);
  * then; the caller's. Return: negative: there is none. */
 int seam_requests_take(struct seam_requests *r,
 		       const struct seam_file_key *key);
-/* Closes those that were not taken. */
-void seam_requests_drop(struct seam_requests *r);
+/* Closes files that have not been taken for a while: who asked may never come
+ * in turn. */
+void seam_requests_tend(struct seam_requests *r, uint64_t now_ns);
 /* Readable when there is one. */
 int seam_requests_fd(const struct seam_requests *r);
 

@@ -271,14 +271,6 @@ static void drop_spares(struct seam_worker *w)
 	seam_spares_fini(&dropped);
 }
 
-/* Nothing has come for a while: what waits for more is let go. */
-static void rest(struct seam_worker *w)
-{
-	drop_spares(w);
-	if (w->requests)
-		seam_requests_drop(w->requests);
-}
-
 /* Lets go of what nobody needs any more. */
 static void tend(struct seam_worker *w)
 {
@@ -286,6 +278,8 @@ static void tend(struct seam_worker *w)
 	seam_images_release(w->processes->images, seam_now_ns());
 	if (w->tables)
 		seam_tables_tend(w->tables);
+	if (w->requests)
+		seam_requests_tend(w->requests, seam_now_ns());
 }
 
 static void end_round(struct seam_worker *w, struct seam_round *r)
@@ -360,7 +354,7 @@ static void *run(void *arg)
 		if (r)
 			end_round(w, r);
 		else if (w->is_idle)
-			rest(w);
+			drop_spares(w);
 		pthread_mutex_lock(&w->lock);
 		w->held -= held;
 		w->stats.images = w->processes->images->stats;

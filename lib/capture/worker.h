@@ -63,7 +63,7 @@ size_t seam_worker_held(struct seam_worker *w);
 long seam_worker_take(struct seam_worker *w, struct seam_unwound **ret);
 /* As of the last round; all 0 if w is NULL. */
 void seam_worker_stats(struct seam_worker *w, struct seam_worker_stats *ret);
-/* Until all that was given is done. */
+/* Until all rounds that were given are done. */
 void seam_worker_wait(struct seam_worker *w);
 
 #endif

@@ -45,14 +45,6 @@ static bool is_needed(struct seam_tables *t)
 	return false;
 }
 
-static void begin(struct seam_tables *t)
-{
-	t->loads_own = true;
-	seam_kernel_load_own(t->kernel, true);
-	/* What waits for the owner is bound anew. */
-	seam_kernel_tables_changed(t->kernel);
-}
-
 /* Nobody begins to use them any more; unwinds under way see the generation
  * move. */
 static void drop_loaded(struct seam_tables *t)
@@ -87,6 +79,16 @@ static void drop_others(struct seam_tables *t)
 		seam_kernel_table_drop(t->kernel, &key);
 		seam_absent_remove(&t->absent, &key);
 	}
+}
+
+static void begin(struct seam_tables *t)
+{
+	/* Whoever asked as we ended it the last time was not answered. */
+	drop_others(t);
+	t->loads_own = true;
+	seam_kernel_load_own(t->kernel, true);
+	/* What waits for the owner is bound anew. */
+	seam_kernel_tables_changed(t->kernel);
 }
 
 static void end(struct seam_tables *t)

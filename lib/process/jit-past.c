@@ -69,6 +69,7 @@ int seam_jit_past_copy(struct seam_jit *to, const struct seam_jit *from)
 	for (size_t i = 0; i < from->n_past; i++) {
 		to->past[i] = from->past[i];
 		to->past[i]->refs++;
+		to->bytes += from->past[i]->size;
 	}
 	to->n_past = from->n_past;
 	return 0;

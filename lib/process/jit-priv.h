@@ -18,7 +18,7 @@ bool seam_jit_is_over(const struct seam_jit *j,
 void seam_jit_keep(struct seam_jit *j,
 		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
 		   void *ctx);
-/* The same, and those that go are past. */
+/* The same, and those that go are past, if their end is to be told. */
 void seam_jit_pass(struct seam_jit *j,
 		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
 		   void *ctx);

@@ -64,6 +64,14 @@ static bool may_spend(struct seam_jit *j, uint64_t size)
 	return j->spent <= SEAM_JIT_MAX_PROCESS;
 }
 
+/* Whether it would take more memory than there is for it. */
+static bool is_short(const struct seam_jit *j, const struct seam_jit_section *s)
+{
+	return s->sframe_size > SEAM_JIT_MAX_SECTION ||
+	       j->bytes + s->sframe_size > SEAM_JIT_MAX_PROCESS ||
+	       j->reader->stats.bytes + s->sframe_size > SEAM_JIT_MAX_ALL;
+}
+
 static int judge(struct seam_jit *j, const struct seam_jit_section *s)
 {
 	size_t at = seam_jit_search(j, s->code);
@@ -73,10 +81,8 @@ static int judge(struct seam_jit *j, const struct seam_jit_section *s)
 		return SEAM_JIT_BAD_RANGE;
 	if (at < j->n && j->v[at]->code < s->code + s->code_size)
 		return SEAM_JIT_OVERLAP;
-	if (s->sframe_size > SEAM_JIT_MAX_SECTION ||
-	    j->bytes + s->sframe_size > SEAM_JIT_MAX_PROCESS ||
-	    j->reader->stats.bytes + s->sframe_size > SEAM_JIT_MAX_ALL ||
-	    j->n >= SEAM_JIT_MAX_ENTRIES || !may_spend(j, s->sframe_size))
+	if (is_short(j, s) || j->n >= SEAM_JIT_MAX_ENTRIES ||
+	    !may_spend(j, s->sframe_size))
 		return SEAM_JIT_TOO_MUCH;
 	return -1;
 }
@@ -172,12 +178,11 @@ int seam_jit_read(struct seam_jit *j, uint32_t pid,
 		  const struct seam_jit_section *s, uint64_t id)
 {
 	struct seam_jit_table *t;
-	int refused = judge(j, s), err;
+	int refused, err;
 
-	if (refused == SEAM_JIT_TOO_MUCH && j->n_past) {
+	if (is_short(j, s))
 		seam_jit_past_fini(j);
-		refused = judge(j, s);
-	}
+	refused = judge(j, s);
 	if (refused >= 0) {
 		j->reader->stats.refused[refused]++;
 		return 0;
@@ -246,7 +251,8 @@ void seam_jit_pass(struct seam_jit *j,
 		   bool (*keep)(const struct seam_jit_table *t, void *ctx),
 		   void *ctx)
 {
-	sift(j, keep, ctx, seam_jit_past_add);
+	sift(j, keep, ctx,
+	     j->is_heard ? seam_jit_past_add : seam_jit_table_put);
 }
 
 static bool is_other(const struct seam_jit_table *t, void *ctx)
@@ -295,6 +301,7 @@ void seam_jit_end(struct seam_jit *j, uint64_t code, uint64_t size,
 int seam_jit_copy(struct seam_jit *to, const struct seam_jit *from)
 {
 	seam_jit_fini(to);
+	to->is_heard = from->is_heard;
 	if (seam_jit_past_copy(to, from))
 		return -ENOMEM;
 	if (!from->n)
@@ -304,9 +311,9 @@ int seam_jit_copy(struct seam_jit *to, const struct seam_jit *from)
 	for (size_t i = 0; i < from->n; i++) {
 		to->v[i] = from->v[i];
 		to->v[i]->refs++;
+		to->bytes += from->v[i]->size;
 	}
 	to->n = from->n;
-	to->bytes = from->bytes;
 	to->list = from->list;
 	to->changes = from->changes;
 	to->was_scanned = from->was_scanned;

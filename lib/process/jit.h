@@ -65,11 +65,14 @@ struct seam_jit {
 	struct seam_jit_table **v; /* by code; they do not overlap */
 	size_t n, room;
 	/* Those that the list has no more, though their end is not told yet:
-	 * what is still to be unwound may be of before then. Oldest first. */
+	 * what is still to be unwound may be of before then. Oldest first.
+	 * None where no end is ever told: what came there in their place would
+	 * be taken for them. */
 	struct seam_jit_table **past;
 	size_t n_past, room_past;
 	size_t bytes;
 	uint64_t edits; /* moves when a table comes or goes */
+	bool is_heard; /* changes of its list are told, each in turn */
 	bool was_scanned; /* and nothing of its list is yet to be read */
 	uint64_t list; /* its address; 0: none was found */
 	uint64_t changes; /* that its list was last read at */

@@ -103,8 +103,15 @@ static int image_of(struct seam_images *images, const struct seam_fetched *file,
 	return err;
 }
 
+/* File systems that a daemon or server serves may use numbers again, and have
+ * times of whole seconds: build-ids decide, where there are any. */
+static bool is_surely(const struct seam_map *map, const struct seam_image *im)
+{
+	return right_image(map, im) && (map->build_id_len || !im->build_id_len);
+}
+
 /* The image of the file that has been opened. */
-static int fetch_image(struct seam_processes *ps,
+static int fetch_image(struct seam_processes *ps, const struct seam_map *map,
 		       const struct seam_fetched *file, struct seam_image **ret)
 {
 	const struct stat *st = &file->st;
@@ -112,7 +119,7 @@ static int fetch_image(struct seam_processes *ps,
 	int fd, err;
 
 	*ret = seam_image_by_stat(ps->images, st);
-	if (*ret)
+	if (is_surely(map, *ret))
 		return 0;
 	fd = seam_fetch_copy(&ps->fetch, &now);
 	if (fd < 0 && fd != -EINVAL)
@@ -136,8 +143,9 @@ static int try_far(struct seam_processes *ps, struct seam_map *map,
 	int err = seam_fetch_open(&ps->fetch, from, &file);
 
 	if (!err)
-		err = right_file(map, &file.st) ? fetch_image(ps, &file, &im)
-						: -ESTALE;
+		err = right_file(map, &file.st)
+			      ? fetch_image(ps, map, &file, &im)
+			      : -ESTALE;
 	seam_fetch_close(&ps->fetch);
 	return err ? err : take_image(map, im);
 }

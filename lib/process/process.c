@@ -262,6 +262,7 @@ int seam_processes_made(struct seam_processes *ps,
 		return -ENOMEM;
 	switch (rec->what) {
 	case SEAM_WIRE_JIT_LISTED:
+		p->jit.is_heard = true;
 		if (rec->args[0] == SEAM_JIT_REMOVED)
 			seam_jit_end(&p->jit, rec->args[1], rec->args[2],
 				     rec->head.time_ns);

@@ -35,7 +35,7 @@ struct seam_image {
 	struct seam_image *newer, *older; /* by use */
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	size_t build_id_len;
-	uint64_t dev, ino, size, ctime_ns; /* where there is no build-id */
+	uint64_t dev, ino, size, ctime_ns; /* of the file it was read from */
 	uint32_t refs; /* mappings that name it */
 	uint64_t idle_ns; /* since when none has been seen to; 0: some do */
 	bool is_open; /* else taken out: nothing below is there */

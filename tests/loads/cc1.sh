@@ -14,9 +14,10 @@ prepare() {
 		-I"$root/include" -I"$root/lib" -o "$1/largest.i" "$largest"
 }
 
-# cc1 takes a fraction of a second a time.
+# cc1 takes a fraction of a second a time. Its table takes as long to make, on slow
+# machines twice that; until then some of its stacks are too deep to copy.
 load() {
-	args sh -c 'for i in $(seq '"${CC1_ROUNDS:-12}"'); do
+	args sh -c 'for i in $(seq '"${CC1_ROUNDS:-24}"'); do
 		"$0" -quiet -O3 -fpreprocessed "$1" -o /dev/null || exit 1
 	done' "$(gcc -print-prog-name=cc1)" "$1/largest.i"
 }

@@ -13,6 +13,7 @@ static void test_past(void **state)
 	const struct seam_jit_table *was, *now;
 	uint64_t before_ns, after_ns;
 
+	w->jit.is_heard = true;
 	add(2, 16);
 	before_ns = seam_now_ns();
 	scan(w);
@@ -51,6 +52,7 @@ static void test_past_full(void **state)
 	uint64_t times_ns[300];
 	int kept = 0;
 
+	w->jit.is_heard = true;
 	for (int i = 0; i < 300; i++) {
 		add(2, 16);
 		times_ns[i] = seam_now_ns();
@@ -65,11 +67,58 @@ static void test_past_full(void **state)
 	assert_null(seam_jit_find_at(&w->jit, code_of(2) + 8, times_ns[43]));
 }
 
+/* A child that inherits nothing but what is past has room for as much as any
+ * other. */
+static void test_past_bytes(void **state)
+{
+	struct world *w = *state;
+	struct seam_jit child = {.reader = &w->reader};
+
+	w->jit.is_heard = true;
+	add(2, 16);
+	scan(w);
+	assert_int_equal(w->jit.bytes, sizeof(all[2].section));
+	assert_int_equal(seam_jit_remove(all[2].code), 0);
+	scan(w);
+	assert_int_equal(w->jit.n, 0);
+	assert_int_equal(w->jit.bytes, sizeof(all[2].section));
+	assert_int_equal(seam_jit_copy(&child, &w->jit), 0);
+	assert_int_equal(child.bytes, sizeof(all[2].section));
+	seam_jit_end(&child, code_of(2), CODE_SIZE, seam_now_ns());
+	assert_int_equal(child.bytes, 0);
+	add(3, 16);
+	assert_int_equal(seam_jit_scan(&child, self()), 0);
+	assert_int_equal(cfa(&child, 3), 16);
+	assert_int_equal(w->reader.stats.refused[SEAM_JIT_TOO_MUCH], 0);
+	seam_jit_fini(&child);
+	assert_int_equal(seam_jit_remove(all[3].code), 0);
+}
+
+/* Nobody tells of ends: what is not there any more is not believed. */
+static void test_unheard(void **state)
+{
+	struct world *w = *state;
+	uint64_t before_ns;
+
+	add(2, 16);
+	before_ns = seam_now_ns();
+	scan(w);
+	assert_non_null(seam_jit_find_at(&w->jit, code_of(2) + 8, before_ns));
+	assert_int_equal(seam_jit_remove(all[2].code), 0);
+	scan(w);
+	assert_null(seam_jit_find_at(&w->jit, code_of(2) + 8, before_ns));
+	assert_int_equal(w->jit.bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_past, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_past_full, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_past_bytes, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_unheard, set_up,
 						tear_down),
 	};
 
