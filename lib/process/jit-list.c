@@ -201,8 +201,13 @@ static int scan_one(struct seam_jit *j, uint32_t pid, const struct candidate *c)
 
 	for (int i = 0; !err && i < SCAN_TRIES; i++)
 		err = scan_once(j, pid, c, i < SCAN_TRIES / 2);
+	if (err == -EALREADY) {
+		for (size_t k = 0; k < j->n; k++)
+			j->v[k]->is_sure = true;
+		return 0;
+	}
 	if (err && err != -EAGAIN)
-		return err == -EALREADY ? 0 : err;
+		return err;
 	j->changes = 0;
 	j->was_scanned = false;
 	return 0;

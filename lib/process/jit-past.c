@@ -20,8 +20,10 @@ static void drop_oldest(struct seam_jit *j)
 
 void seam_jit_past_add(struct seam_jit *j, struct seam_jit_table *t)
 {
-	if (!t->size || seam_grow(&j->past, j->n_past + 1, &j->room_past,
-				  sizeof(j->past[0]))) {
+	/* What went while it was read may be another's bytes. */
+	if (!t->size || !t->is_sure ||
+	    seam_grow(&j->past, j->n_past + 1, &j->room_past,
+		      sizeof(j->past[0]))) {
 		seam_jit_table_put(j, t);
 		return;
 	}

@@ -50,6 +50,7 @@ struct seam_jit_reader {
 struct seam_jit_table {
 	uint32_t refs; /* processes of a fork share it */
 	bool is_listed; /* in the process's own list; else by prctl */
+	bool is_sure; /* the list still named it when it had been read */
 	uint64_t id; /* in that list */
 	uint64_t code, end, sframe, sframe_size;
 	uint64_t since_ns; /* what was there before is not known */

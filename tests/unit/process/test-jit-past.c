@@ -19,6 +19,7 @@ static void test_past(void **state)
 	scan(w);
 	was = seam_jit_find_at(&w->jit, code, before_ns);
 	assert_non_null(was);
+	assert_true(was->is_sure);
 	assert_null(seam_jit_find_at(&w->jit, code, was->since_ns - 1));
 	assert_int_equal(seam_jit_remove(all[2].code), 0);
 	add(2, 48);
