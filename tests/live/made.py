@@ -215,6 +215,8 @@ __attribute__((noipa)) static int run(int argc, char **argv)
 {
 	start(-1);
 	add(0, 1);
+	/* Until the tables of all that it is linked with are there. */
+	enter(0, 400);
 	for (int i = 0; i < 6; i++) {
 		enter(0, 20);
 		if (fork())
