@@ -23,6 +23,7 @@
 #include "asks.h"
 #include SKELETON
 #include "seam/lend.h"
+#include "stack.h"
 
 static const char *const names[ASKS_TYPES] = {
 	[ASKS_PERF_EVENT] = "perf_event",
@@ -63,16 +64,6 @@ static int on_ask(void *ctx, void *data, size_t size)
 	requests++;
 	printf("ask %s %u %#llx\n", names[ask->type], ask->tid, ask->cookie);
 	return 0;
-}
-
-static void on_stack(void *ctx, const struct seam_user_stack *stack)
-{
-	(void)ctx;
-	printf("stack %#llx %s", (unsigned long long)stack->cookie,
-	       seam_err_name(stack->end));
-	for (size_t i = 0; i < stack->n_ips; i++)
-		printf(" %#llx", (unsigned long long)stack->ips[i]);
-	putchar('\n');
 }
 
 static int failed(const char *what, const struct seam_errinfo *info)

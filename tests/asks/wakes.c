@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "seam/lend.h"
+#include "stack.h"
 #include "wakes.h"
 #include SKELETON
 
@@ -19,16 +20,6 @@ static const char *const modes[WAKES_MODES] = {
 	[WAKES_NEXT] = "next",
 	[WAKES_KICK] = "kick",
 };
-
-static void on_stack(void *ctx, const struct seam_user_stack *stack)
-{
-	(void)ctx;
-	printf("stack %#llx %s", (unsigned long long)stack->cookie,
-	       seam_err_name(stack->end));
-	for (size_t i = 0; i < stack->n_ips; i++)
-		printf(" %#llx", (unsigned long long)stack->ips[i]);
-	putchar('\n');
-}
 
 static int on_wake(void *ctx, void *data, size_t size)
 {

@@ -95,6 +95,24 @@ static void test_past_bytes(void **state)
 	assert_int_equal(seam_jit_remove(all[3].code), 0);
 }
 
+/* What went while its section was read may have had another's bytes. */
+static void test_unsure(void **state)
+{
+	struct world *w = *state;
+	uint64_t before_ns;
+
+	w->jit.is_heard = true;
+	add(2, 16);
+	before_ns = seam_now_ns();
+	scan(w);
+	assert_int_equal(w->jit.n, 1);
+	w->jit.v[0]->is_sure = false;
+	assert_int_equal(seam_jit_remove(all[2].code), 0);
+	scan(w);
+	assert_null(seam_jit_find_at(&w->jit, code_of(2) + 8, before_ns));
+	assert_int_equal(w->jit.bytes, 0);
+}
+
 /* Nobody tells of ends: what is not there any more is not believed. */
 static void test_unheard(void **state)
 {
@@ -119,6 +137,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_past_bytes, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(test_unsure, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unheard, set_up,
 						tear_down),
 	};
