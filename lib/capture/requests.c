@@ -2,18 +2,20 @@
 #include "capture/requests.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "process/far.h"
-#include "process/held.h"
 
 /* As many as their ring holds. */
 #define MAX_REQUESTS (SEAM_REQUESTS_SIZE / sizeof(struct seam_wire_miss))
-/* Files that are held open while others are read. */
+/* Files that are held open while others are read, and for their turn. */
 #define MAX_HELD 256
-#define MAX_OURS 64
-#define OURS_NS 5000000000
 
 struct request {
 	struct seam_wire_miss miss;
@@ -24,24 +26,267 @@ struct seam_requests {
 	struct seam_kernel *kernel;
 	struct seam_tables *tables;
 	const struct seam_opener *opener;
+	pthread_t thread; /* that takes them, if there is no opener */
+	int come_fd; /* written by it when one has come */
+	int room_fd; /* for it, when there is room again, or it is to end */
+	pthread_mutex_t lock; /* of the queue, over and err */
 	struct request queue[MAX_REQUESTS];
 	size_t first, n, n_held;
-	/* Files of our own tasks, for when they ask in turn; and of before. */
-	struct seam_held ours, older;
-	uint64_t since_ns; /* older ones are of before then */
+	bool over;
+	int err;
+	/* Who answers has these: files of our own tasks, for their turn. */
+	struct request ours[MAX_HELD];
+	size_t n_ours;
 };
+
+static void signal_to(int fd)
+{
+	const uint64_t one = 1;
+
+	(void)!write(fd, &one, sizeof(one));
+}
+
+static void hear_all(int fd)
+{
+	uint64_t n;
+
+	(void)!read(fd, &n, sizeof(n));
+}
+
+/* --- taking them --- */
+
+static bool may_hold(struct seam_requests *r, const struct seam_wire_miss *miss)
+{
+	bool has_room;
+
+	/* One that is far may never open. */
+	if (seam_is_far(miss->fs_magic, miss->fs_flags))
+		return false;
+	pthread_mutex_lock(&r->lock);
+	has_room = r->n_held < MAX_HELD;
+	pthread_mutex_unlock(&r->lock);
+	return has_room;
+}
+
+/* Its process may end at any moment: the file is opened at once, the table made
+ * when those that were asked for before are. Return: whether another one has
+ * room. */
+static bool take_one(void *ctx, const struct seam_wire_miss *miss)
+{
+	struct seam_requests *r = ctx;
+	struct request new = {.miss = *miss, .fd = -EMFILE};
+	bool has_room;
+
+	if (may_hold(r, miss))
+		new.fd = seam_tables_hold(r->kernel, r->opener, miss);
+	pthread_mutex_lock(&r->lock);
+	r->queue[(r->first + r->n++) % MAX_REQUESTS] = new;
+	r->n_held += new.fd >= 0;
+	has_room = r->n < MAX_REQUESTS;
+	pthread_mutex_unlock(&r->lock);
+	signal_to(r->come_fd);
+	return has_room;
+}
+
+static bool has_room(struct seam_requests *r)
+{
+	bool has;
+
+	pthread_mutex_lock(&r->lock);
+	has = r->n < MAX_REQUESTS;
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
+/* As many as there is room for: the rest stays in the ring. */
+static int take(struct seam_requests *r)
+{
+	return has_room(r) ? seam_kernel_drain_requests(r->kernel, take_one, r)
+			   : 0;
+}
+
+static bool is_over(struct seam_requests *r)
+{
+	bool over;
+
+	pthread_mutex_lock(&r->lock);
+	over = r->over;
+	pthread_mutex_unlock(&r->lock);
+	return over;
+}
+
+/* A single table may take a second to make, and the processes that ask
+ * meanwhile have ended by then. */
+static void *run(void *arg)
+{
+	struct seam_requests *r = arg;
+	struct pollfd fds[] = {
+		{.fd = r->room_fd, .events = POLLIN},
+		{.events = POLLIN},
+	};
+
+	while (!is_over(r)) {
+		int err;
+
+		fds[1].fd =
+			has_room(r) ? seam_kernel_requests_fd(r->kernel) : -1;
+		poll(fds, sizeof(fds) / sizeof(fds[0]), -1);
+		hear_all(r->room_fd);
+		err = take(r);
+		pthread_mutex_lock(&r->lock);
+		if (err && !r->err)
+			r->err = err;
+		pthread_mutex_unlock(&r->lock);
+	}
+	return NULL;
+}
+
+/* --- answering them --- */
+
+/* That more have come, if there is no thread that says so. */
+static int arrive(struct seam_requests *r)
+{
+	int err;
+
+	seam_kernel_serves(r->kernel);
+	if (r->opener)
+		return take(r);
+	pthread_mutex_lock(&r->lock);
+	err = r->err;
+	r->err = 0;
+	pthread_mutex_unlock(&r->lock);
+	return err;
+}
+
+static bool take_first(struct seam_requests *r, struct request *ret)
+{
+	bool was_full, is_any;
+
+	pthread_mutex_lock(&r->lock);
+	was_full = r->n == MAX_REQUESTS;
+	is_any = r->n;
+	if (is_any) {
+		*ret = r->queue[r->first];
+		r->first = (r->first + 1) % MAX_REQUESTS;
+		r->n--;
+		r->n_held -= ret->fd >= 0;
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (was_full)
+		signal_to(r->room_fd);
+	return is_any;
+}
+
+/* A task of ours may be gone, and its file with it, when it asks in turn. */
+static void keep_ours(struct seam_requests *r, const struct request *of)
+{
+	if (of->miss.client == seam_kernel_client(r->kernel) &&
+	    r->n_ours < MAX_HELD)
+		r->ours[r->n_ours++] = *of;
+	else
+		close(of->fd);
+}
+
+int seam_requests_answer(struct seam_requests *r)
+{
+	struct request first;
+	int err;
+
+	hear_all(r->come_fd);
+	err = arrive(r);
+	for (size_t i = 0; !err && i < MAX_REQUESTS && take_first(r, &first);
+	     i++) {
+		err = seam_tables_serve(r->tables, &first.miss, first.fd);
+		if (first.fd >= 0)
+			keep_ours(r, &first);
+		if (!err)
+			err = arrive(r);
+	}
+	return err;
+}
+
+int seam_requests_take(struct seam_requests *r, const struct seam_file_key *key)
+{
+	for (size_t i = 0; i < r->n_ours; i++) {
+		int fd = r->ours[i].fd;
+
+		if (memcmp(&r->ours[i].miss.key, key, sizeof(*key)))
+			continue;
+		r->ours[i] = r->ours[--r->n_ours];
+		return fd;
+	}
+	return -ENOENT;
+}
+
+void seam_requests_pass(struct seam_requests *r, uint64_t until_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->n_ours; i++) {
+		if (r->ours[i].miss.head.time_ns < until_ns)
+			close(r->ours[i].fd);
+		else
+			r->ours[kept++] = r->ours[i];
+	}
+	r->n_ours = kept;
+}
+
+int seam_requests_fd(const struct seam_requests *r)
+{
+	return r->opener ? seam_kernel_requests_fd(r->kernel) : r->come_fd;
+}
+
+/* --- from begin to end --- */
+
+static void drop_all(struct seam_requests *r)
+{
+	struct request first;
+
+	while (take_first(r, &first))
+		if (first.fd >= 0)
+			close(first.fd);
+	seam_requests_pass(r, UINT64_MAX);
+}
+
+static void fini(struct seam_requests *r)
+{
+	drop_all(r);
+	if (r->come_fd >= 0)
+		close(r->come_fd);
+	if (r->room_fd >= 0)
+		close(r->room_fd);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+static int begin(struct seam_requests *r)
+{
+	r->come_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->room_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->come_fd < 0 || r->room_fd < 0)
+		return -errno;
+	/* An opener is spoken to by one thread. */
+	return r->opener ? 0 : seam_thread_start(&r->thread, run, r);
+}
 
 int seam_requests_open(struct seam_kernel *k, struct seam_tables *tables,
 		       const struct seam_opener *opener,
 		       struct seam_requests **ret)
 {
 	struct seam_requests *r = calloc(1, sizeof(*r));
+	int err;
 
 	if (!r)
 		return -ENOMEM;
 	r->kernel = k;
 	r->tables = tables;
 	r->opener = opener;
+	pthread_mutex_init(&r->lock, NULL);
+	err = begin(r);
+	if (err) {
+		fini(r);
+		return err;
+	}
 	*ret = r;
 	return 0;
 }
@@ -50,100 +295,12 @@ struct seam_requests *seam_requests_close(struct seam_requests *r)
 {
 	if (!r)
 		return NULL;
-	for (; r->n; r->n--, r->first++)
-		if (r->queue[r->first % MAX_REQUESTS].fd >= 0)
-			close(r->queue[r->first % MAX_REQUESTS].fd);
-	seam_held_fini(&r->ours);
-	seam_held_fini(&r->older);
-	free(r);
+	pthread_mutex_lock(&r->lock);
+	r->over = true;
+	pthread_mutex_unlock(&r->lock);
+	signal_to(r->room_fd);
+	if (!r->opener)
+		pthread_join(r->thread, NULL);
+	fini(r);
 	return NULL;
-}
-
-/* Its process may end at any moment: the file is opened at once, the table made
- * when those that were asked for before are. One that is far may never open. */
-static bool hold(void *ctx, const struct seam_wire_miss *miss)
-{
-	struct seam_requests *r = ctx;
-	struct request *to = &r->queue[(r->first + r->n++) % MAX_REQUESTS];
-
-	to->miss = *miss;
-	to->fd = -EMFILE;
-	if (r->n_held < MAX_HELD &&
-	    !seam_is_far(miss->fs_magic, miss->fs_flags)) {
-		to->fd = seam_tables_hold(r->kernel, r->opener, miss);
-		r->n_held += to->fd >= 0;
-	}
-	return r->n < MAX_REQUESTS;
-}
-
-/* What was asked for since, as far as there is room for it: the rest stays in
- * the ring. */
-static int take(struct seam_requests *r)
-{
-	seam_kernel_serves(r->kernel);
-	return r->n < MAX_REQUESTS
-		       ? seam_kernel_drain_requests(r->kernel, hold, r)
-		       : 0;
-}
-
-/* A task of ours may be gone, and its file with it, when it asks in turn. */
-static void keep_ours(struct seam_requests *r, const struct request *of)
-{
-	if (of->miss.client != seam_kernel_client(r->kernel)) {
-		close(of->fd);
-		return;
-	}
-	if (r->ours.n == MAX_OURS)
-		close(seam_held_take(&r->ours, &r->ours.files[0].key));
-	seam_held_add(&r->ours, &of->miss.key, of->fd);
-}
-
-int seam_requests_take(struct seam_requests *r, const struct seam_file_key *key)
-{
-	int fd = seam_held_take(&r->ours, key);
-
-	return fd < 0 ? seam_held_take(&r->older, key) : fd;
-}
-
-void seam_requests_tend(struct seam_requests *r, uint64_t now_ns)
-{
-	if (now_ns - r->since_ns < OURS_NS)
-		return;
-	seam_held_fini(&r->older);
-	r->older = r->ours;
-	r->ours = (struct seam_held){0};
-	r->since_ns = now_ns;
-}
-
-static int answer_first(struct seam_requests *r)
-{
-	struct request *first = &r->queue[r->first];
-	int err = seam_tables_serve(r->tables, &first->miss, first->fd);
-
-	if (first->fd >= 0) {
-		keep_ours(r, first);
-		r->n_held--;
-	}
-	r->first = (r->first + 1) % MAX_REQUESTS;
-	r->n--;
-	return err;
-}
-
-int seam_requests_answer(struct seam_requests *r)
-{
-	int err = take(r);
-
-	/* A table may take long to make, and processes end meanwhile: what they
-	 * ask for is opened between any two. */
-	for (size_t i = 0; !err && r->n && i < MAX_REQUESTS; i++) {
-		err = answer_first(r);
-		if (!err)
-			err = take(r);
-	}
-	return err;
-}
-
-int seam_requests_fd(const struct seam_requests *r)
-{
-	return seam_kernel_requests_fd(r->kernel);
 }

@@ -13,12 +13,16 @@
 
 struct seam_requests;
 
-/* All stay the caller's and must outlive it; opener: NULL: we open files. */
+/* All stay the caller's and must outlive it. opener NULL: files are opened
+ * here, by a thread of its own, whatever else is being done; otherwise between
+ * any two answers. */
 int seam_requests_open(struct seam_kernel *k, struct seam_tables *tables,
 		       const struct seam_opener *opener,
 		       struct seam_requests **ret);
 /* NULL is fine. Return: NULL. */
 struct seam_requests *seam_requests_close(struct seam_requests *r);
+
+/* What follows is for one thread. */
 
 /* Answers those that have come, and some that come meanwhile. Return: 0; or as
  * seam_tables_serve, for the first that failed so. */
@@ -27,10 +31,9 @@ int seam_requests_answer(struct seam_requests *r);
  * then; the caller's. Return: negative: there is none. */
 int seam_requests_take(struct seam_requests *r,
 		       const struct seam_file_key *key);
-/* Closes files that have not been taken for a while: who asked may never come
- * in turn. */
-void seam_requests_tend(struct seam_requests *r, uint64_t now_ns);
-/* Readable when there is one. */
+/* Closes files of requests from before then, whose turn is over. */
+void seam_requests_pass(struct seam_requests *r, uint64_t until_ns);
+/* Readable when there is one to answer. */
 int seam_requests_fd(const struct seam_requests *r);
 
 #endif

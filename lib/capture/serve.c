@@ -119,7 +119,6 @@ int seam_serve_work(struct seam_serve *s)
 
 	if (!err)
 		err = seam_requests_answer(s->requests);
-	seam_requests_tend(s->requests, seam_now_ns());
 	/* Nobody's copies are unwound here. */
 	seam_images_release(&s->images, seam_now_ns());
 	seam_tables_tend(s->tables);

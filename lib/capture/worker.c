@@ -278,12 +278,12 @@ static void tend(struct seam_worker *w)
 	seam_images_release(w->processes->images, seam_now_ns());
 	if (w->tables)
 		seam_tables_tend(w->tables);
-	if (w->requests)
-		seam_requests_tend(w->requests, seam_now_ns());
 }
 
 static void end_round(struct seam_worker *w, struct seam_round *r)
 {
+	if (w->requests)
+		seam_requests_pass(w->requests, r->until_ns);
 	pthread_mutex_lock(&w->lock);
 	seam_spares_put(&w->spares, &r->copies);
 	pthread_mutex_unlock(&w->lock);
