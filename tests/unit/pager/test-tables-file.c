@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: a file that was opened when it was asked for is read once, for
+ * all who ask, and what was read is believed only while it is that file still:
+ * its last name may go, but nobody may have written to it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "elf/elf.h"
+#include "pager/tables-priv.h"
+
+#define OURS 7
+#define THEIRS 8
+
+static struct {
+	char path[64]; /* an ELF file */
+	int fd; /* as it was opened when its table was asked for */
+	struct seam_wire_miss miss;
+	struct seam_images images;
+	struct seam_processes processes;
+	struct seam_tables tables;
+	uint32_t state; /* of the one key's table; 0: none */
+	int reads, loads;
+	bool changes; /* somebody writes to the file while it is read */
+} world;
+
+static uint64_t ns_of(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+int __wrap_seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
+				 struct seam_file_key *ret,
+				 uint64_t *ret_mtime_ns);
+int __wrap_seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
+				 struct seam_file_key *ret,
+				 uint64_t *ret_mtime_ns)
+{
+	struct stat st;
+
+	(void)k;
+	if (fstat(fd, &st))
+		return -errno;
+	*ret = (struct seam_file_key){
+		.ino = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.ctime_sec = (uint64_t)st.st_ctim.tv_sec,
+		.ctime_nsec = (uint32_t)st.st_ctim.tv_nsec,
+		.dev = (uint32_t)st.st_dev,
+	};
+	if (ret_mtime_ns)
+		*ret_mtime_ns = ns_of(&st.st_mtim);
+	return 0;
+}
+
+int __wrap_seam_kernel_table_get(struct seam_kernel *k,
+				 const struct seam_file_key *key,
+				 struct seam_table_ref *ret);
+int __wrap_seam_kernel_table_get(struct seam_kernel *k,
+				 const struct seam_file_key *key,
+				 struct seam_table_ref *ret)
+{
+	(void)k;
+	(void)key;
+	*ret = (struct seam_table_ref){.state = world.state};
+	return world.state ? 0 : -ENOENT;
+}
+
+int __wrap_seam_kernel_table_put(struct seam_kernel *k,
+				 const struct seam_file_key *key,
+				 const struct seam_table_ref *ref);
+int __wrap_seam_kernel_table_put(struct seam_kernel *k,
+				 const struct seam_file_key *key,
+				 const struct seam_table_ref *ref)
+{
+	(void)k;
+	(void)key;
+	world.state = ref->state;
+	return 0;
+}
+
+uint32_t __wrap_seam_kernel_client(const struct seam_kernel *k);
+uint32_t __wrap_seam_kernel_client(const struct seam_kernel *k)
+{
+	(void)k;
+	return OURS;
+}
+
+bool __wrap_seam_kernel_is_near(struct seam_kernel *k, int fd);
+bool __wrap_seam_kernel_is_near(struct seam_kernel *k, int fd)
+{
+	(void)k;
+	(void)fd;
+	return true;
+}
+
+/* Of what would be laid out for BPF. */
+int __wrap_seam_tables_load_elf(struct seam_tables *t,
+				const struct seam_file_key *key,
+				const struct seam_elf *elf, bool is_near);
+int __wrap_seam_tables_load_elf(struct seam_tables *t,
+				const struct seam_file_key *key,
+				const struct seam_elf *elf, bool is_near)
+{
+	(void)t;
+	(void)key;
+	(void)is_near;
+	assert_non_null(elf);
+	world.loads++;
+	world.state = SEAM_TABLE_LOADED;
+	return 0;
+}
+
+/* Another build's bytes, in its place; when no clock of files is too coarse to
+ * tell. */
+static void write_over(void)
+{
+	struct stat before, now;
+	int fd = open(world.path, O_WRONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &before), 0);
+	do {
+		assert_int_equal(pwrite(fd, "\177ELF", 4, 0), 4);
+		assert_int_equal(fstat(fd, &now), 0);
+	} while (ns_of(&now.st_mtim) == ns_of(&before.st_mtim));
+	assert_int_equal(close(fd), 0);
+}
+
+int __real_seam_elf_open_fd(int fd, int flags, struct seam_elf **ret,
+			    struct seam_errinfo *reterr);
+int __wrap_seam_elf_open_fd(int fd, int flags, struct seam_elf **ret,
+			    struct seam_errinfo *reterr);
+int __wrap_seam_elf_open_fd(int fd, int flags, struct seam_elf **ret,
+			    struct seam_errinfo *reterr)
+{
+	int err = __real_seam_elf_open_fd(fd, flags, ret, reterr);
+
+	world.reads++;
+	if (world.changes)
+		write_over();
+	return err;
+}
+
+static void copy_self(void)
+{
+	uint8_t bytes[65536];
+	int from = open("/proc/self/exe", O_RDONLY), to = mkstemp(world.path);
+	ssize_t n;
+
+	assert_true(from >= 0 && to >= 0);
+	while ((n = read(from, bytes, sizeof(bytes))) > 0)
+		assert_int_equal(write(to, bytes, (size_t)n), n);
+	assert_int_equal(n, 0);
+	close(from);
+	close(to);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	strcpy(world.path, "seam-tables-file-XXXXXX");
+	copy_self();
+	world.fd = open(world.path, O_RDONLY);
+	assert_true(world.fd >= 0);
+	world.processes.images = &world.images;
+	world.tables.processes = &world.processes;
+	world.tables.is_owner = true;
+	world.tables.at.is_ours = true;
+	world.miss.client = OURS;
+	return seam_kernel_key_of_fd(NULL, world.fd, &world.miss.key,
+				     &world.miss.mtime_ns);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	close(world.fd);
+	unlink(world.path);
+	seam_absent_fini(&world.tables.absent);
+	seam_processes_fini(&world.processes);
+	seam_images_fini(&world.images);
+	return 0;
+}
+
+static void answer(void)
+{
+	assert_int_equal(
+		seam_tables_answer_file(&world.tables, &world.miss, world.fd),
+		0);
+}
+
+/* What is there of it now: reads, tables, images, answers that it is gone. */
+static void has(int reads, int loads, uint64_t images, uint64_t gone)
+{
+	assert_int_equal(world.reads, reads);
+	assert_int_equal(world.loads, loads);
+	assert_int_equal(world.images.stats.n, images);
+	assert_int_equal(world.tables.stats.gone, gone);
+}
+
+static void reads_once_for_all_who_ask(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		answer();
+	has(1, 1, 1, 0);
+}
+
+/* Whose copies of stacks somebody else unwinds. */
+static void reads_once_and_keeps_nothing_for_others(void **state)
+{
+	(void)state;
+	world.tables.at.is_ours = false;
+	world.miss.client = THEIRS;
+	for (int i = 0; i < 3; i++)
+		answer();
+	has(1, 1, 0, 0);
+}
+
+static void reads_for_its_image_what_another_has_loaded(void **state)
+{
+	(void)state;
+	world.state = SEAM_TABLE_LOADED;
+	answer();
+	answer();
+	has(1, 0, 1, 0);
+}
+
+static void keeps_one_whose_name_has_gone(void **state)
+{
+	(void)state;
+	assert_int_equal(unlink(world.path), 0);
+	answer();
+	has(1, 0, 1, 1);
+}
+
+static void keeps_none_that_was_written_over(void **state)
+{
+	(void)state;
+	write_over();
+	answer();
+	has(1, 0, 0, 1);
+}
+
+static void keeps_none_that_is_written_over_meanwhile(void **state)
+{
+	(void)state;
+	world.changes = true;
+	answer();
+	has(1, 0, 0, 1);
+}
+
+/* Its name has gone, too: only what was written tells. */
+static void keeps_none_that_was_written_over_and_unlinked(void **state)
+{
+	(void)state;
+	write_over();
+	assert_int_equal(unlink(world.path), 0);
+	answer();
+	has(1, 0, 0, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(reads_once_for_all_who_ask),
+		TEST(reads_once_and_keeps_nothing_for_others),
+		TEST(reads_for_its_image_what_another_has_loaded),
+		TEST(keeps_one_whose_name_has_gone),
+		TEST(keeps_none_that_was_written_over),
+		TEST(keeps_none_that_is_written_over_meanwhile),
+		TEST(keeps_none_that_was_written_over_and_unlinked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
