@@ -52,15 +52,14 @@ long seam_session_give_records(struct seam_session *s,
  * them, if they are there still. */
 #define MAX_HELD 256
 
-/* Opens the files of new requests, at once: those that another loads the
- * tables of, and opens for itself. For our own requests.h does. */
+/* Opens the files of new requests, at once: of those that are others' to
+ * answer, and of ours that come in turn before they have been taken from their
+ * ring (requests.h). */
 static void hold_files(struct seam_session *s)
 {
 	const struct seam_wire *rec;
 	size_t at = 0, size, n = seam_worker_held(s->worker);
 
-	if (seam_kernel_owns(s->kernel))
-		return;
 	while (n + s->held.n < MAX_HELD &&
 	       (rec = seam_batch_next(&s->copies, &at, &size))) {
 		const struct seam_wire_miss *miss = (const void *)rec;

@@ -27,13 +27,12 @@ struct seam_requests {
 	struct seam_tables *tables;
 	const struct seam_opener *opener;
 	pthread_t thread; /* that takes them, if there is no opener */
-	int come_fd; /* written by it when one has come */
 	int room_fd; /* for it, when there is room again, or it is to end */
-	pthread_mutex_t lock; /* of the queue, over and err */
+	pthread_mutex_t lock; /* of what follows, up to ours */
+	int come_fd; /* readable while the queue is not empty */
 	struct request queue[MAX_REQUESTS];
 	size_t first, n, n_held;
 	bool over;
-	int err;
 	/* Who answers has these: files of our own tasks, for their turn. */
 	struct request ours[MAX_HELD];
 	size_t n_ours;
@@ -80,11 +79,12 @@ static bool take_one(void *ctx, const struct seam_wire_miss *miss)
 	if (may_hold(r, miss))
 		new.fd = seam_tables_hold(r->kernel, r->opener, miss);
 	pthread_mutex_lock(&r->lock);
+	if (!r->n)
+		signal_to(r->come_fd);
 	r->queue[(r->first + r->n++) % MAX_REQUESTS] = new;
 	r->n_held += new.fd >= 0;
 	has_room = r->n < MAX_REQUESTS;
 	pthread_mutex_unlock(&r->lock);
-	signal_to(r->come_fd);
 	return has_room;
 }
 
@@ -98,11 +98,12 @@ static bool has_room(struct seam_requests *r)
 	return has;
 }
 
-/* As many as there is room for: the rest stays in the ring. */
-static int take(struct seam_requests *r)
+/* As many as there is room for: the rest stays in the ring. Nothing else ends
+ * it. */
+static void take(struct seam_requests *r)
 {
-	return has_room(r) ? seam_kernel_drain_requests(r->kernel, take_one, r)
-			   : 0;
+	if (has_room(r))
+		(void)seam_kernel_drain_requests(r->kernel, take_one, r);
 }
 
 static bool is_over(struct seam_requests *r)
@@ -126,36 +127,22 @@ static void *run(void *arg)
 	};
 
 	while (!is_over(r)) {
-		int err;
-
 		fds[1].fd =
 			has_room(r) ? seam_kernel_requests_fd(r->kernel) : -1;
 		poll(fds, sizeof(fds) / sizeof(fds[0]), -1);
 		hear_all(r->room_fd);
-		err = take(r);
-		pthread_mutex_lock(&r->lock);
-		if (err && !r->err)
-			r->err = err;
-		pthread_mutex_unlock(&r->lock);
+		take(r);
 	}
 	return NULL;
 }
 
 /* --- answering them --- */
 
-/* That more have come, if there is no thread that says so. */
-static int arrive(struct seam_requests *r)
+static void arrive(struct seam_requests *r)
 {
-	int err;
-
 	seam_kernel_serves(r->kernel);
 	if (r->opener)
-		return take(r);
-	pthread_mutex_lock(&r->lock);
-	err = r->err;
-	r->err = 0;
-	pthread_mutex_unlock(&r->lock);
-	return err;
+		take(r);
 }
 
 static bool take_first(struct seam_requests *r, struct request *ret)
@@ -168,8 +155,9 @@ static bool take_first(struct seam_requests *r, struct request *ret)
 	if (is_any) {
 		*ret = r->queue[r->first];
 		r->first = (r->first + 1) % MAX_REQUESTS;
-		r->n--;
 		r->n_held -= ret->fd >= 0;
+		if (!--r->n)
+			hear_all(r->come_fd);
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (was_full)
@@ -190,17 +178,15 @@ static void keep_ours(struct seam_requests *r, const struct request *of)
 int seam_requests_answer(struct seam_requests *r)
 {
 	struct request first;
-	int err;
+	int err = 0;
 
-	hear_all(r->come_fd);
-	err = arrive(r);
+	arrive(r);
 	for (size_t i = 0; !err && i < MAX_REQUESTS && take_first(r, &first);
 	     i++) {
 		err = seam_tables_serve(r->tables, &first.miss, first.fd);
 		if (first.fd >= 0)
 			keep_ours(r, &first);
-		if (!err)
-			err = arrive(r);
+		arrive(r);
 	}
 	return err;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Requests for tables of files, in the order in which they came: of all clients
- * that share, where these are ours to load. Who reads them does it between any
- * two of its other things, and not when a tool comes to read its session.
+ * that share, where these are ours to load. Who answers them does it between
+ * any two of its other things, and not when a tool comes to read its session.
  */
 #ifndef SEAM_LIB_CAPTURE_REQUESTS_H
 #define SEAM_LIB_CAPTURE_REQUESTS_H

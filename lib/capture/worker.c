@@ -20,6 +20,8 @@
 #define MAX_WAITING (256u << 20)
 /* Without anything to do it looks after its tables so often. */
 #define TEND_MS 1000
+/* A file is kept no longer for a turn that a tool does not come to read. */
+#define OURS_NS 30000000000ULL
 
 struct seam_worker {
 	pthread_t thread;
@@ -44,6 +46,7 @@ struct seam_worker {
 	struct seam_copier copier;
 	uint8_t *later; /* sideband of after the copies of past rounds */
 	size_t later_size;
+	uint64_t passed_ns; /* of the round before */
 	struct seam_worker_stats stats;
 };
 
@@ -229,7 +232,7 @@ static int work(struct seam_worker *w, struct seam_round *r)
 	int err = no_side, one_err = 0;
 
 	while ((rec = seam_batch_next(&r->copies, &at, &size))) {
-		/* Others wait for these, and of ours they are first. */
+		/* Others wait for these. */
 		int e = serve(w);
 
 		if (!one_err)
@@ -278,12 +281,16 @@ static void tend(struct seam_worker *w)
 	seam_images_release(w->processes->images, seam_now_ns());
 	if (w->tables)
 		seam_tables_tend(w->tables);
+	if (w->requests)
+		seam_requests_pass(w->requests, seam_now_ns() - OURS_NS);
 }
 
 static void end_round(struct seam_worker *w, struct seam_round *r)
 {
+	/* One whose program was interrupted comes a round after its time. */
 	if (w->requests)
-		seam_requests_pass(w->requests, r->until_ns);
+		seam_requests_pass(w->requests, w->passed_ns);
+	w->passed_ns = r->until_ns;
 	pthread_mutex_lock(&w->lock);
 	seam_spares_put(&w->spares, &r->copies);
 	pthread_mutex_unlock(&w->lock);

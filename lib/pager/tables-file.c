@@ -71,19 +71,14 @@ static void refuse_cfi(struct seam_tables *t, int fd,
 /*
  * Makes a table of the file behind fd, if that is what the key names once it
  * has been read. *ret: what was read, whether or not there is a table of it:
- * the caller's to close; NULL: no ELF file, or it could not be read. *ret_st:
- * of before it was read.
+ * the caller's to close; NULL: no ELF file, or it could not be read.
  */
 static int load_fd(struct seam_tables *t, const struct seam_file_key *key,
-		   int fd, struct seam_elf **ret, struct stat *ret_st)
+		   int fd, struct seam_elf **ret)
 {
 	struct seam_errinfo why = {0};
-	int err = fstat(fd, ret_st) ? -errno : 0;
+	int err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, ret, &why);
 
-	*ret = NULL;
-	if (err)
-		return err;
-	err = seam_elf_open_fd(fd, SEAM_ELF_PARTS, ret, &why);
 	seam_image_refuse(t->processes->images, fd, NULL, err, &why);
 	if (err)
 		*ret = NULL;
@@ -121,8 +116,8 @@ static bool keeps_image(const struct seam_tables *t)
 	return t->at.in_turn || t->at.is_ours;
 }
 
-/* Keeps of the file what copies are unwound with. Takes elf. *ret: NULL: it is
- * not kept. */
+/* Keeps of the file what copies are unwound with. st: of before it was read.
+ * Takes elf. *ret: NULL: it is not kept. */
 static int keep_image(struct seam_tables *t, int fd, const struct stat *st,
 		      struct seam_elf *elf, struct seam_image **ret)
 {
@@ -141,24 +136,22 @@ static int keep_image(struct seam_tables *t, int fd, const struct stat *st,
 
 /* Whether nothing is to be read: many ask for what was loaded for the first of
  * them. *ret: the image, NULL: none is kept. */
-static bool is_had(struct seam_tables *t, const struct seam_wire_miss *miss,
-		   int fd, struct seam_image **ret)
+static bool is_had(struct seam_tables *t, const struct seam_file_key *key,
+		   const struct stat *st, struct seam_image **ret)
 {
-	struct stat st;
-
 	*ret = NULL;
-	if (seam_tables_is_wanted(t, &miss->key))
+	if (seam_tables_is_wanted(t, key))
 		return false;
-	if (keeps_image(t) && !fstat(fd, &st) && was_file(t->kernel, miss, fd))
-		*ret = seam_image_by_stat(t->processes->images, &st);
+	if (keeps_image(t))
+		*ret = seam_image_by_stat(t->processes->images, st);
 	return *ret || !keeps_image(t);
 }
 
 /*
  * The file was the right one when it was opened, so copies of the process's
- * stack are unwound with it, unless it has been written over since: what was
- * read is another's, then. The table is for all who have that key: there it
- * must not have changed at all.
+ * stack are unwound with it, if nothing but its last name has gone since: it
+ * may have been written over, and what is read be another's. The table is for
+ * all who have that key: there it must not have changed at all.
  */
 static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
 		     struct seam_process *p, int fd)
@@ -168,8 +161,10 @@ static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
 	struct stat st;
 	int err = 0;
 
-	if (!is_had(t, miss, fd, &image))
-		err = load_fd(t, &miss->key, fd, &elf, &st);
+	if (fstat(fd, &st) || !was_file(t->kernel, miss, fd))
+		return -ESTALE;
+	if (!is_had(t, &miss->key, &st, &image))
+		err = load_fd(t, &miss->key, fd, &elf);
 	if (elf && !was_file(t->kernel, miss, fd))
 		elf = seam_elf_close(elf);
 	if (elf && keep_image(t, fd, &st, elf, &image))
@@ -192,8 +187,9 @@ static int load_found(struct seam_tables *t, const struct seam_file_key *key,
 
 	if (fd < 0)
 		return fd;
-	err = is_file(t->kernel, key, fd) ? load_fd(t, key, fd, &elf, &st)
-					  : -ESTALE;
+	err = !fstat(fd, &st) && is_file(t->kernel, key, fd)
+		      ? load_fd(t, key, fd, &elf)
+		      : -ESTALE;
 	if (err)
 		seam_elf_close(elf);
 	else if (elf)
@@ -393,7 +389,6 @@ int seam_tables_load_path(struct seam_tables *t, const char *path,
 	struct seam_elf *elf = NULL;
 	struct seam_file_key key;
 	struct seam_table_ref ref;
-	struct stat st;
 	int err;
 
 	if (fd < 0)
@@ -402,7 +397,7 @@ int seam_tables_load_path(struct seam_tables *t, const char *path,
 	if (!err && !seam_kernel_table_get(t->kernel, &key, &ref))
 		err = -EEXIST;
 	if (!err)
-		err = load_fd(t, &key, fd, &elf, &st);
+		err = load_fd(t, &key, fd, &elf);
 	close(fd);
 	if (!err && !elf)
 		err = -EINVAL;

@@ -6,8 +6,8 @@
 
 #include "world.h"
 
+#include <setjmp.h>
 #include <stdio.h>
-#include <ucontext.h>
 
 static uint64_t step_value(uint64_t value);
 static void step(void);
@@ -142,6 +142,10 @@ struct task {
 	uint8_t level, waits, pad[5];
 };
 
+/* A hash of all is made of so many words side by side, since each of its steps
+ * waits for the one before. */
+#define LANES 4
+
 /* All that there is, in one piece to be hashed. */
 struct world {
 	struct task tasks[MAX_TASKS];
@@ -161,7 +165,7 @@ struct world {
 	uint8_t listens; /* the listener does */
 	uint8_t came; /* bits of those that have asked: they are there */
 	uint8_t pad[5];
-};
+} __attribute__((aligned(8 * LANES)));
 
 struct seam_entry_env {
 	struct task *task;
@@ -173,7 +177,9 @@ static struct world w;
 static struct search s;
 static enum plan plan;
 static const struct limits *limits;
-static ucontext_t contexts[MAX_TASKS], main_context;
+/* Where each goes on. A switch by ucontext would be two system calls, which in
+ * a search of millions of runs is most of its time. */
+static jmp_buf contexts[MAX_TASKS], main_context;
 static char stacks[MAX_TASKS][64 << 10];
 
 static uint32_t n_clients(void)

@@ -45,13 +45,13 @@ static bool is_ready(const struct task *t)
 	return t->begun && !t->over && !t->waits;
 }
 
-static void go_on(uint32_t with)
+static __attribute__((noinline)) void go_on(uint32_t with)
 {
 	uint32_t from = w.current;
 
 	w.current = with;
-	if (from != with)
-		swapcontext(&contexts[from], &contexts[with]);
+	if (from != with && !_setjmp(contexts[from]))
+		_longjmp(contexts[with], 1);
 }
 
 /* The irq_work of an element comes: it queues the task work. */
