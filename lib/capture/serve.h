@@ -20,7 +20,8 @@ struct seam_serve_opts {
 	const char *unwind; /* NULL: the default */
 	uint32_t stack_copy; /* 0: the default */
 	uint64_t table_memory; /* bytes */
-	/* NULL: this process opens files itself. Borrowed until closed. */
+	/* Who opens the files, for whoever waits at seam_serve_fd. Borrowed
+	 * until closed. */
 	const struct seam_opener *opener;
 };
 
