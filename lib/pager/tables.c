@@ -430,6 +430,17 @@ static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	return err == -ENOMEM || err == -ESHUTDOWN ? err : 0;
 }
 
+/* Without a table, as it would be again: ours are asked for in two rings, of
+ * which either may be first. */
+static bool is_done(const struct seam_tables *t,
+		    const struct seam_wire_miss *miss, int held)
+{
+	const struct seam_absent_key *known =
+		seam_absent_find(&t->absent, &miss->key);
+
+	return known && (held < 0 || known->due_ns == UINT64_MAX);
+}
+
 int seam_tables_serve(struct seam_tables *t, const struct seam_wire_miss *miss,
 		      int held)
 {
@@ -437,9 +448,11 @@ int seam_tables_serve(struct seam_tables *t, const struct seam_wire_miss *miss,
 
 	pthread_mutex_lock(&t->working);
 	if (!t->has_ended) {
-		t->at = (struct seam_tables_at){.is_for_us = miss->key.kind &
-							     SEAM_KEY_OWN};
-		t->at.is_ours = miss->client == seam_kernel_client(t->kernel);
+		t->at = (struct seam_tables_at){
+			.is_for_us = miss->key.kind & SEAM_KEY_OWN,
+			.is_ours =
+				miss->client == seam_kernel_client(t->kernel),
+			.is_done = is_done(t, miss, held)};
 		t->stats.asked += !t->at.is_ours;
 		err = answer(t, miss, held);
 	}
@@ -450,14 +463,11 @@ int seam_tables_serve(struct seam_tables *t, const struct seam_wire_miss *miss,
 int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 		       int held)
 {
-	const struct seam_absent_key *known;
 	int err;
 
 	pthread_mutex_lock(&t->working);
-	known = seam_absent_find(&t->absent, &miss->key);
-	t->at = (struct seam_tables_at){
-		.in_turn = true,
-		.is_done = known && (held < 0 || known->due_ns == UINT64_MAX)};
+	t->at = (struct seam_tables_at){.in_turn = true,
+					.is_done = is_done(t, miss, held)};
 	t->stats.asked += !(miss->key.kind & SEAM_KEY_OWN);
 	err = answer(t, miss, held);
 	pthread_mutex_unlock(&t->working);
