@@ -51,9 +51,11 @@ def plain(bench):
     leaves = [r for r in rows if len(r) == 5 and r[4] == PATH[-1]]
     own = [float(r[0][:-1]) for r in leaves]
     samples = [int(r[2]) for r in leaves]
-    bench.test("the program's leaf has nearly all of it",
+    # What else it does is to ask for the time, which is a fifth of it where
+    # system calls are dear.
+    bench.test("the program's leaf has most of it",
                own and max(samples) > 50 and
-               own[samples.index(max(samples))] > 80, done.stdout)
+               own[samples.index(max(samples))] > 60, done.stdout)
     bench.test("the recorder's summary comes last, and no colour",
                "wanted" in done.stderr and "engine" in done.stderr and
                "\033" not in done.stdout, done.stderr)
