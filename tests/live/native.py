@@ -439,7 +439,7 @@ def run(bench):
         return
     for test in (compared, one_run, asleep, execs, execs_by_thread,
                  small_buffer, unprivileged):
-        livetest.run_one(bench, test)
+        livetest.run_once(bench, test)
 
 
 if __name__ == "__main__":
