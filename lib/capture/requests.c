@@ -6,10 +6,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "base/wake.h"
 #include "process/far.h"
 
 /* As many as their ring holds. */
@@ -37,20 +37,6 @@ struct seam_requests {
 	struct request ours[MAX_HELD];
 	size_t n_ours;
 };
-
-static void signal_to(int fd)
-{
-	const uint64_t one = 1;
-
-	(void)!write(fd, &one, sizeof(one));
-}
-
-static void hear_all(int fd)
-{
-	uint64_t n;
-
-	(void)!read(fd, &n, sizeof(n));
-}
 
 /* --- taking them --- */
 
@@ -80,7 +66,7 @@ static bool take_one(void *ctx, const struct seam_wire_miss *miss)
 		new.fd = seam_tables_hold(r->kernel, r->opener, miss);
 	pthread_mutex_lock(&r->lock);
 	if (!r->n)
-		signal_to(r->come_fd);
+		seam_wake(r->come_fd);
 	r->queue[(r->first + r->n++) % MAX_REQUESTS] = new;
 	r->n_held += new.fd >= 0;
 	has_room = r->n < MAX_REQUESTS;
@@ -130,7 +116,7 @@ static void *run(void *arg)
 		fds[1].fd =
 			has_room(r) ? seam_kernel_requests_fd(r->kernel) : -1;
 		poll(fds, sizeof(fds) / sizeof(fds[0]), -1);
-		hear_all(r->room_fd);
+		seam_wake_heard(r->room_fd);
 		take(r);
 	}
 	return NULL;
@@ -138,6 +124,7 @@ static void *run(void *arg)
 
 /* --- answering them --- */
 
+/* Without a thread those that have come are taken here. */
 static void arrive(struct seam_requests *r)
 {
 	seam_kernel_serves(r->kernel);
@@ -157,11 +144,11 @@ static bool take_first(struct seam_requests *r, struct request *ret)
 		r->first = (r->first + 1) % MAX_REQUESTS;
 		r->n_held -= ret->fd >= 0;
 		if (!--r->n)
-			hear_all(r->come_fd);
+			seam_wake_heard(r->come_fd);
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (was_full)
-		signal_to(r->room_fd);
+		seam_wake(r->room_fd);
 	return is_any;
 }
 
@@ -247,10 +234,12 @@ static void fini(struct seam_requests *r)
 
 static int begin(struct seam_requests *r)
 {
-	r->come_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r->room_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (r->come_fd < 0 || r->room_fd < 0)
-		return -errno;
+	r->come_fd = seam_wake_open();
+	r->room_fd = seam_wake_open();
+	if (r->come_fd < 0)
+		return r->come_fd;
+	if (r->room_fd < 0)
+		return r->room_fd;
 	/* An opener is spoken to by one thread. */
 	return r->opener ? 0 : seam_thread_start(&r->thread, run, r);
 }
@@ -284,7 +273,7 @@ struct seam_requests *seam_requests_close(struct seam_requests *r)
 	pthread_mutex_lock(&r->lock);
 	r->over = true;
 	pthread_mutex_unlock(&r->lock);
-	signal_to(r->room_fd);
+	seam_wake(r->room_fd);
 	if (!r->opener)
 		pthread_join(r->thread, NULL);
 	fini(r);

@@ -6,11 +6,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "base/wake.h"
 #include "capture/requests.h"
 #include "capture/round.h"
 #include "capture/spares.h"
@@ -25,7 +25,7 @@
 
 struct seam_worker {
 	pthread_t thread;
-	int wake_fd; /* written when a round, or the end, has come */
+	int wake_fd; /* when a round, or the end, has come */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Under the lock. */
@@ -297,13 +297,6 @@ static void end_round(struct seam_worker *w, struct seam_round *r)
 	seam_round_free(r);
 }
 
-static void wake(struct seam_worker *w)
-{
-	const uint64_t one = 1;
-
-	(void)!write(w->wake_fd, &one, sizeof(one));
-}
-
 /* With the lock, without it while it waits: until there is a round or a
  * request, or time to tend, or the end. */
 static void await_work(struct seam_worker *w)
@@ -313,13 +306,12 @@ static void await_work(struct seam_worker *w)
 		{.fd = w->requests ? seam_requests_fd(w->requests) : -1,
 		 .events = POLLIN},
 	};
-	uint64_t n;
 
 	if (w->first || w->stop)
 		return;
 	pthread_mutex_unlock(&w->lock);
 	w->is_idle = !poll(fds, sizeof(fds) / sizeof(fds[0]), TEND_MS);
-	(void)!read(w->wake_fd, &n, sizeof(n));
+	seam_wake_heard(w->wake_fd);
 	pthread_mutex_lock(&w->lock);
 }
 
@@ -380,9 +372,9 @@ static void *run(void *arg)
 
 static int open_requests(struct seam_worker *w)
 {
-	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	w->wake_fd = seam_wake_open();
 	if (w->wake_fd < 0)
-		return -errno;
+		return w->wake_fd;
 	return w->tables ? seam_requests_open(seam_tables_kernel(w->tables),
 					      w->tables, NULL, &w->requests)
 			 : 0;
@@ -436,7 +428,7 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 	pthread_mutex_lock(&w->lock);
 	w->stop = true;
 	pthread_mutex_unlock(&w->lock);
-	wake(w);
+	seam_wake(w->wake_fd);
 	seam_thread_stop(&w->thread, 1, &w->lock, &w->changed, &w->stop);
 	for (size_t i = 0; i < w->n_done; i++)
 		free(w->done[i].ips);
@@ -482,7 +474,7 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 	w->waiting += r->copies.used + r->side_size;
 	w->held += r->held.n;
 	pthread_mutex_unlock(&w->lock);
-	wake(w);
+	seam_wake(w->wake_fd);
 	return err;
 }
 

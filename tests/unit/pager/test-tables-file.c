@@ -89,6 +89,18 @@ int __wrap_seam_kernel_table_put(struct seam_kernel *k,
 	return 0;
 }
 
+void __wrap_seam_kernel_serves(struct seam_kernel *k);
+void __wrap_seam_kernel_serves(struct seam_kernel *k)
+{
+	(void)k;
+}
+
+void __wrap_seam_kernel_tables_changed(struct seam_kernel *k);
+void __wrap_seam_kernel_tables_changed(struct seam_kernel *k)
+{
+	(void)k;
+}
+
 uint32_t __wrap_seam_kernel_client(const struct seam_kernel *k);
 uint32_t __wrap_seam_kernel_client(const struct seam_kernel *k)
 {
@@ -272,6 +284,30 @@ static void keeps_none_that_was_written_over_and_unlinked(void **state)
 	has(0, 0, 0, 1);
 }
 
+/* Ours are asked for in two rings. */
+static void is_gone_once_whichever_ring_is_first(void **state)
+{
+	(void)state;
+	seam_tables_answer(&world.tables, &world.miss, -1);
+	has(0, 0, 0, 1);
+	seam_tables_serve(&world.tables, &world.miss, -1);
+	has(0, 0, 0, 1);
+	seam_absent_remove(&world.tables.absent, &world.miss.key);
+	seam_tables_serve(&world.tables, &world.miss, -1);
+	has(0, 0, 0, 2);
+	seam_tables_answer(&world.tables, &world.miss, -1);
+	has(0, 0, 0, 2);
+}
+
+/* But found it is through another process that has it. */
+static void is_looked_for_again_where_it_is_held(void **state)
+{
+	(void)state;
+	seam_tables_answer(&world.tables, &world.miss, -1);
+	seam_tables_serve(&world.tables, &world.miss, world.fd);
+	has(1, 1, 1, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -284,6 +320,8 @@ int main(void)
 		TEST(keeps_none_that_was_written_over),
 		TEST(keeps_none_that_is_written_over_meanwhile),
 		TEST(keeps_none_that_was_written_over_and_unlinked),
+		TEST(is_gone_once_whichever_ring_is_first),
+		TEST(is_looked_for_again_where_it_is_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
