@@ -147,6 +147,14 @@ static bool is_had(struct seam_tables *t, const struct seam_file_key *key,
 	return *ret || !keeps_image(t);
 }
 
+/* In turn alone: what is mapped there before or after is another file's. */
+static void know(const struct seam_tables *t, const struct seam_wire_miss *miss,
+		 struct seam_process *p, struct seam_image *image)
+{
+	if (image && p && t->at.in_turn)
+		seam_process_know(p, miss->start, image);
+}
+
 /*
  * The file was the right one when it was opened, so copies of the process's
  * stack are unwound with it, if nothing but its last name has gone since: it
@@ -169,31 +177,31 @@ static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
 		elf = seam_elf_close(elf);
 	if (elf && keep_image(t, fd, &st, elf, &image))
 		return -ENOMEM;
-	/* What was mapped there before is another file's. */
-	if (image && p && t->at.in_turn)
-		seam_process_know(p, miss->start, image);
+	know(t, miss, p, image);
 	return err;
 }
 
-/* The same for a file that was only found now, and may be another. Closes
- * fd. */
-static int load_found(struct seam_tables *t, const struct seam_file_key *key,
-		      int fd)
+/* The same for a file that was only found now, and may be another: copies are
+ * unwound with it where it has not changed at all either. Closes fd. */
+static int load_found(struct seam_tables *t, const struct seam_wire_miss *miss,
+		      struct seam_process *p, int fd)
 {
-	struct seam_image *image;
+	struct seam_image *image = NULL;
 	struct seam_elf *elf = NULL;
 	struct stat st;
 	int err;
 
 	if (fd < 0)
 		return fd;
-	err = !fstat(fd, &st) && is_file(t->kernel, key, fd)
-		      ? load_fd(t, key, fd, &elf)
+	err = !fstat(fd, &st) && is_file(t->kernel, &miss->key, fd)
+		      ? load_fd(t, &miss->key, fd, &elf)
 		      : -ESTALE;
 	if (err)
 		seam_elf_close(elf);
 	else if (elf)
 		err = keep_image(t, fd, &st, elf, &image);
+	if (!err)
+		know(t, miss, p, image);
 	close(fd);
 	return err;
 }
@@ -263,9 +271,7 @@ static int load_copy(struct seam_tables *t, const struct seam_wire_miss *miss,
 		return -ENOMEM;
 	if (elf && image->n_bad)
 		seam_fetched_refuse(images, file, image->n_bad, &image->why);
-	/* What was mapped there before is another file's. */
-	if (elf && t->at.in_turn)
-		seam_process_know(p, miss->start, image);
+	know(t, miss, p, elf ? image : NULL);
 	return err;
 }
 
@@ -366,7 +372,7 @@ int seam_tables_answer_file(struct seam_tables *t,
 
 		refused = fd == -EPERM || fd == -EACCES ||
 			  fd == -EWOULDBLOCK; /* a lease is on it */
-		err = load_found(t, &miss->key, fd);
+		err = load_found(t, miss, p, fd);
 	}
 	if (!err || err == -ENOMEM || err == -ESHUTDOWN)
 		return err;
@@ -375,7 +381,7 @@ int seam_tables_answer_file(struct seam_tables *t,
 	/* Its name may by now lead to where an answer takes for ever. */
 	if (map && held < 0 &&
 	    !seam_far_path(&t->processes->far, miss->head.pid, map->path, &dev))
-		err = load_found(t, &miss->key,
+		err = load_found(t, miss, p,
 				 seam_open_path(miss->head.pid, map->path));
 	if (!err || err == -ENOMEM || !seam_tables_is_wanted(t, &miss->key))
 		return err;

@@ -18,9 +18,11 @@
 
 #include "elf/elf.h"
 #include "pager/tables-priv.h"
+#include "tests/unit/records.h"
 
 #define OURS 7
 #define THEIRS 8
+#define START 0x401000
 
 static struct {
 	char path[64]; /* an ELF file */
@@ -308,6 +310,48 @@ static void is_looked_for_again_where_it_is_held(void **state)
 	has(1, 1, 1, 1);
 }
 
+/* A process that has ended meanwhile. That it mapped this build of the file, a
+ * mapping's time cannot tell: it is as if the file were younger. */
+static struct seam_image *known_to_one_that_ended(void)
+{
+	union record r;
+	char *path = realpath(world.path, NULL);
+	const struct seam_map *map;
+
+	assert_non_null(path);
+	world.miss.head.pid = ended_pid();
+	world.miss.start = START;
+	world.miss.end = START + 4096;
+	assert_int_equal(seam_processes_follow(&world.processes, 1,
+					       map_record(&r,
+							  world.miss.head.pid,
+							  START, path)),
+			 0);
+	free(path);
+	seam_tables_answer(&world.tables, &world.miss, -1);
+	map = seam_process_map(&world.processes,
+			       seam_process_find(&world.processes,
+						 world.miss.head.pid),
+			       START);
+	assert_non_null(map);
+	return map->image;
+}
+
+static void is_known_by_its_key_where_its_name_leads_to_it(void **state)
+{
+	(void)state;
+	assert_non_null(known_to_one_that_ended());
+	has(1, 1, 1, 0);
+}
+
+static void is_not_where_another_build_has_its_name(void **state)
+{
+	(void)state;
+	write_over();
+	assert_null(known_to_one_that_ended());
+	has(0, 0, 0, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -322,6 +366,8 @@ int main(void)
 		TEST(keeps_none_that_was_written_over_and_unlinked),
 		TEST(is_gone_once_whichever_ring_is_first),
 		TEST(is_looked_for_again_where_it_is_held),
+		TEST(is_known_by_its_key_where_its_name_leads_to_it),
+		TEST(is_not_where_another_build_has_its_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
