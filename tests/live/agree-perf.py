@@ -236,8 +236,11 @@ def load(bench, what, *options, behind=False):
     if not perf:
         bench.skip(what, why)
         return None
-    recording = bench.record(*options)
-    if bench.test(what + ": recorded", recording.status == 0, recording.log):
+    recording = bench.record("-m", "64M", *options)
+    if bench.test(what + ": recorded", recording.status == 0,
+                  recording.log) and \
+            bench.timely(what + ": no stack is lost", not
+                         recording.summary["end"]["lost"], recording.log):
         compare(bench, what, recording, perf, behind)
         return recording
     return None

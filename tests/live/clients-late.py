@@ -268,7 +268,7 @@ def stopped(bench):
     bench.test("stopped: doctor says so", "loads tables itself, since who owns "
                "them does not answer" in text, text)
     programs = begin(bench, first, "cold")
-    work(programs)
+    work(programs, 3 * TIMES)
     found = serve.doctor(bench)
     bench.test("stopped: nobody else has the new ones",
                found["tables"] == known and found["owner"] ==

@@ -16,6 +16,7 @@ import sys
 
 import clients
 import livetest
+import serve
 
 
 def make_map(path):
@@ -204,6 +205,9 @@ def unread(bench):
     others = [bench.recorder("-p", pid, *clients.EVENT, *more,
                              name="other-%d.data" % len(more)).ready()
               for more in ([], ["--max-stack", "3"])]
+    # No table comes from now on.
+    serve.await_doctor(bench, target, lambda d: d["tables"] > 1 and
+                       not d["tables_asked"])
     one.stop()
     livetest.burn(1, target.pid)
     gone = bench.start(["true"])

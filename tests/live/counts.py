@@ -245,9 +245,10 @@ def machine(bench):
                s["event"] == "context-switches")
     late = sum(s["time_ns"] > last for s in samples)
     bench.note("%d samples after the last context switch" % late)
-    bench.test("tracepoints end with the other events",
-               late <= len(samples) // 100,
-               "%d of %d come after" % (late, len(samples)))
+    # The recorder may be held between the one and the other.
+    bench.timely("tracepoints end with the other events",
+                 late <= len(samples) // 100,
+                 "%d of %d come after" % (late, len(samples)))
     kernel = [s for s in samples if s["end"] == "no-user"]
     bench.test("idle and kernel threads have no user half",
                any(s["tid"] for s in kernel) and not any(livetest.user_frames(s) for s in kernel) and

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	f = make(fp, make(fp, make(fp, (void *)c_leaf)));
 	printf("%lx\n", (unsigned long)at);
 	fflush(stdout);
-	for (unsigned i = 0; cpu_ms() < 600; i++)
+	for (unsigned i = 0; cpu_ms() < 1200; i++)
 		for (int j = 0; j < 100; j++)
 			((void (*)(unsigned long))f)(i & 1 ? 1 : 100);
 	return !planted;
@@ -122,7 +122,7 @@ ASM_MAIN = r"""
 void outer(void);
 int main(void)
 {
-	while (cpu_ms() < 600)
+	while (cpu_ms() < 1200)
 		for (int j = 0; j < 1000; j++)
 			outer();
 	return 0;
@@ -522,7 +522,7 @@ def bare(bench):
                 bench.skip(what, why)
                 continue
             exe = build_bare(bench, bits, level,
-                             12000000 if level == "-O2" else 9000000)
+                             24000000 if level == "-O2" else 18000000)
             recording = bench.record("-F", "4999", "--", exe)
             root = ["_start", "run"]
             judge(bench, what, recording, Names(exe),

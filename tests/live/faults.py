@@ -90,7 +90,7 @@ void last(void)
 	uint64_t page;
 
 	need(map >= 0, "pagemap");
-	for (rounds = 0; rounds < 20; rounds++) {
+	for (rounds = 0; rounds < 40; rounds++) {
 		need(!msync(from, size, MS_SYNC), "msync");
 		madvise(from, size, 21 /* MADV_PAGEOUT */);
 		for (char *p = from; p < from + size; p += 4096) {

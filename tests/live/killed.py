@@ -164,9 +164,9 @@ def wait_until(moment, lives):
 
 
 def kill_some(bench, target, numbers, options):
-    """Return: what is wrong with each recording, samples in all, and how many
-    had to have some."""
-    running, result, samples, due = [], [], 0, 0
+    """Return: what is wrong with each recording, which are later than is
+    promised, samples in all, and how many had to have some."""
+    running, result, behind, samples, due = [], [], [], 0, 0
     for i in numbers:
         recorder = recorder_of(bench, target, i, *options)
         running.append((random.uniform(0, LONGEST_S), recorder))
@@ -181,15 +181,15 @@ def kill_some(bench, target, numbers, options):
         why, n = wrong(bench, recording.data)
         late = life.late_ns(max(times_of(bench, recording.data))) if n else \
             life.begin_late_ns()
-        if not why and late > 0:
-            why = "%d samples, but the last is %.3f s older than may be" % (
-                n, late / 1e9)
         samples += n
         due += life.begin_late_ns() > 0
         if why:
             result.append("after %.6f s: %s" % (moment, why))
+        elif late > 0:
+            behind.append("after %.6f s: %d samples, but the last is %.3f s "
+                          "older than may be" % (moment, n, late / 1e9))
         os.unlink(recording.data)
-    return result, samples, due
+    return result, behind, samples, due
 
 
 def spin(bench):
@@ -199,11 +199,12 @@ def spin(bench):
 def amid(bench, title, *options):
     n = int(bench.args.moments)
     target = spin(bench)
-    problems, samples, due = [], 0, 0
+    problems, behind, samples, due = [], [], 0, 0
     for first in range(0, n, AT_ONCE):
-        some, more, had_to = kill_some(
+        some, late, more, had_to = kill_some(
             bench, target, range(first, min(first + AT_ONCE, n)), options)
         problems += some
+        behind += late
         samples += more
         due += had_to
     target.kill()
@@ -211,6 +212,8 @@ def amid(bench, title, *options):
         samples, due))
     bench.test("%s at %d moments" % (title, n), not problems and samples,
                "\n".join(problems) or "no sample was kept")
+    bench.timely("%s: no more of the end is missing than is promised" % title,
+                 not behind, "\n".join(behind))
 
 
 def moments(bench):

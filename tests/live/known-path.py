@@ -135,7 +135,7 @@ def step(args, folder, exe, arguments):
 def seconds_of(args, values):
     """Deep stacks cost the checker, frame by frame: fewer of them do."""
     depth = int(values.get("DEPTH", 0))
-    return args.seconds * min(1, max(0.12, 150 / max(depth, 1)))
+    return args.seconds * min(1, max(0.3, 150 / max(depth, 1)))
 
 
 def check(args, folder, exe, name, values):

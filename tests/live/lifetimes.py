@@ -156,8 +156,11 @@ def maps_of(pid):
     """The BPF maps of a process: (key, value, entries) -> bytes in use."""
     found = {}
     for fd in os.listdir("/proc/%d/fdinfo" % pid):
-        with open("/proc/%d/fdinfo/%s" % (pid, fd)) as f:
-            info = dict(line.split(":", 1) for line in f if ":" in line)
+        try:
+            with open("/proc/%d/fdinfo/%s" % (pid, fd)) as f:
+                info = dict(line.split(":", 1) for line in f if ":" in line)
+        except FileNotFoundError: # closed meanwhile
+            continue
         if "map_type" in info and int(info["map_type"]) == 1:
             found[tuple(int(info[k]) for k in (
                 "key_size", "value_size", "max_entries"))] = int(

@@ -326,6 +326,13 @@ def state(pid, tid=None):
     return stat(pid, tid)[0]
 
 
+def naps(pid, tid=None):
+    """How often it has gone to sleep by itself."""
+    path = "/proc/%d/task/%s/status" % (pid, tid or pid)
+    with open(path) as f:
+        return int(f.read().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+
+
 def cpu_ticks(pid, tid=None):
     """The CPU time that it has used."""
     words = stat(pid, tid)

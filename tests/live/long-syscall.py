@@ -53,12 +53,12 @@ int main(void)
 """ % (DEPTH, DEPTH)
 START = ["_start", "__libc_start_main", "__libc_start_call_main", "main"]
 # The kernel's way in and out of a call, first frame first: the entry's own
-# code; work before or after the call; and a fault or an interrupt of libc's
-# few instructions around it.
+# code; work before or after the call, and an interrupt that waited for it to
+# allow some; and a fault or an interrupt of libc's few instructions around it.
 AROUND = re.compile(
     r"(entry_SYSCALL_64\S*|syscall_return_via_sysret)"
     r"( do_syscall_64( x64_sys_call| \S*(exit_to_user_mode|syscall_exit|"
-    r"syscall_enter|syscall_trace)\S*( \S+)*)?)?$|"
+    r"syscall_enter|syscall_trace|irq_enable)\S*( \S+)*)?)?$|"
     r"asm_(exc_page_fault|sysvec_\S+|common_interrupt)( \S+)*$")
 # The kernel's own unwinder ends where it is in one of these, without a word: a
 # thunk, or the first or last instructions of a BPF program, of which nothing

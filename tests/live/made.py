@@ -160,6 +160,7 @@ __attribute__((noipa)) static int run(int argc, char **argv)
 		enter(i * 7 % 400, 2);
 	}
 	/* Long enough for a busy machine to have read them all. */
+	usleep(1000000);
 	for (int i = 0; i < 400; i++)
 		enter(i, 4);
 	return 0;
@@ -296,6 +297,7 @@ __attribute__((noipa)) static int run(int argc, char **argv)
 	if (argc < 2) {
 		add(0, 1);
 		/* Nobody can read it any more when this is over. */
+		usleep(500000);
 		enter(0, 800);
 		execl(argv[0], argv[0], "again", (char *)0);
 	}

@@ -19,6 +19,7 @@ import livetest
 from livetest import SPIN, SPIN_PATH, user_path
 
 MS = 400
+ENOUGH_GONE = 1000 # of its section, time and again, that some are brought in
 LIARS = 16
 LIAR_MS = 60
 PAGE = 4096
@@ -205,15 +206,19 @@ def faults(bench):
     folder = tempfile.mkdtemp(dir="/var/tmp")
     own = with_section(bench, forgetting(bench),
                        os.path.join(folder, "large"))
-    os.sync()
-    recording = record(bench, "--tables", "mapped", "--", own, str(MS))
-    check(bench, "a section that is not there", recording, True)
-    with open(own + ".gone") as f:
-        gone = int(f.read())
+    # The kernel may keep most of the pages, now and then.
+    for _ in range(5):
+        os.sync()
+        recording = record(bench, "--tables", "mapped", "--", own, str(MS))
+        check(bench, "a section that is not there", recording, True)
+        with open(own + ".gone") as f:
+            gone = int(f.read())
+        bench.note("%d pages had no memory" % gone)
+        if gone > ENOUGH_GONE:
+            break
     shutil.rmtree(folder)
-    bench.note("%d pages had no memory" % gone)
-    bench.test("a section that is not there: no memory had it", gone > 10,
-               gone)
+    bench.test("a section that is not there: no memory had it",
+               gone > ENOUGH_GONE, gone)
     bench.test("a section that is not there: its pages are brought in",
                recording.summary["faulted"] > 0, recording.summary)
 

@@ -103,7 +103,8 @@ def faults(bench):
     exe = dropping(bench)
     folder = tempfile.mkdtemp(dir="/var/tmp")
     command = ["--", exe, os.path.join(folder, "stack")]
-    recording = bench.record("-e", "page-faults,raw_syscalls:sys_enter,"
+    recording = bench.record("-m", "64M", "-e",
+                             "page-faults,raw_syscalls:sys_enter,"
                              "sched:sched_switch,cpu-clock/freq=999/", "-c",
                              "1", *command)
     shutil.rmtree(folder)

@@ -76,9 +76,12 @@ def maps_of(pid):
     """The numbers of those that it holds."""
     folder, found = "/proc/%d/fdinfo" % pid, set()
     for fd in os.listdir(folder):
-        with open(os.path.join(folder, fd)) as info:
-            found |= {int(line.split()[1]) for line in info
-                      if line.startswith("map_id:")}
+        try:
+            with open(os.path.join(folder, fd)) as info:
+                found |= {int(line.split()[1]) for line in info
+                          if line.startswith("map_id:")}
+        except FileNotFoundError: # closed meanwhile
+            continue
     return found
 
 

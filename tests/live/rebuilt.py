@@ -18,7 +18,6 @@ import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -207,32 +206,43 @@ def judge(sample, run, name, named):
     return None
 
 
-def check(bench, what, recording, runs, name, named=True, in_time=True):
+def is_in(sample, name):
+    """Whether the file's own code ran."""
+    return livetest.user_frames(sample)[-1].get("dso", "").find(name) >= 0
+
+
+def check(bench, what, recording, runs, name, named=True, in_time=True,
+          is_gone=False):
     """Every sample of every run has its own build's path or is a miss, and
-    misses are few: of each run the end of its path is seen."""
+    misses are few: of each run the end of its path is seen. is_gone: only who
+    has asked for its table has one, which is from when its own code runs on: a
+    stack that begins in libc asks for libc's, if that is to come."""
     if not bench.test(what + ": recorded", recording.status == 0,
                       recording.log):
         return
-    wrong, deep, samples, misses = [], {}, 0, []
+    wrong, deep, samples, misses, early = [], {}, 0, [], 0
     for sample in recording.samples():
         if sample["pid"] not in runs or sample["end"] == "no-user":
             continue
         samples += 1
         candidates = runs[sample["pid"]]
         verdicts = [judge(sample, run, name, named) for run in candidates]
+        is_gone = is_gone and not is_in(sample, name)
+        if is_gone and MISS in verdicts:
+            early += 1
+            continue
         if None not in verdicts:
             (misses if MISS in verdicts else wrong).append(
                 "%s; %s" % (verdicts[0], livetest.show(sample)))
             continue
         run = candidates[verdicts.index(None)]
-        if livetest.user_frames(sample)[-1].get("dso", "").find(name) >= 0 \
-                and len(livetest.user_frames(sample)) >= \
+        if is_in(sample, name) and len(livetest.user_frames(sample)) >= \
                 4 + len(run.build.names):
             deep[id(run)] = deep.get(id(run), 0) + 1
     every = [run for some in runs.values() for run in some]
-    bench.note("%s: %d runs, %s samples at the end of their paths; %d "
-               "misses, copies %d, tables %d, lost %s" % (
-                   what, len(every), list(deep.values()), len(misses),
+    bench.note("%s: %d runs, %s samples at the end of their paths; %d before "
+               "it was asked for, %d misses, copies %d, tables %d, lost %s" % (
+                   what, len(every), list(deep.values()), early, len(misses),
                    recording.summary["copies"], recording.summary["tables"],
                    {k: v for k, v in recording.summary["lost"].items()
                     if v}))
@@ -395,15 +405,15 @@ def gone_before(bench, what, kind, flags):
     recorder = bench.recorder("-p", str(os.getpid()), "-e", "cpu-clock",
                               "-F", str(HZ), name=kind + ".data").ready()
     shutil.copy(build.path, same)
-    recorder.process.send_signal(signal.SIGSTOP)
+    recorder.stop()
     process = bench.start([same, log, same], env=dict(os.environ, FIRST="1"))
     while os.path.exists(same):
         time.sleep(0.001)
-    recorder.process.send_signal(signal.SIGCONT)
+    recorder.go()
     process.wait()
     check(bench, what, recorder.interrupt(),
           read_log(log, {kind + "0": build}), os.path.basename(same),
-          BARE not in flags)
+          BARE not in flags, is_gone=True)
 
 
 def chain(bench):

@@ -92,7 +92,7 @@ int main(void)
 
 	setup();
 #ifdef ONE
-	while (cpu_ms() < 1000)
+	while (cpu_ms() < 2000)
 		for (int i = 0; i < 1000; i++)
 			to_self();
 	_exit(0);
@@ -267,7 +267,8 @@ def building(bench):
     those of what it interrupts, a kill of itself; at the return they are
     the handler's."""
     exe = killing(bench)
-    recording = bench.record("-e", "cpu-clock", "-F", "9999", "--", exe)
+    recording = bench.record("-m", "16M", "-e", "cpu-clock", "-F", "9999", "--",
+                             exe)
     bench.test("a handler's frame: recorded", recording.status == 0,
                recording.log)
     found, wrong = 0, []

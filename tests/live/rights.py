@@ -11,6 +11,7 @@ without the two there is one line that says what to do.
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -47,7 +48,7 @@ int main(int argc, char **argv)
 	int fd = open("/usr/bin/python3", O_RDONLY);
 	double end = now() + atoi(argv[1]);
 	while (now() < end) {
-		for (int i = 0; i < 1000; i++)
+		for (int i = 0; i < 50; i++)
 			mid(fd);
 		naps();
 	}
@@ -109,21 +110,26 @@ def started(bench, exe, argv):
     return process
 
 
-# The program's paths, root first; a few samples are of its start.
+# The program's paths, root first.
 PATH = re.compile(r"_start __libc_start_main __libc_start_call_main "
                   r"(main( mid( leaf|$)| naps|$| time)|exit )")
 
 
-def all_whole(bench, what, recording):
+def all_whole(bench, what, recording, starts=True):
+    """All samples' stacks are whole, and from main on of the program's paths;
+    before it is the program's start, which page faults make long."""
     samples = recording.samples() if recording.status in (0, 7) else []
-    good = [s for s in samples if s["end"] == "outermost" and
-            PATH.match(" ".join(livetest.user_path(s)))]
-    return bench.test(what, len(samples) > 50 and
-                      len(good) >= 0.98 * len(samples) and
+    paths = [livetest.user_path(s) for s in samples]
+    begin = next((i for i, path in enumerate(paths) if "main" in path), 0) \
+        if starts else 0
+    good = [s for s, path in zip(samples[begin:], paths[begin:])
+            if s["end"] == "outermost" and PATH.match(" ".join(path))]
+    n = len(samples) - begin
+    return bench.test(what, n > 50 and len(good) >= 0.98 * n and
+                      begin <= 0.2 * len(samples) and
                       all(s["end"] == "outermost" for s in samples),
                       "status %d, %d of %d whole: %s%s" % (
-                          recording.status, len(good), len(samples),
-                          recording.log,
+                          recording.status, len(good), n, recording.log,
                           "\n".join(livetest.show(s) for s in samples
                                     if s not in good)))
 
@@ -193,12 +199,12 @@ def own_cache(bench, user, exe):
 def running(bench):
     user = User(bench, *BOTH)
     exe = program(bench)
-    for what, argv in (("its own process", User(bench).argv(exe, "5")),
-                       ("root's process", [exe, "5"])):
+    for what, argv in (("its own process", User(bench).argv(exe, "60")),
+                       ("root's process", [exe, "60"])):
         target = started(bench, exe, argv)
         recording = user.record(*CLOCK, "-p", str(target.pid), "--duration",
                                 "0.7")
-        all_whole(bench, "-p of %s: whole" % what, recording)
+        all_whole(bench, "-p of %s: whole" % what, recording, False)
         target.kill()
         target.wait()
 
@@ -301,7 +307,7 @@ def locked_memory(bench):
     user = User(bench, *BOTH)
     first = bench.start(
         user.argv("prlimit", "--memlock=0", user.exe, "record", "-q", "-o",
-                  os.path.join(user.home, "first.data"), "--", "sleep", "9"),
+                  os.path.join(user.home, "first.data"), "--", "sleep", "60"),
         env=user.env, stderr=subprocess.DEVNULL)
     while first.poll() is None and not livetest.polls(first.pid):
         time.sleep(0.01)
@@ -311,8 +317,10 @@ def locked_memory(bench):
                done.returncode == 1 and len(done.stderr.splitlines()) == 1 and
                "kernel.perf_event_mlock_kb" in done.stderr,
                "status %d: %s" % (done.returncode, done.stderr))
+    command = livetest.command_of(first.pid)
     first.kill()
     first.wait()
+    os.kill(command, signal.SIGKILL)
 
 
 def paranoid():

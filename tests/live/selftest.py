@@ -292,6 +292,20 @@ def has_stood(watch):
     return any(watch.worst() > 0.2 for _ in range(10))
 
 
+def losses():
+    """Of a load: which are tried again."""
+    few = {"samples": 0, "stacks": 4, "copies": 8}
+    end = {"outermost": 5978, "lost": 12}
+    wrong = summary(end=end, lost=few)
+    test("what was lost is found", len(wrong) == 1)
+    test("and is late", loads.is_late(counts(end=end, lost=few), wrong))
+    test("but not beside something else", not loads.is_late(
+        counts(end=end, lost=few), wrong + ["the engine is dump"]))
+    test("nor where more is missing", not loads.is_late(
+        counts(end=end, lost=dict(few, copies=0)), wrong))
+    test("nor what was not recorded", not loads.is_late(None, ["status 1"]))
+
+
 def tries():
     def late(bench, count):
         bench.timely("the third time", count == 3)
@@ -324,6 +338,7 @@ def main():
     if static:
         linkage(os.path.realpath(static[0]))
     summaries()
+    losses()
     tries()
     print("1..%d" % len(results))
     return 0 if all(results) else 1

@@ -194,8 +194,9 @@ def traced_twice(bench, script, *args):
     program = bench.start([bench.path("spell"), bench.path("log"), "1",
                            "wait"], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, bufsize=0)
-    recorder = bench.recorder("--stacks-only", "-e", "raw_syscalls:sys_enter",
-                              "-p", str(program.pid)).ready()
+    recorder = bench.recorder("--stacks-only", "-m", "64M", "-e",
+                              "raw_syscalls:sys_enter", "-p",
+                              str(program.pid)).ready()
     program.stdin.write(b"\n")
     program.stdout.readline()
     recorder.settle()
@@ -225,15 +226,17 @@ def bpftrace(bench):
 
 
 def await_names():
-    """Until the kernel's names stay as they are: trace-cmd reads them twice as
-    it ends, and fails where programs of BPF are just going."""
+    """Until the kernel's names stay as they are, for a second: trace-cmd reads
+    them twice as it ends, and fails where programs of BPF are just going, which
+    the kernel lets go when it likes."""
     def names():
         time.sleep(0.2)
         with open("/proc/kallsyms", "rb") as f:
             return f.read()
-    was = None
-    while was != (now := names()):
-        was = now
+    was, same = None, 0
+    while same < 5:
+        now = names()
+        was, same = now, same + 1 if now == was else 0
 
 
 def trace_cmd(bench):
@@ -294,7 +297,7 @@ def lttng(bench):
         bench.skip(what, "LTTng does not trace here: " +
                    tracer.communicate()[1].strip()[-200:])
         return
-    recorder = bench.recorder("--stacks-only", "-p", pid, "-e",
+    recorder = bench.recorder("--stacks-only", "-m", "64M", "-p", pid, "-e",
                               "uprobe:%s:%s" % (exe, PROBE)).ready()
     tracer.stdin.write("\n")
     tracer.stdin.flush()

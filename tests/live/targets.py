@@ -361,11 +361,13 @@ def events(bench):
         kinds[sample.get("cookie")].add(sample["event"])
     bench.test("samples of both events share a stack",
                sum(len(kind) == 2 for kind in kinds.values()) > 0, by)
-    recording = bench.record("-e", "page-faults", "-c", "1", *command)
+    recording = bench.record("-m", "16M", "-e", "page-faults", "-c", "1",
+                             *command)
     every = len(recording.samples())
     bench.test("-c 1: a sample for each of 10,240 page faults, or more",
                10240 <= every <= 16000, every)
-    recording = bench.record("-e", "page-faults", "-c", "10", *command)
+    recording = bench.record("-m", "16M", "-e", "page-faults", "-c", "10",
+                             *command)
     samples = recording.samples()
     bench.test("-c 10: a tenth of them, each stands for ten",
                abs(len(samples) - every / 10) < every / 50 and

@@ -265,7 +265,11 @@ def kick(bench):
 def asleep(bench):
     """The session ends while the thread that was asked for sleeps."""
     def waits(program, tracer):
-        time.sleep(0.2)
+        # It kicks each time that the child wakes.
+        child = livetest.command_of(program.pid)
+        begun = livetest.naps(child)
+        while livetest.naps(child) < begun + 10:
+            time.sleep(0.01)
         tracer.send_signal(signal.SIGINT)
         tracer.wait()
 

@@ -97,8 +97,8 @@ int main(int argc, char **argv)
 	return 6;
 }
 """
-EVENTS = ["-e", "cpu-clock/freq=1999/", "-e", "page-faults/period=1/", "-e",
-          "context-switches/period=1/"]
+EVENTS = ["-m", "16M", "-e", "cpu-clock/freq=1999/", "-e",
+          "page-faults/period=1/", "-e", "context-switches/period=1/"]
 WORKERS = ("iou-wrk-", "iou-sqp-")
 
 

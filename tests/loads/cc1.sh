@@ -17,7 +17,7 @@ prepare() {
 # cc1 takes a fraction of a second a time. Its table takes as long to make, on slow
 # machines twice that; until then some of its stacks are too deep to copy.
 load() {
-	args sh -c 'for i in $(seq '"${CC1_ROUNDS:-24}"'); do
+	args sh -c 'for i in $(seq '"${CC1_ROUNDS:-40}"'); do
 		"$0" -quiet -O3 -fpreprocessed "$1" -o /dev/null || exit 1
 	done' "$(gcc -print-prog-name=cc1)" "$1/largest.i"
 }

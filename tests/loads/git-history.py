@@ -4,7 +4,7 @@
 import random
 import sys
 
-COMMITS, FILES, LINES = 2800, 40, 500
+COMMITS, FILES, LINES = 1200, 40, 500
 
 
 def main():
