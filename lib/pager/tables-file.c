@@ -151,8 +151,35 @@ static bool is_had(struct seam_tables *t, const struct seam_file_key *key,
 static void know(const struct seam_tables *t, const struct seam_wire_miss *miss,
 		 struct seam_process *p, struct seam_image *image)
 {
-	if (image && p && t->at.in_turn)
+	if (image && p && t->at.in_turn &&
+	    seam_image_may_have_key(image, &miss->key))
 		seam_process_know(p, miss->start, image);
+}
+
+/* The image is of the file behind fd. If nothing of that has changed, not even
+ * its names, it is good for all who ask for that key. */
+static void name_image(const struct seam_tables *t,
+		       const struct seam_file_key *key, int fd,
+		       struct seam_image *image)
+{
+	if (image && seam_image_may_have_key(image, key) &&
+	    is_file(t->kernel, key, fd))
+		image->key = *key;
+}
+
+/* What was read when it was asked for is good in its turn, whatever has become
+ * of the file by then. Return: whether nothing is left to do. */
+static bool was_read(struct seam_tables *t, const struct seam_wire_miss *miss,
+		     struct seam_process *p)
+{
+	struct seam_image *image =
+		seam_image_by_key(t->processes->images, &miss->key);
+
+	if (!image)
+		return false;
+	seam_image_used(t->processes->images, image);
+	know(t, miss, p, image);
+	return !seam_tables_is_wanted(t, &miss->key);
 }
 
 /*
@@ -177,6 +204,7 @@ static int load_held(struct seam_tables *t, const struct seam_wire_miss *miss,
 		elf = seam_elf_close(elf);
 	if (elf && keep_image(t, fd, &st, elf, &image))
 		return -ENOMEM;
+	name_image(t, &miss->key, fd, image);
 	know(t, miss, p, image);
 	return err;
 }
@@ -200,8 +228,8 @@ static int load_found(struct seam_tables *t, const struct seam_wire_miss *miss,
 		seam_elf_close(elf);
 	else if (elf)
 		err = keep_image(t, fd, &st, elf, &image);
-	if (!err)
-		know(t, miss, p, image);
+	name_image(t, &miss->key, fd, image);
+	know(t, miss, p, image);
 	close(fd);
 	return err;
 }
@@ -363,6 +391,8 @@ int seam_tables_answer_file(struct seam_tables *t,
 		seam_kernel_count_far(t->kernel);
 		return seam_tables_leave_alone(t, &miss->key);
 	}
+	if (was_read(t, miss, p))
+		return 0;
 	if (held >= 0) {
 		err = load_held(t, miss, p, held);
 	} else {

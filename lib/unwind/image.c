@@ -54,6 +54,28 @@ struct seam_image *seam_image_by_stat(const struct seam_images *images,
 	return NULL;
 }
 
+struct seam_image *seam_image_by_key(const struct seam_images *images,
+				     const struct seam_file_key *key)
+{
+	for (struct seam_image *im = images->newest; im; im = im->older)
+		if (im->is_open && !memcmp(&im->key, key, sizeof(*key)))
+			return im;
+	return NULL;
+}
+
+bool seam_image_may_have_key(const struct seam_image *im,
+			     const struct seam_file_key *key)
+{
+	const struct seam_file_key none = {0};
+	struct seam_file_key then = *key;
+
+	/* It has another time when its last name has gone. */
+	then.ctime_sec = im->key.ctime_sec;
+	then.ctime_nsec = im->key.ctime_nsec;
+	return im->build_id_len || !memcmp(&im->key, &none, sizeof(none)) ||
+	       !memcmp(&im->key, &then, sizeof(then));
+}
+
 /* --- the order of use --- */
 
 static void take_out_of_order(struct seam_images *images, struct seam_image *im)

@@ -21,6 +21,7 @@
 
 #include "cfi/cfi.h"
 #include "cfi/derive.h"
+#include "core/wire.h"
 #include "elf/elf.h"
 #include "seam/error.h"
 
@@ -36,6 +37,9 @@ struct seam_image {
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	size_t build_id_len;
 	uint64_t dev, ino, size, ctime_ns; /* of the file it was read from */
+	/* What BPF calls the one that was asked for last, unchanged when it had
+	 * been read; zeros: nobody asked. */
+	struct seam_file_key key;
 	uint32_t refs; /* mappings that name it */
 	uint64_t idle_ns; /* since when none has been seen to; 0: some do */
 	bool is_open; /* else taken out: nothing below is there */
@@ -91,6 +95,13 @@ uint64_t seam_image_ctime_ns(const struct stat *st);
 /* The image that was read from that file, if it is open. */
 struct seam_image *seam_image_by_stat(const struct seam_images *images,
 				      const struct stat *st);
+/* The same of the file that has, or had, that key. */
+struct seam_image *seam_image_by_key(const struct seam_images *images,
+				     const struct seam_file_key *key);
+/* Whether it may be of the file with that key, which was found by number and
+ * times: not one without a build-id of a file that had the number before. */
+bool seam_image_may_have_key(const struct seam_image *image,
+			     const struct seam_file_key *key);
 /* If it has been opened before; perhaps taken out since. */
 struct seam_image *seam_image_by_id(const struct seam_images *images,
 				    const uint8_t *build_id, size_t len);

@@ -44,6 +44,12 @@ shown seam_request | sed -n '/^clang/,/^\.Ed/{/^\.Ed/!p}' |
 	sed 's/\\e$/\\/' >commands
 check 'the page has the commands' grep -q '^cc .*latency\.c' commands
 PATH=$PATH:/usr/sbin
+# A fresh Debian has it by its version alone.
+command -v clang >/dev/null || {
+	mkdir "$dir/bin"
+	ln -s "$(command -v clang-19)" "$dir/bin/clang"
+	PATH=$dir/bin:$PATH
+}
 check 'the tool is made by them' sh -e commands
 check 'it wants to be told a process' sh -c \
 	'./latency 2>said; [ $? = 2 ] && grep -qx "usage: .*latency PID MS" said'

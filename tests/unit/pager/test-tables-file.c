@@ -34,6 +34,7 @@ static struct {
 	uint32_t state; /* of the one key's table; 0: none */
 	int reads, loads;
 	bool changes; /* somebody writes to the file while it is read */
+	bool is_bare; /* it has no build-id */
 } world;
 
 static uint64_t ns_of(const struct timespec *t)
@@ -164,6 +165,13 @@ int __wrap_seam_elf_open_fd(int fd, int flags, struct seam_elf **ret,
 	if (world.changes)
 		write_over();
 	return err;
+}
+
+size_t __real_seam_elf_build_id(const struct seam_elf *elf, uint8_t *id);
+size_t __wrap_seam_elf_build_id(const struct seam_elf *elf, uint8_t *id);
+size_t __wrap_seam_elf_build_id(const struct seam_elf *elf, uint8_t *id)
+{
+	return world.is_bare ? 0 : __real_seam_elf_build_id(elf, id);
 }
 
 static void copy_self(void)
@@ -312,27 +320,40 @@ static void is_looked_for_again_where_it_is_held(void **state)
 
 /* A process that has ended meanwhile. That it mapped this build of the file, a
  * mapping's time cannot tell: it is as if the file were younger. */
-static struct seam_image *known_to_one_that_ended(void)
+static void map_in_one_that_ended(void)
 {
 	union record r;
 	char *path = realpath(world.path, NULL);
-	const struct seam_map *map;
+	uint32_t dev;
+	bool is_far;
 
 	assert_non_null(path);
 	world.miss.head.pid = ended_pid();
 	world.miss.start = START;
 	world.miss.end = START + 4096;
-	assert_int_equal(seam_processes_follow(&world.processes, 1,
-					       map_record(&r,
-							  world.miss.head.pid,
-							  START, path)),
-			 0);
+	assert_int_equal(
+		seam_processes_follow(
+			&world.processes, 1,
+			map_record(&r, world.miss.head.pid, START, path)),
+		0);
+	is_far = seam_far_path(&world.processes.far, world.miss.head.pid, path,
+			       &dev);
 	free(path);
-	seam_tables_answer(&world.tables, &world.miss, -1);
-	map = seam_process_map(&world.processes,
-			       seam_process_find(&world.processes,
-						 world.miss.head.pid),
-			       START);
+	/* Where another machine or program serves this folder. */
+	if (is_far)
+		skip();
+}
+
+/* In its turn. */
+static struct seam_image *known_to_it(int held)
+{
+	const struct seam_map *map;
+
+	seam_tables_answer(&world.tables, &world.miss, held);
+	map = seam_process_map(
+		&world.processes,
+		seam_process_find(&world.processes, world.miss.head.pid),
+		START);
 	assert_non_null(map);
 	return map->image;
 }
@@ -340,16 +361,87 @@ static struct seam_image *known_to_one_that_ended(void)
 static void is_known_by_its_key_where_its_name_leads_to_it(void **state)
 {
 	(void)state;
-	assert_non_null(known_to_one_that_ended());
+	map_in_one_that_ended();
+	assert_non_null(known_to_it(-1));
 	has(1, 1, 1, 0);
 }
 
 static void is_not_where_another_build_has_its_name(void **state)
 {
 	(void)state;
+	map_in_one_that_ended();
 	write_over();
-	assert_null(known_to_one_that_ended());
+	assert_null(known_to_it(-1));
 	has(0, 0, 0, 1);
+}
+
+/* Its request's turn comes late. */
+static void is_known_though_it_is_written_over_once_it_was_read(void **state)
+{
+	(void)state;
+	world.is_bare = true;
+	map_in_one_that_ended();
+	seam_tables_serve(&world.tables, &world.miss, world.fd);
+	write_over();
+	assert_non_null(known_to_it(-1));
+	has(1, 1, 1, 0);
+}
+
+/* The key that it has now is not the one that it was read for. */
+static void another_build_is_read_anew(void **state)
+{
+	(void)state;
+	map_in_one_that_ended();
+	seam_tables_serve(&world.tables, &world.miss, world.fd);
+	write_over();
+	assert_int_equal(seam_kernel_key_of_fd(NULL, world.fd, &world.miss.key,
+					       &world.miss.mtime_ns),
+			 0);
+	world.state = 0;
+	assert_non_null(known_to_it(-1));
+	assert_int_equal(world.reads, 2);
+	assert_int_equal(world.loads, 2);
+}
+
+/* Nothing but the number and the times of their files is the same. */
+static void is_not_known_by_its_number_and_times(void **state)
+{
+	(void)state;
+	world.is_bare = true;
+	map_in_one_that_ended();
+	seam_tables_serve(&world.tables, &world.miss, world.fd);
+	world.images.newest->key.generation++;
+	world.state = 0;
+	assert_null(known_to_it(-1));
+	assert_int_equal(world.images.stats.n, 1);
+}
+
+/* What is read of a file without a name is good for who holds it, alone. */
+static void is_not_known_to_others_once_its_name_has_gone(void **state)
+{
+	(void)state;
+	map_in_one_that_ended();
+	assert_int_equal(unlink(world.path), 0);
+	seam_tables_serve(&world.tables, &world.miss, world.fd);
+	assert_null(known_to_it(-1));
+	assert_int_equal(world.images.stats.n, 1);
+}
+
+/* Who asks once its name has gone asks by another key. */
+static void is_known_by_its_key_of_before_its_name_went(void **state)
+{
+	struct seam_file_key before = world.miss.key;
+
+	(void)state;
+	world.is_bare = true;
+	map_in_one_that_ended();
+	assert_int_equal(unlink(world.path), 0);
+	assert_int_equal(seam_kernel_key_of_fd(NULL, world.fd, &world.miss.key,
+					       &world.miss.mtime_ns),
+			 0);
+	seam_tables_serve(&world.tables, &world.miss, world.fd);
+	world.miss.key = before;
+	assert_non_null(known_to_it(world.fd));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -368,6 +460,11 @@ int main(void)
 		TEST(is_looked_for_again_where_it_is_held),
 		TEST(is_known_by_its_key_where_its_name_leads_to_it),
 		TEST(is_not_where_another_build_has_its_name),
+		TEST(is_known_though_it_is_written_over_once_it_was_read),
+		TEST(another_build_is_read_anew),
+		TEST(is_not_known_by_its_number_and_times),
+		TEST(is_not_known_to_others_once_its_name_has_gone),
+		TEST(is_known_by_its_key_of_before_its_name_went),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
