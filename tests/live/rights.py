@@ -317,6 +317,7 @@ def locked_memory(bench):
                done.returncode == 1 and len(done.stderr.splitlines()) == 1 and
                "kernel.perf_event_mlock_kb" in done.stderr,
                "status %d: %s" % (done.returncode, done.stderr))
+    # What is left of it holds our output, for which whoever runs us waits.
     command = livetest.command_of(first.pid)
     first.kill()
     first.wait()
