@@ -288,26 +288,11 @@ static int add_symbol_tables(struct seam_derive *d)
 	return err;
 }
 
-static void find_plts(struct seam_derive *d)
-{
-	static const char *const names[] = {".plt", ".plt.sec", ".plt.got",
-					    ".iplt"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct range r = section_range(d->elf, names[i]);
-
-		if (r.size && r.start <= UINT64_MAX - r.size)
-			d->plts[d->num_plts++] =
-				(struct seam_plt){r.start, r.start + r.size};
-	}
-}
-
 int seam_derive_entries(struct seam_derive *d)
 {
 	struct dynamic dyn = {0};
 	int err;
 
-	find_plts(d);
 	/* Symbols first: they know where their function ends. */
 	err = add_symbol_tables(d);
 	if (err)

@@ -30,8 +30,8 @@ static size_t visits_at(const struct seam_derive *d, uint64_t svma,
 
 	if (!end || svma >= v[end - 1].svma + v[end - 1].len)
 		return 0;
-	for (first = end - 1; first && v[first - 1].svma == v[end - 1].svma;)
-		first--;
+	/* All stubs of a linkage table visit its header. */
+	first = SEAM_SEARCH(i, d->num_visits, v[i].svma < v[end - 1].svma);
 	*ret_first = first;
 	return end - first;
 }

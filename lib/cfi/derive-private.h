@@ -2,9 +2,10 @@
 /*
  * Inside the derivation of rules. derive-decode.c says what one instruction
  * does to the stack, derive-walk.c follows one function's paths,
- * derive-entries.c finds where functions begin and derive-tail.c where a hole
- * goes on from an FDE, derive-jumps.c looks for jumps into them, and derive.c
- * decides which of them to believe. derive-padding.c knows no functions.
+ * derive-entries.c finds where functions begin, derive-linkage.c where stubs
+ * do and derive-tail.c where a hole goes on from an FDE, derive-jumps.c looks
+ * for jumps into them, and derive.c decides which of them to believe.
+ * derive-padding.c knows no functions.
  */
 #ifndef SEAM_LIB_CFI_DERIVE_PRIVATE_H
 #define SEAM_LIB_CFI_DERIVE_PRIVATE_H
@@ -92,6 +93,8 @@ struct seam_derive_call { /* func relies on target to return as it should */
 	uint32_t func;
 };
 
+#define SEAM_DERIVE_PLTS 4
+#define SEAM_DERIVE_STUB 8 /* the least bytes of a stub */
 /* A section whose entries behave as functions do. */
 struct seam_plt {
 	uint64_t start, end;
@@ -101,7 +104,7 @@ struct seam_derive {
 	const struct seam_elf *elf;
 	struct seam_cfi *cfi;
 	struct seam_decoder *decoder;
-	struct seam_plt plts[4];
+	struct seam_plt plts[SEAM_DERIVE_PLTS];
 	size_t num_plts;
 	uint64_t start; /* e_entry, if a program begins there, or 0 */
 
@@ -131,16 +134,23 @@ bool seam_derive_hole(struct seam_derive *d, uint64_t svma,
 const uint8_t *seam_derive_bytes(const struct seam_derive *d, uint64_t svma,
 				 uint64_t size);
 bool seam_derive_has_fde(const struct seam_derive *d, uint64_t svma);
-/* It is in a linkage table, whose entries behave as functions. */
-bool seam_derive_is_plt(const struct seam_derive *d, uint64_t svma);
+/* Return: the linkage table that it is in, whose entries behave as functions,
+ * or NULL. */
+const struct seam_plt *seam_derive_plt(const struct seam_derive *d,
+				       uint64_t svma);
 
-/* Notes a place where a function begins. Return: 0 or -ENOMEM. */
+/* Notes a place where a function begins, outside of linkage tables. Return: 0
+ * or -ENOMEM. */
 int seam_derive_add(struct seam_derive *d, uint64_t entry, uint64_t limit);
+/* The same in one of these. */
+int seam_derive_add_stub(struct seam_derive *d, uint64_t entry);
 /* Return: NULL if none begins there. */
 struct seam_derive_func *seam_derive_func_at(const struct seam_derive *d,
 					     uint64_t entry);
 /* -EOPNOTSUPP: code is changed by relocations. */
 int seam_derive_entries(struct seam_derive *d);
+/* Finds the linkage tables, before any function, and the stubs in them. */
+int seam_derive_linkage(struct seam_derive *d);
 
 /* Adds the system calls that FDEs end before. */
 int seam_derive_tails(struct seam_derive *d);

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
 #include "cfi/derive-private.h"
@@ -24,6 +23,8 @@ struct seam_walk {
 	size_t first; /* of this function's visits */
 	struct seam_hole hole; /* the last one looked up */
 	uint32_t slots[SLOTS]; /* index of a visit from first, + 1 */
+	uint32_t used[SEAM_DERIVE_MAX_INSNS]; /* of these, the visits' */
+	size_t num_used;
 	struct path paths[SEAM_DERIVE_MAX_INSNS];
 	size_t num_paths;
 	bool failed;
@@ -175,7 +176,7 @@ static void rely(struct seam_walk *w, uint64_t target)
 	struct seam_derive_func *f = seam_derive_func_at(d, target);
 
 	/* Code with an FDE, and what linkers make, keeps to the ABI. */
-	if (seam_derive_is_plt(d, target) || seam_derive_has_fde(d, target))
+	if (seam_derive_plt(d, target) || seam_derive_has_fde(d, target))
 		return;
 	if (!in_hole(w, target) || (f && f->is_tail)) {
 		w->failed = true;
@@ -211,9 +212,17 @@ static void jump(struct seam_walk *w, uint64_t target,
 		w->failed = true;
 }
 
+/* What a linkage table has pushed for it, the dynamic linker takes off. */
+static bool may_leave(const struct seam_walk *w, uint64_t svma,
+		      const struct seam_height *h)
+{
+	return is_clean(h) || (seam_derive_plt(w->d, w->entry) &&
+			       seam_derive_plt(w->d, svma) && !h->saved);
+}
+
 /* Return: whether the instruction after it may run, with h. */
-static bool follow(struct seam_walk *w, const struct seam_insn *in,
-		   struct seam_height *h)
+static bool follow(struct seam_walk *w, uint64_t svma,
+		   const struct seam_insn *in, struct seam_height *h)
 {
 	if (in->flow == SEAM_FLOW_BAD || !apply(h, in)) {
 		w->failed = true;
@@ -233,9 +242,10 @@ static bool follow(struct seam_walk *w, const struct seam_insn *in,
 		rely(w, in->target);
 		return true;
 	case SEAM_FLOW_JUMP_INDIRECT:
+		w->failed |= !may_leave(w, svma, h);
+		return false;
 	case SEAM_FLOW_RET:
-		if (!is_clean(h))
-			w->failed = true;
+		w->failed |= !is_clean(h);
 		return false;
 	default:
 		return false;
@@ -264,6 +274,14 @@ static void add_visit(struct seam_walk *w, uint32_t *slot,
 			   in->flow == SEAM_FLOW_CALL_INDIRECT,
 	};
 	*slot = (uint32_t)(d->num_visits - w->first);
+	w->used[w->num_used++] = (uint32_t)(slot - w->slots);
+}
+
+/* Most functions are much smaller than all the slots. */
+static void clear_slots(struct seam_walk *w)
+{
+	while (w->num_used)
+		w->slots[w->used[--w->num_used]] = 0;
 }
 
 /* Where code ends: fine behind a call, which then does not return. */
@@ -305,7 +323,7 @@ static void walk_path(struct seam_walk *w, struct path at)
 		if (w->err || w->failed)
 			return;
 		after_call = d->visits[d->num_visits - 1].is_call;
-		goes_on = follow(w, &in, &at.height);
+		goes_on = follow(w, at.svma, &in, &at.height);
 		at.svma += in.len;
 	}
 }
@@ -320,7 +338,7 @@ int seam_derive_walk(struct seam_derive *d, uint32_t func)
 			return -ENOMEM;
 		d->walk = w;
 	}
-	memset(w->slots, 0, sizeof(w->slots));
+	clear_slots(w);
 	w->d = d;
 	w->func = func;
 	w->entry = d->funcs[func].entry;

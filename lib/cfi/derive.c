@@ -35,14 +35,6 @@ bool seam_derive_has_fde(const struct seam_derive *d, uint64_t svma)
 	return d->cfi && seam_cfi_range_find(d->cfi, svma);
 }
 
-bool seam_derive_is_plt(const struct seam_derive *d, uint64_t svma)
-{
-	for (size_t i = 0; i < d->num_plts; i++)
-		if (svma >= d->plts[i].start && svma < d->plts[i].end)
-			return true;
-	return false;
-}
-
 /* Segments that lie over each other leave open what is there. */
 static const struct seam_elf_segment *only_segment(const struct seam_elf *elf,
 						   uint64_t svma)
@@ -120,14 +112,13 @@ struct seam_derive_func *seam_derive_func_at(const struct seam_derive *d,
 	return *slot ? &d->funcs[*slot - 1] : NULL;
 }
 
-int seam_derive_add(struct seam_derive *d, uint64_t entry, uint64_t limit)
+static int add(struct seam_derive *d, uint64_t entry, uint64_t limit)
 {
 	struct seam_hole hole;
 	uint32_t *slot = entry_slot(d, entry);
 	int err;
 
-	if (*slot || seam_derive_is_plt(d, entry) ||
-	    !seam_derive_hole(d, entry, &hole))
+	if (*slot || !seam_derive_hole(d, entry, &hole))
 		return 0;
 	if (d->num_funcs == SEAM_DERIVE_MAX_FUNCS) {
 		d->stats.unread++;
@@ -141,6 +132,16 @@ int seam_derive_add(struct seam_derive *d, uint64_t entry, uint64_t limit)
 		(struct seam_derive_func){.entry = entry, .limit = limit};
 	*slot = (uint32_t)d->num_funcs;
 	return 0;
+}
+
+int seam_derive_add(struct seam_derive *d, uint64_t entry, uint64_t limit)
+{
+	return seam_derive_plt(d, entry) ? 0 : add(d, entry, limit);
+}
+
+int seam_derive_add_stub(struct seam_derive *d, uint64_t entry)
+{
+	return add(d, entry, 0);
 }
 
 static int walk_all(struct seam_derive *d)
@@ -300,12 +301,41 @@ static int append(struct rows *rows, const struct seam_derived_row *row)
 	return err;
 }
 
+/* What is behind a stub is never run; with it, there is no gap for which the
+ * next one would be a function of its own. */
+static void pad_stub(const struct seam_derive *d, struct rows *rows,
+		     uint64_t start)
+{
+	struct seam_derived_row *last = rows->n ? &rows->v[rows->n - 1] : NULL;
+	const struct seam_plt *plt = seam_derive_plt(d, start);
+
+	if (plt && last && last->func_start == plt->start &&
+	    start - last->end < SEAM_DERIVE_STUB)
+		last->end = start;
+}
+
 static int add_row(struct rows *rows, const struct seam_derived_row *row)
 {
 	if (!rows->n || !extends(&rows->v[rows->n - 1], row))
 		return append(rows, row);
 	rows->v[rows->n - 1].end = row->end;
 	return 0;
+}
+
+static struct seam_derived_row row_of(const struct seam_derive *d,
+				      const struct seam_visit *v)
+{
+	const struct seam_derive_func *f = &d->funcs[v->func];
+	const struct seam_plt *plt = seam_derive_plt(d, v->svma);
+
+	/* A whole linkage table is one, or it were thousands of functions. */
+	return (struct seam_derived_row){
+		.func_start = plt ? plt->start : f->start,
+		.func_end = plt ? plt->end : f->end,
+		.start = v->svma,
+		.end = v->svma + v->len,
+		.rule = rule_of(&v->height),
+	};
 }
 
 /* Functions that share code agree about it: the first one keeps it. */
@@ -315,17 +345,14 @@ static int make_rows(struct seam_derive *d, struct seam_derived *ret)
 
 	for (size_t i = 0; i < d->num_visits; i++) {
 		const struct seam_visit *v = &d->visits[i];
-		struct seam_derived_row row = {
-			.func_start = d->funcs[v->func].start,
-			.func_end = d->funcs[v->func].end,
-			.start = v->svma,
-			.end = v->svma + v->len,
-			.rule = rule_of(&v->height),
-		};
+		struct seam_derived_row row;
 		int err;
 
 		if (d->funcs[v->func].failed || v->svma < done)
 			continue;
+		row = row_of(d, v);
+		if (!v->is_forked)
+			pad_stub(d, &ret->rows, row.start);
 		done = row.end;
 		err = add_row(v->is_forked ? &ret->forked : &ret->rows, &row);
 		if (err)
@@ -392,6 +419,8 @@ static int derive(struct seam_derive *d, struct seam_derived *ret)
 {
 	int err = d->cfi ? seam_cfi_index(d->cfi) : 0;
 
+	if (!err)
+		err = seam_derive_linkage(d);
 	if (!err)
 		err = seam_derive_entries(d);
 	if (!err)

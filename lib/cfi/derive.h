@@ -7,8 +7,10 @@
  * path is followed with the height of the stack and the whereabouts of the
  * frame pointer. A function with anything on its paths that is not
  * understood gets no rule at all: what is given here is true, or absent.
- * So does the system call that the C library's clone ends its CFI before, and
- * padding that may be run through into a function with an FDE.
+ * Stubs of linkage tables (PLT) that the linker made no FDE for are read
+ * likewise. Rules get as well the system call that the C library's clone ends
+ * its CFI before, and padding that may be run through into a function with an
+ * FDE.
  *
  *	struct seam_derived *derived;
  *	if (!seam_derived_build(elf, cfi, &derived)) {

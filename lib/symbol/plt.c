@@ -251,12 +251,12 @@ static size_t stub_size(const struct seam_elf *elf, const char *name)
 
 static int read_stubs(struct reader *r)
 {
-	static const char *const names[] = {".plt", ".plt.got", ".plt.sec"};
+	static const char *const names[] = {".plt", ".plt.got", ".plt.sec", ".iplt"};
 	struct seam_elf_section sec, other;
 	size_t size;
 	int rc = 0;
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (seam_elf_section(r->elf, names[i], &sec))
 			continue;
 		size = stub_size(r->elf, names[i]);

@@ -108,7 +108,7 @@ def plt_ranges(path):
     """Where stubs are: some tools name them after the symbol before."""
     ranges = []
     for line in output("readelf", "-SW", path):
-        section = re.match(r"\s*\[ *\d+\] (\.plt\S*)\s+\S+\s+([0-9a-f]+)"
+        section = re.match(r"\s*\[ *\d+\] (\.i?plt\S*)\s+\S+\s+([0-9a-f]+)"
                            r" [0-9a-f]+ ([0-9a-f]+)", line)
         if section:
             start = int(section[2], 16)
@@ -186,6 +186,8 @@ class Checker:
         if path == self.exe:
             if not name or name.endswith("plt"):
                 names = ("PLT!" + name,)
+                if self.static:     # libc's own calls of its IFUNCs
+                    names += ("libc!" + name,)
             elif self.static:
                 # libc's functions are the program's own here
                 names = (name, "libc!" + name, "ld!" + name)
@@ -252,8 +254,6 @@ class Checker:
         bad = self.at_known_bad(frames)
         if end in self.may_end:
             return ("ends as it may", None, None)
-        if end == "no-table" and self.is_linkage(frames):
-            return ("excused", "%s, which has none" % frames[0].raw, None)
         if end != "outermost":
             return ("excused", bad, None) if bad else \
                 ("not whole", "ends early", None)
@@ -265,17 +265,6 @@ class Checker:
             return ("excused", bad, None)
         return ("wrong call site", site, None) if site else \
             (kind, detail, number)
-
-    def is_linkage(self, frames):
-        """A leaf in a static program's linkage table, where readelf finds no
-        FDE: see known-bad-cfi.txt."""
-        if not self.static or len(frames) != 1 or \
-                not frames[0].names[0].startswith("PLT!"):
-            return False
-        start = code_of(self.exe).start.get(frames[0].raw)
-        return start is not None and not any(
-            low <= start + frames[0].off < high
-            for low, high in fde_ranges(self.exe))
 
     def match(self, frames):
         furthest, prefix = 0, False

@@ -174,33 +174,6 @@ def cut_stacks(stacks):
              outcome(cut, 0.001, True) == leaf)
 
 
-def linkage(exe):
-    """Excused is a leaf in a static program's linkage table, and no other."""
-    code = check.code_of(exe)
-    expect = check.pathgrammar.Expectation(
-        os.path.join(SOURCES, "recurse.expect"), {"DEPTH": "4"})
-    checker = check.Checker(argparse.Namespace(exe=exe, known_bad=None),
-                            expect)
-
-    def verdict(addr, end, more=()):
-        leaf = {"sym": "_init", "off": addr - code.start["_init"],
-                "dso": exe, "ip": "0x1"}
-        frames = [checker.frame(f) for f in [leaf, *more]]
-        return checker.judge(end, tuple(frames[::-1]))[0]
-
-    place = min(low for low, _ in code.plts)
-    main = {"sym": "main", "off": 1, "dso": exe, "ip": "0x2"}
-    test("a leaf in a linkage table without CFI is excused",
-         verdict(place, "no-table") == "excused")
-    test("not what says another reason, nor what has callers",
-         verdict(place, "no-rule") == "not whole" and
-         verdict(place, "no-table", [main]) == "not whole")
-    before, check.fde_ranges = check.fde_ranges, lambda _: [(place, place + 1)]
-    test("nor where an FDE covers it", verdict(place, "no-table") ==
-         "not whole")
-    check.fde_ranges = before
-
-
 def counts(**changes):
     base = {"samples": 6000, "events": 9000, "expected": 9003, "own": 5,
             "watched": 6005, "expected_watched": 6008, "lost": {"samples": 0},
@@ -333,10 +306,6 @@ def main():
         cut_stacks(Stacks(os.path.realpath(built[0])))
     else:
         test("recurse is built", False)
-    static = sorted(glob.glob(os.path.join(sys.argv[1],
-                                           "recurse-*-O2-static")))
-    if static:
-        linkage(os.path.realpath(static[0]))
     summaries()
     losses()
     tries()

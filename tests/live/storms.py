@@ -240,13 +240,6 @@ def storms(bench):
               lost["sideband"])
 
 
-def is_linkage(sample):
-    """In a static program's linkage table, which has no CFI."""
-    frames = livetest.user_frames(sample)
-    return sample["end"] == "no-table" and len(frames) == 1 and \
-        frames[0].get("sym", "").endswith("@plt")
-
-
 def may_be_copy(sample, is_stale):
     """Of copies: within an exec the registers are the old program's and the
     stack is the new one's; of a task that exits perf has neither. is_stale:
@@ -320,8 +313,7 @@ def judge(bench, comm, mine, may, is_stale):
     # A task has no memory any more in the rest of its exit.
     short = [s for s in mine if s["end"] not in
              ("outermost", "exited", *bench.may_end) and not (
-                 bench.engine == "dump" and may_be_copy(s, is_stale)) and
-             not is_linkage(s)]
+                 bench.engine == "dump" and may_be_copy(s, is_stale))]
     bench.test(comm + ": every stack is whole, or its loss was counted",
                (ends["outermost"] > 50 or may) and
                len({s.get("cookie") for s in short}) <= may,
