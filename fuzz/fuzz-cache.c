@@ -17,6 +17,7 @@
 
 #include "fuzz/layout.h"
 #include "sframe/verify.h"
+#include "table/cache-priv.h"
 #include "table/fingerprint.h"
 #include "table/table.h"
 #include "tests/unit/table/image.h"
@@ -77,6 +78,7 @@ static void begin(void)
 {
 	uint8_t *bytes;
 	size_t size;
+	char name[SEAM_CACHE_NAME_SIZE];
 	FILE *file;
 
 	make_image();
@@ -89,7 +91,9 @@ static void begin(void)
 	check(!seam_table_load_kernel(f.cache, f.elf, &bytes, &size, NULL,
 				      NULL));
 	free(bytes);
-	snprintf(f.path, sizeof(f.path), "%s/7365616d.k4", f.dir);
+	seam_cache_name(name, (const uint8_t *)"seam", 4, 'k',
+			SEAM_CACHE_VERSION);
+	snprintf(f.path, sizeof(f.path), "%s/%s", f.dir, name);
 	file = fopen(f.path, "rb");
 	check(file);
 	size = fread(f.good, 1, sizeof(f.good), file);

@@ -303,14 +303,15 @@ static int append(struct rows *rows, const struct seam_derived_row *row)
 
 /* What is behind a stub is never run; with it, there is no gap for which the
  * next one would be a function of its own. */
-static void pad_stub(const struct seam_derive *d, struct rows *rows,
-		     uint64_t start)
+static void pad_stub(struct seam_derive *d, struct rows *rows, uint64_t start)
 {
 	struct seam_derived_row *last = rows->n ? &rows->v[rows->n - 1] : NULL;
 	const struct seam_plt *plt = seam_derive_plt(d, start);
+	struct seam_hole hole;
 
 	if (plt && last && last->func_start == plt->start &&
-	    start - last->end < SEAM_DERIVE_STUB)
+	    start - last->end < SEAM_DERIVE_STUB &&
+	    seam_derive_hole(d, last->end, &hole) && start < hole.end)
 		last->end = start;
 }
 
@@ -328,6 +329,8 @@ static struct seam_derived_row row_of(const struct seam_derive *d,
 	const struct seam_derive_func *f = &d->funcs[v->func];
 	const struct seam_plt *plt = seam_derive_plt(d, v->svma);
 
+	if (plt && v->len > plt->end - v->svma)
+		plt = NULL;
 	/* A whole linkage table is one, or it were thousands of functions. */
 	return (struct seam_derived_row){
 		.func_start = plt ? plt->start : f->start,

@@ -251,7 +251,8 @@ static size_t stub_size(const struct seam_elf *elf, const char *name)
 
 static int read_stubs(struct reader *r)
 {
-	static const char *const names[] = {".plt", ".plt.got", ".plt.sec", ".iplt"};
+	static const char *const names[] = {".plt", ".plt.got", ".plt.sec",
+					    ".iplt"};
 	struct seam_elf_section sec, other;
 	size_t size;
 	int rc = 0;
