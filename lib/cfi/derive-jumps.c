@@ -79,7 +79,8 @@ static void check(struct seam_derive *d, uint64_t from, uint64_t target)
 	    target > d->visits[d->num_visits - 1].svma + 15)
 		return;
 	n = visits_at(d, target, &first);
-	if (!n || visits_at(d, from, &unused))
+	if (!n || d->visits[first].is_jumped_into ||
+	    visits_at(d, from, &unused))
 		return;
 	/* As at an entry: a call or a tail call. */
 	if (d->visits[first].svma == target &&
@@ -89,6 +90,7 @@ static void check(struct seam_derive *d, uint64_t from, uint64_t target)
 		return;
 	if (!is_jump(d, from, target))
 		return;
+	d->visits[first].is_jumped_into = true;
 	for (size_t i = first; i < first + n; i++)
 		d->funcs[d->visits[i].func].failed = true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * Linkage tables without an FDE: all those of lld and mold, and those that
- * every linker makes for the indirect functions of a static program.
+ * Linkage tables without an FDE: those of lld and mold, and those that ld makes
+ * for the indirect functions of a static program.
  *
  * A stub is known by its first instructions, and is then read as a function.
  * What they may be, with "endbr64" before it or not:
@@ -11,114 +11,112 @@
  *	mov $number, %r11d; jmp *slot		of mold
  *	push %r11; push link_map; jmp *resolver	the header of mold
  * The header of other linkers has a stub's number on the stack already: it is
- * found from there.
+ * found from there. Stubs that call (lld -z retpolineplt) are not known.
  */
 #include <string.h>
 
 #include "cfi/derive-private.h"
+#include "cfi/private.h"
+#include "elf/stub.h"
 
 #define ENDBR64 "\xf3\x0f\x1e\xfa"
-#define BND 0xf2
-#define PUSH_IMM 0x68
-#define PUSH_IMM_LEN 5
-#define MOV_R11D "\x41\xbb"
-#define MOV_R11D_LEN 6
-#define JMP_SLOT_LEN 6
+#define MOLD_HEADER "\x41\x53\xff\x35"
+#define PUSH_LEN 5
+/* A table of rows is read from its beginning: of thousands of stubs, too long.
+ */
+#define PIECE 4096
 
 struct code {
 	const uint8_t *p;
 	size_t size;
 };
 
-static bool skip(struct code *c, size_t n)
+static bool begins(const struct code *c, size_t at, const char *bytes, size_t n)
 {
-	if (n > c->size)
-		return false;
-	c->p += n;
-	c->size -= n;
-	return true;
+	return c->size >= at && c->size - at >= n &&
+	       !memcmp(c->p + at, bytes, n);
 }
 
-static bool begins(const struct code *c, const char *bytes, size_t n)
+/* push $number; jmp header, with bnd or without. */
+static bool is_push_jmp(const struct code *c, size_t at)
 {
-	return c->size >= n && !memcmp(c->p, bytes, n);
-}
-
-static void skip_bnd(struct code *c)
-{
-	if (c->size && *c->p == BND)
-		skip(c, 1);
-}
-
-/* Return: false unless this is "jmp *disp(%rip)", which is skipped. */
-static bool skip_jmp_slot(struct code *c)
-{
-	skip_bnd(c);
-	return begins(c, "\xff\x25", 2) && skip(c, JMP_SLOT_LEN);
-}
-
-static bool is_push_jmp(struct code c)
-{
-	if (!c.size || *c.p != PUSH_IMM || !skip(&c, PUSH_IMM_LEN))
-		return false;
-	skip_bnd(&c);
-	return begins(&c, "\xe9", 1);
+	return begins(c, at, "\x68", 1) &&
+	       (begins(c, at + PUSH_LEN, "\xe9", 1) ||
+		begins(c, at + PUSH_LEN, "\xf2\xe9", 2));
 }
 
 /* Return: whether a stub is there; *ret_lazy: where its slot leads first, in
  * bytes from its beginning, or 0. */
-static bool is_stub(const struct code *at, size_t *ret_lazy)
+static bool is_stub(const struct code *c, size_t *ret_lazy)
 {
-	struct code c = *at;
+	size_t at = begins(c, 0, ENDBR64, 4) ? 4 : 0;
+	uint64_t slot;
 
 	*ret_lazy = 0;
-	if (begins(&c, ENDBR64, 4))
-		skip(&c, 4);
-	if (is_push_jmp(c) || begins(&c, "\x41\x53\xff\x35", 4))
+	if (is_push_jmp(c, at) || begins(c, at, MOLD_HEADER, 4))
 		return true;
-	if (begins(&c, MOV_R11D, 2))
-		return skip(&c, MOV_R11D_LEN) && skip_jmp_slot(&c);
-	if (!skip_jmp_slot(&c))
-		return false;
-	if (is_push_jmp(c))
-		*ret_lazy = (size_t)(c.p - at->p);
-	return true;
+	at = seam_stub_jump(c->p, c->size, &slot);
+	if (at && is_push_jmp(c, at))
+		*ret_lazy = at;
+	return at;
 }
 
-/* Return: false where an FDE is, or no code. */
-static bool code_at(struct seam_derive *d, const struct seam_plt *plt,
-		    uint64_t svma, struct seam_hole *hole, struct code *ret)
+/* Return: 0 where an FDE is, or no code. */
+static size_t code_at(struct seam_derive *d, const struct seam_plt *plt,
+		      uint64_t svma, struct seam_hole *hole, struct code *ret)
 {
 	uint64_t end;
 
 	if (svma >= hole->end && !seam_derive_hole(d, svma, hole))
-		return false;
+		return 0;
 	end = hole->end < plt->end ? hole->end : plt->end;
 	*ret = (struct code){hole->bytes + (svma - hole->start), end - svma};
-	return true;
+	return ret->size;
 }
 
-static int add_stubs(struct seam_derive *d, const struct seam_plt *plt)
+/* From in, the first step of the table behind an FDE. Return: its end if no
+ * FDE is there. */
+static uint64_t behind_fde(const struct seam_derive *d,
+			   const struct seam_plt *plt, uint64_t in)
 {
+	const struct seam_cfi_range *range =
+		d->cfi ? seam_cfi_range_find(d->cfi, plt->start + in) : NULL;
 	uint64_t size = plt->end - plt->start;
+
+	if (!range || range->end >= plt->end)
+		return size;
+	in = range->end - plt->start;
+	return in + -in % SEAM_DERIVE_STUB;
+}
+
+/* Adds the stubs, or where their slots lead first. */
+static int add_stubs(struct seam_derive *d, const struct seam_plt *plt,
+		     bool lazy_ones)
+{
 	struct seam_hole hole = {0};
+	struct code code;
+	uint64_t in = 0;
+	size_t lazy;
 	int err = 0;
 
-	for (uint64_t in = 0; !err && in < size; in += SEAM_DERIVE_STUB) {
-		struct code code;
-		size_t lazy;
+	while (!err && in < plt->end - plt->start &&
+	       d->num_funcs < SEAM_DERIVE_MAX_FUNCS) {
+		uint64_t at = plt->start + in;
 
-		if (!code_at(d, plt, plt->start + in, &hole, &code) ||
-		    !is_stub(&code, &lazy))
+		if (!code_at(d, plt, at, &hole, &code)) {
+			in = behind_fde(d, plt, in);
 			continue;
-		err = seam_derive_add_stub(d, plt->start + in);
-		if (!err && lazy)
-			err = seam_derive_add_stub(d, plt->start + in + lazy);
+		}
+		in += SEAM_DERIVE_STUB;
+		if (is_stub(&code, &lazy) && (lazy || !lazy_ones))
+			err = seam_derive_add_stub(d,
+						   at + (lazy_ones ? lazy : 0));
 	}
+	d->stats.unread += in < plt->end - plt->start;
 	return err;
 }
 
-static void find_plts(struct seam_derive *d)
+void seam_derive_find_plts(struct seam_derive *d)
 {
 	static const char *const names[SEAM_DERIVE_PLTS] = {
 		".plt", ".plt.sec", ".plt.got", ".iplt"};
@@ -131,21 +129,38 @@ static void find_plts(struct seam_derive *d)
 				(struct seam_plt){s.svma, s.svma + s.size};
 }
 
-const struct seam_plt *seam_derive_plt(const struct seam_derive *d,
-				       uint64_t svma)
+bool seam_derive_plt(const struct seam_derive *d, uint64_t svma,
+		     struct seam_plt *ret_piece)
 {
-	for (size_t i = 0; i < d->num_plts; i++)
-		if (svma >= d->plts[i].start && svma < d->plts[i].end)
-			return &d->plts[i];
-	return NULL;
+	for (size_t i = 0; i < d->num_plts; i++) {
+		const struct seam_plt *plt = &d->plts[i];
+		uint64_t start, left;
+
+		if (svma < plt->start || svma >= plt->end)
+			continue;
+		start = svma - (svma - plt->start) % PIECE;
+		left = plt->end - start;
+		*ret_piece = (struct seam_plt){
+			start, start + (left < PIECE ? left : PIECE)};
+		return true;
+	}
+	return false;
 }
 
-int seam_derive_linkage(struct seam_derive *d)
+bool seam_derive_is_plt(const struct seam_derive *d, uint64_t svma)
+{
+	struct seam_plt piece;
+
+	return seam_derive_plt(d, svma, &piece);
+}
+
+int seam_derive_stubs(struct seam_derive *d)
 {
 	int err = 0;
 
-	find_plts(d);
-	for (size_t i = 0; !err && i < d->num_plts; i++)
-		err = add_stubs(d, &d->plts[i]);
+	/* Most slots lead to their function before anyone calls. */
+	for (int lazy = 0; lazy < 2; lazy++)
+		for (size_t i = 0; !err && i < d->num_plts; i++)
+			err = add_stubs(d, &d->plts[i], lazy);
 	return err;
 }

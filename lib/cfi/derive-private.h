@@ -77,6 +77,7 @@ struct seam_visit { /* an instruction on a path */
 	uint8_t len;
 	bool is_call; /* execution may not come back from it */
 	bool is_forked; /* a child with another stack may be there, too */
+	bool is_jumped_into; /* of the first one of its address */
 };
 
 struct seam_derive_func {
@@ -134,10 +135,11 @@ bool seam_derive_hole(struct seam_derive *d, uint64_t svma,
 const uint8_t *seam_derive_bytes(const struct seam_derive *d, uint64_t svma,
 				 uint64_t size);
 bool seam_derive_has_fde(const struct seam_derive *d, uint64_t svma);
-/* Return: the linkage table that it is in, whose entries behave as functions,
- * or NULL. */
-const struct seam_plt *seam_derive_plt(const struct seam_derive *d,
-				       uint64_t svma);
+/* It is in a linkage table, whose entries behave as functions. */
+bool seam_derive_is_plt(const struct seam_derive *d, uint64_t svma);
+/* The piece of the table that makes one function of its rows. */
+bool seam_derive_plt(const struct seam_derive *d, uint64_t svma,
+		     struct seam_plt *ret_piece);
 
 /* Notes a place where a function begins, outside of linkage tables. Return: 0
  * or -ENOMEM. */
@@ -149,8 +151,10 @@ struct seam_derive_func *seam_derive_func_at(const struct seam_derive *d,
 					     uint64_t entry);
 /* -EOPNOTSUPP: code is changed by relocations. */
 int seam_derive_entries(struct seam_derive *d);
-/* Finds the linkage tables, before any function, and the stubs in them. */
-int seam_derive_linkage(struct seam_derive *d);
+/* Before any function is looked for. */
+void seam_derive_find_plts(struct seam_derive *d);
+/* Adds the stubs of linkage tables; last, for they may be very many. */
+int seam_derive_stubs(struct seam_derive *d);
 
 /* Adds the system calls that FDEs end before. */
 int seam_derive_tails(struct seam_derive *d);

@@ -176,7 +176,7 @@ static void rely(struct seam_walk *w, uint64_t target)
 	struct seam_derive_func *f = seam_derive_func_at(d, target);
 
 	/* Code with an FDE, and what linkers make, keeps to the ABI. */
-	if (seam_derive_plt(d, target) || seam_derive_has_fde(d, target))
+	if (seam_derive_is_plt(d, target) || seam_derive_has_fde(d, target))
 		return;
 	if (!in_hole(w, target) || (f && f->is_tail)) {
 		w->failed = true;
@@ -216,8 +216,7 @@ static void jump(struct seam_walk *w, uint64_t target,
 static bool may_leave(const struct seam_walk *w, uint64_t svma,
 		      const struct seam_height *h)
 {
-	return is_clean(h) || (seam_derive_plt(w->d, w->entry) &&
-			       seam_derive_plt(w->d, svma) && !h->saved);
+	return is_clean(h) || (seam_derive_is_plt(w->d, svma) && !h->saved);
 }
 
 /* Return: whether the instruction after it may run, with h. */

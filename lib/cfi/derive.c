@@ -136,7 +136,7 @@ static int add(struct seam_derive *d, uint64_t entry, uint64_t limit)
 
 int seam_derive_add(struct seam_derive *d, uint64_t entry, uint64_t limit)
 {
-	return seam_derive_plt(d, entry) ? 0 : add(d, entry, limit);
+	return seam_derive_is_plt(d, entry) ? 0 : add(d, entry, limit);
 }
 
 int seam_derive_add_stub(struct seam_derive *d, uint64_t entry)
@@ -287,6 +287,7 @@ static bool extends(const struct seam_derived_row *row,
 		    const struct seam_derived_row *next)
 {
 	return row->end == next->start && row->func_start == next->func_start &&
+	       row->func_end == next->func_end &&
 	       row->rule.cfa.off == next->rule.cfa.off &&
 	       row->rule.fp.off == next->rule.fp.off;
 }
@@ -306,11 +307,12 @@ static int append(struct rows *rows, const struct seam_derived_row *row)
 static void pad_stub(struct seam_derive *d, struct rows *rows, uint64_t start)
 {
 	struct seam_derived_row *last = rows->n ? &rows->v[rows->n - 1] : NULL;
-	const struct seam_plt *plt = seam_derive_plt(d, start);
+	struct seam_plt piece;
 	struct seam_hole hole;
 
-	if (plt && last && last->func_start == plt->start &&
-	    start - last->end < SEAM_DERIVE_STUB &&
+	if (last && start > last->end && start - last->end < SEAM_DERIVE_STUB &&
+	    seam_derive_plt(d, start, &piece) &&
+	    last->func_start == piece.start && last->func_end == piece.end &&
 	    seam_derive_hole(d, last->end, &hole) && start < hole.end)
 		last->end = start;
 }
@@ -327,18 +329,21 @@ static struct seam_derived_row row_of(const struct seam_derive *d,
 				      const struct seam_visit *v)
 {
 	const struct seam_derive_func *f = &d->funcs[v->func];
-	const struct seam_plt *plt = seam_derive_plt(d, v->svma);
-
-	if (plt && v->len > plt->end - v->svma)
-		plt = NULL;
-	/* A whole linkage table is one, or it were thousands of functions. */
-	return (struct seam_derived_row){
-		.func_start = plt ? plt->start : f->start,
-		.func_end = plt ? plt->end : f->end,
+	struct seam_derived_row row = {
+		.func_start = f->start,
+		.func_end = f->end,
 		.start = v->svma,
 		.end = v->svma + v->len,
 		.rule = rule_of(&v->height),
 	};
+	struct seam_plt piece;
+
+	/* Each stub on its own would make thousands of functions. */
+	if (seam_derive_plt(d, v->svma, &piece) && row.end <= piece.end) {
+		row.func_start = piece.start;
+		row.func_end = piece.end;
+	}
+	return row;
 }
 
 /* Functions that share code agree about it: the first one keeps it. */
@@ -422,12 +427,13 @@ static int derive(struct seam_derive *d, struct seam_derived *ret)
 {
 	int err = d->cfi ? seam_cfi_index(d->cfi) : 0;
 
-	if (!err)
-		err = seam_derive_linkage(d);
+	seam_derive_find_plts(d);
 	if (!err)
 		err = seam_derive_entries(d);
 	if (!err)
 		err = seam_derive_tails(d);
+	if (!err)
+		err = seam_derive_stubs(d);
 	if (!err)
 		err = walk_all(d);
 	if (err)

@@ -7,7 +7,7 @@
  * path is followed with the height of the stack and the whereabouts of the
  * frame pointer. A function with anything on its paths that is not
  * understood gets no rule at all: what is given here is true, or absent.
- * Stubs of linkage tables (PLT) that the linker made no FDE for are read
+ * Stubs of linkage tables (PLT) for which the linker made no FDE are read
  * likewise. Rules get as well the system call that the C library's clone ends
  * its CFI before, and padding that may be run through into a function with an
  * FDE.
@@ -31,7 +31,7 @@
 #include "elf/elf.h"
 
 struct seam_derived_row {
-	uint64_t func_start, func_end; /* svma; may span gaps */
+	uint64_t func_start, func_end; /* svma; may span gaps, and many stubs */
 	uint64_t start, end;
 	/* CFA = SP + off; RA in its fixed place; FP as it was or at CFA + off.
 	 * Nothing is said of other registers. */

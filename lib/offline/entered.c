@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "core/x86-insn.h"
+#include "elf/stub.h"
 #include "offline/entered.h"
 #include "offline/func.h"
 
-#define STUB_LEN 16
 /* What a question may cost, whatever files and recordings claim: functions of
  * one name that are looked at, each of which may have all its code decoded, and
  * mappings. Beyond, what a call leads to is not known. */
@@ -31,14 +31,6 @@ static bool row_at(const struct seam_entered *e, uint64_t avma,
 {
 	return !e->find(e->ctx, avma, map) && map->cfi &&
 	       !seam_cfi_find(map->cfi, avma - map->bias, ret, NULL);
-}
-
-static int32_t rel32(const uint8_t *p)
-{
-	int32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
 }
 
 /* Return: false: it is not had, or too large. */
@@ -181,26 +173,6 @@ static bool links_to_another(const struct seam_entered *e,
 	return !any_may(e, leaf, NULL, &of) && of.n;
 }
 
-/*
- * Which slot a stub jumps through: endbr64? bnd? jmp *disp32(%rip).
- * Return: false: it is other code.
- */
-static bool reads_slot(const uint8_t *code, size_t size, uint64_t svma,
-		       uint64_t *ret)
-{
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	size_t at = 0;
-
-	if (size >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
-		at = sizeof(endbr64);
-	if (at < size && code[at] == 0xf2)
-		at++;
-	if (size - at < 6 || code[at] != 0xff || code[at + 1] != 0x25)
-		return false;
-	*ret = svma + at + 6 + (uint64_t)(int64_t)rel32(code + at + 2);
-	return true;
-}
-
 /* What precedes the stubs, for calls not bound yet: push disp32(%rip). */
 static bool is_in_linkage_table(const struct seam_entered *e,
 				const struct leaf *leaf)
@@ -228,16 +200,17 @@ static bool calls_another(const struct seam_entered *e, const struct leaf *leaf,
 			  const struct seam_mapping *caller,
 			  uint64_t target_avma, bool *ret_by_maps)
 {
-	uint8_t code[STUB_LEN];
+	uint8_t code[SEAM_STUB_JUMP_MAX];
 	uint64_t slot;
 	size_t n;
 
 	if (in_func(&leaf->row, target_avma - leaf->map.bias))
 		return false;
 	n = e->code(e->ctx, target_avma, SEAM_DUMP_THEN, code, sizeof(code));
-	if (reads_slot(code, n, target_avma - caller->bias, &slot))
+	if (seam_stub_jump(code, n, &slot))
 		return !is_in_linkage_table(e, leaf) &&
-		       links_to_another(e, leaf, target_avma, slot,
+		       links_to_another(e, leaf, target_avma,
+					target_avma - caller->bias + slot,
 					ret_by_maps);
 	return !may_lead_to(e, leaf, target_avma);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "elf/stub.h"
 #include "symbol/symtab.h"
 
 struct slot { /* one GOT slot */
@@ -121,27 +122,6 @@ static const char *symbol_name(const struct reader *r, uint32_t index)
 	return r->names.data + sym.st_name;
 }
 
-/*
- * What a stub jumps through: endbr64? bnd? jmp *disp32(%rip).
- * Return: bytes from the stub's start to the slot, false for other code.
- */
-static bool decode_stub(const uint8_t *code, size_t size, uint64_t *ret_slot)
-{
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	size_t at = 0;
-	int32_t disp;
-
-	if (size >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
-		at = sizeof(endbr64);
-	if (at < size && code[at] == 0xf2)
-		at++;
-	if (size - at < 6 || code[at] != 0xff || code[at + 1] != 0x25)
-		return false;
-	memcpy(&disp, code + at + 2, sizeof(disp));
-	*ret_slot = at + 6 + (uint64_t)(int64_t)disp;
-	return true;
-}
-
 static const struct seam_sym *find_finished(const struct reader *r,
 					    uint64_t svma)
 {
@@ -189,7 +169,7 @@ static int add_stub(struct reader *r, const struct seam_elf_section *sec,
 	int rc;
 
 	if (stub.end < stub.start ||
-	    !decode_stub(sec->data + at, size, &key.svma))
+	    !seam_stub_jump(sec->data + at, size, &key.svma))
 		return 0;
 	key.svma += stub.start;
 	slot = r->num_slots ? bsearch(&key, r->slots, r->num_slots,
@@ -214,7 +194,7 @@ static int add_header(struct reader *r, const struct seam_elf_section *plt,
 	uint64_t slot;
 
 	if (header.end < header.start || plt->size < size ||
-	    decode_stub(plt->data, size, &slot))
+	    seam_stub_jump(plt->data, size, &slot))
 		return 0;
 	return seam_symtab_add(r->tab, &header);
 }

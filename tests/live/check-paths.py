@@ -186,7 +186,7 @@ class Checker:
         if path == self.exe:
             if not name or name.endswith("plt"):
                 names = ("PLT!" + name,)
-                if self.static:     # libc's own calls of its IFUNCs
+                if name and self.static:    # libc calls its own IFUNCs
                     names += ("libc!" + name,)
             elif self.static:
                 # libc's functions are the program's own here
@@ -258,6 +258,8 @@ class Checker:
             return ("excused", bad, None) if bad else \
                 ("not whole", "ends early", None)
         kind, detail, number = self.match(frames)
+        if self.has_called(frames):
+            kind, detail = "wrong path", "a stub of a PLT has called"
         if kind == "wrong path":
             return ("excused", bad, None) if bad else (kind, detail, None)
         site = self.wrong_call_site(frames)
@@ -265,6 +267,13 @@ class Checker:
             return ("excused", bad, None)
         return ("wrong call site", site, None) if site else \
             (kind, detail, number)
+
+    @staticmethod
+    def has_called(frames):
+        """A stub that is a caller: it jumps, and its caller is what is seen."""
+        return any(caller.sym.endswith("plt") and
+                   callee.sym not in ("", "__restore_rt")  # a signal's
+                   for caller, callee in zip(frames, frames[1:]))
 
     def match(self, frames):
         furthest, prefix = 0, False

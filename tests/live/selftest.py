@@ -114,6 +114,20 @@ def paths(stacks):
          stacks.verdict(*DOWN, "leaf") == "wrong call site")
 
 
+def stubs(stacks):
+    """The stub of a PLT jumps: what it leads to has another caller."""
+    def has_called(*path):
+        checker = stacks.checker()
+        return checker.has_called([checker.frame(f) for f in
+                                   stacks.frames(*path)[::-1]])
+
+    test("a stub that has called is found",
+         has_called("main", "strlen@plt", "exit"))
+    test("not one that is the leaf", not has_called("main", "strlen@plt"))
+    test("nor one that a signal interrupted",
+         not has_called("main", "strlen@plt", "__restore_rt", "handler"))
+
+
 PING = ("main", "run") + ("ping", "pong") * 2
 KINDS = ((DOWN + ("leaf",), 485), (PING + ("leaf",), 485), (DOWN, 27),
          (("exit",), 3))
@@ -303,6 +317,7 @@ def main():
     built = sorted(glob.glob(os.path.join(sys.argv[1], "recurse-*-O2")))
     if built:
         paths(Stacks(os.path.realpath(built[0])))
+        stubs(Stacks(os.path.realpath(built[0])))
         cut_stacks(Stacks(os.path.realpath(built[0])))
     else:
         test("recurse is built", False)

@@ -13,6 +13,7 @@
 
 #define SLOT "slots(%rip)"
 #define NEXT "; .balign 16, 0xcc; "
+#define NEXT_EVEN ".balign 32, 0xcc; "
 #define HEADER "pushq " SLOT "; jmp *" SLOT NEXT
 #define MOLD "endbr64; push %r11; pushq " SLOT "; jmp *" SLOT NEXT
 /* With all 32 bits of what each is encoded by, as linkers do. */
@@ -79,11 +80,20 @@ static const struct {
 	 "jmp *" SLOT "; " PUSH ".byte 0xe9; .long -0x100000",
 	 "",
 	 {{0, 8}, {5, 8}, {6, 0}, {11, 0}}},
-	{"retpoline",
-	 "mov " SLOT ", %r11; call 1f; 2: pause; jmp 2b; 1: mov %r11, (%rsp); "
-	 "ret",
+	{"retpoline", /* lld -z retpolineplt */
+	 "pushq " SLOT "; mov " SLOT ", %r11; call 1f; 2: pause; lfence; "
+	 "jmp 2b" NEXT NEXT_EVEN "1: mov %r11, (%rsp); ret" NEXT "mov " SLOT
+	 ", %r11; call 1b; " JMP("2b") "; " PUSH JMP("table") NEXT,
 	 "",
-	 {{0, 0}, {7, 0}}},
+	 {{0, 0},
+	  {6, 0},
+	  {13, 0},
+	  {32, 0},
+	  {36, 0},
+	  {48, 0},
+	  {55, 0},
+	  {65, 0},
+	  {70, 0}}},
 	/* The second leads into the first, with a word more. */
 	{"two_heights",
 	 MOLD PUSH JMP("table") NEXT "jmp *" SLOT,
@@ -103,26 +113,38 @@ static const struct {
 	{"cut_off", ".byte 0xff, 0x25, 0", "", {{0, 0}}},
 	/* What an FDE says of it is CFI's, and what is behind it is not. */
 	{"has_fde",
-	 ".cfi_startproc; jmp *" SLOT NEXT ".cfi_endproc; jmp *" SLOT,
+	 ".cfi_startproc; jmp *" SLOT "; .cfi_endproc" NEXT "jmp *" SLOT,
 	 "",
 	 {{0, 0}, {5, 0}, {16, 8}, {21, 8}, {22, 0}}},
+	/* Shorter than a stub, and where padding would be. */
+	{"fde_between",
+	 "jmp *" SLOT "; nop; .cfi_startproc; nop; .cfi_endproc; jmp *" SLOT,
+	 "",
+	 {{0, 8}, {5, 8}, {6, 0}, {7, 0}, {8, 8}, {13, 8}}},
 };
 
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
-static void build(const char *dir, size_t i, struct object *o)
+/* A library with text in .text and plt in a section of that name. */
+static void build(const char *dir, const char *name, const char *plt,
+		  const char *text, struct object *o)
 {
-	char *text, path[PATH_MAX];
+	char *source, *command, path[PATH_MAX];
 
-	assert_true(asprintf(&text,
+	assert_true(asprintf(&source,
 			     ".data\nslots: .quad 0\n.text\n"
 			     ".skip 64, 0xcc\n%s\n.skip 64, 0xcc\n"
 			     ".section .plt, \"ax\", @progbits\n"
 			     ".balign 16\ntable: %s\n",
-			     cases[i].text, cases[i].plt) > 0);
-	assert_true(write_text(dir, "code.s", text));
-	free(text);
-	assert_true(run_in(dir, "cc -shared -nostdlib -o code.so code.s"));
+			     text, plt) > 0);
+	assert_true(write_text(dir, "code.s", source));
+	assert_true(asprintf(&command,
+			     "cc -shared -nostdlib -o code.so code.s && "
+			     "objcopy --rename-section .plt=%s code.so",
+			     name) > 0);
+	assert_true(run_in(dir, command));
+	free(command);
+	free(source);
 	snprintf(path, sizeof(path), "%s/code.so", dir);
 	assert_true(object_open(path, o));
 }
@@ -152,7 +174,7 @@ static void test_tables(void **state)
 		const struct at *at = cases[i].at;
 		struct object o;
 
-		build(*state, i, &o);
+		build(*state, ".plt", cases[i].plt, cases[i].text, &o);
 		print_message("%s\n", cases[i].name);
 		assert_int_not_equal(symbol(&o, "table"), 0);
 		for (size_t n = 0; n < 12 && (!n || at[n].off); n++)
@@ -160,6 +182,54 @@ static void test_tables(void **state)
 		object_close(&o);
 	}
 	assert_int_equal(wrong, 0);
+}
+
+static void test_sections(void **state)
+{
+	static const struct {
+		const char *name;
+		int height;
+	} sections[] = {{".plt", 8},
+			{".plt.sec", 8},
+			{".plt.got", 8},
+			{".iplt", 8},
+			{".other", 0}};
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		struct object o;
+
+		print_message("%s\n", sections[i].name);
+		build(*state, sections[i].name, "jmp *" SLOT, "", &o);
+		assert_true(
+			is_as_said(&o, &(struct at){0, sections[i].height}));
+		object_close(&o);
+	}
+}
+
+/* Rows of a table are one function in 4 KiB, without a gap. */
+static void test_pieces(void **state)
+{
+	const struct seam_derived_row *rows;
+	struct object o;
+	uint64_t at;
+	size_t n;
+
+	build(*state, ".plt.sec",
+	      ".rept 300; endbr64; bnd jmp *" SLOT "; .balign 16, 0xcc; .endr",
+	      "", &o);
+	at = symbol(&o, "table");
+	rows = seam_derived_rows(o.derived, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(rows[0].start, at);
+	assert_int_equal(rows[0].func_start, at);
+	assert_int_equal(rows[0].func_end, at + 4096);
+	/* The last stub's padding is behind its piece's last row. */
+	assert_int_equal(rows[0].end, at + 4096 - 5);
+	assert_int_equal(rows[1].start, at + 4096);
+	assert_int_equal(rows[1].func_start, at + 4096);
+	assert_int_equal(rows[1].func_end, at + 300 * 16);
+	assert_int_equal(rows[1].end, at + 300 * 16 - 5);
+	object_close(&o);
 }
 
 static int setup(void **state)
@@ -178,6 +248,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
