@@ -173,6 +173,16 @@ static void scan_segment(struct seam_derive *d, const uint8_t *p, size_t size,
 	scan_long(d, p, size, svma);
 }
 
+/* What looking through code costs: sections may lie over each other, and over
+ * what stubs have visited by the thousand. */
+static uint64_t cost(const struct seam_derive *d, uint64_t svma, uint64_t n)
+{
+	const struct seam_visit *v = d->visits;
+
+	return n + SEAM_SEARCH(i, d->num_visits, v[i].svma < svma + n) -
+	       SEAM_SEARCH(i, d->num_visits, v[i].svma < svma);
+}
+
 /* Bytes at svma that begin at a file offset, as many as there are. */
 static void scan_file(struct seam_derive *d, uint64_t off, uint64_t n,
 		      uint64_t svma)
@@ -180,13 +190,14 @@ static void scan_file(struct seam_derive *d, uint64_t off, uint64_t n,
 	size_t size;
 	const uint8_t *bytes = seam_elf_bytes(d->elf, &size);
 
-	if (off >= size || svma > UINT64_MAX - n)
+	if (off >= size || svma > UINT64_MAX - n || !d->left)
 		return;
 	n = n < size - off ? n : size - off;
-	if (spend(d, n)) {
+	if (spend(d, cost(d, svma, n))) {
 		scan_segment(d, bytes + off, n, svma);
 		return;
 	}
+	d->left = 0;
 	for (size_t i = 0; i < d->num_funcs; i++)
 		d->funcs[i].failed = true;
 }

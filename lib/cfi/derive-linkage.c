@@ -22,6 +22,7 @@
 #define ENDBR64 "\xf3\x0f\x1e\xfa"
 #define MOLD_HEADER "\x41\x53\xff\x35"
 #define PUSH_LEN 5
+#define JMP_LEN 5
 /* A table of rows is read from its beginning: of thousands of stubs, too long.
  */
 #define PIECE 4096
@@ -37,28 +38,34 @@ static bool begins(const struct code *c, size_t at, const char *bytes, size_t n)
 	       !memcmp(c->p + at, bytes, n);
 }
 
-/* push $number; jmp header, with bnd or without. */
-static bool is_push_jmp(const struct code *c, size_t at)
+/* push $number; jmp header, with bnd or without. Return: its bytes, or 0. */
+static size_t push_jmp(const struct code *c, size_t at)
 {
-	return begins(c, at, "\x68", 1) &&
-	       (begins(c, at + PUSH_LEN, "\xe9", 1) ||
-		begins(c, at + PUSH_LEN, "\xf2\xe9", 2));
+	if (!begins(c, at, "\x68", 1))
+		return 0;
+	if (begins(c, at + PUSH_LEN, "\xf2\xe9", 2))
+		return PUSH_LEN + 1 + JMP_LEN;
+	return begins(c, at + PUSH_LEN, "\xe9", 1) ? PUSH_LEN + JMP_LEN : 0;
 }
 
-/* Return: whether a stub is there; *ret_lazy: where its slot leads first, in
- * bytes from its beginning, or 0. */
-static bool is_stub(const struct code *c, size_t *ret_lazy)
+/* Return: the bytes of the stub that is there, as far as they are known, or 0;
+ * *ret_lazy: where in it its slot leads first, or 0. */
+static size_t stub_size(const struct code *c, size_t *ret_lazy)
 {
-	size_t at = begins(c, 0, ENDBR64, 4) ? 4 : 0;
+	size_t at = begins(c, 0, ENDBR64, 4) ? 4 : 0, size;
 	uint64_t slot;
 
 	*ret_lazy = 0;
-	if (is_push_jmp(c, at) || begins(c, at, MOLD_HEADER, 4))
-		return true;
+	if (begins(c, at, MOLD_HEADER, 4))
+		return at + 4;
+	size = push_jmp(c, at);
+	if (size)
+		return at + size;
 	at = seam_stub_jump(c->p, c->size, &slot);
-	if (at && is_push_jmp(c, at))
+	size = at ? push_jmp(c, at) : 0;
+	if (size)
 		*ret_lazy = at;
-	return at;
+	return at + size;
 }
 
 /* Return: 0 where an FDE is, or no code. */
@@ -96,7 +103,7 @@ static int add_stubs(struct seam_derive *d, const struct seam_plt *plt,
 	struct seam_hole hole = {0};
 	struct code code;
 	uint64_t in = 0;
-	size_t lazy;
+	size_t lazy, size;
 	int err = 0;
 
 	while (!err && in < plt->end - plt->start &&
@@ -107,10 +114,12 @@ static int add_stubs(struct seam_derive *d, const struct seam_plt *plt,
 			in = behind_fde(d, plt, in);
 			continue;
 		}
-		in += SEAM_DERIVE_STUB;
-		if (is_stub(&code, &lazy) && (lazy || !lazy_ones))
+		size = stub_size(&code, &lazy);
+		if (size && (lazy || !lazy_ones))
 			err = seam_derive_add_stub(d,
 						   at + (lazy_ones ? lazy : 0));
+		/* Not into it: its numbers look like anything. */
+		in += size ? size + -size % SEAM_DERIVE_STUB : SEAM_DERIVE_STUB;
 	}
 	d->stats.unread += in < plt->end - plt->start;
 	return err;

@@ -144,12 +144,15 @@ int seam_derive_add_stub(struct seam_derive *d, uint64_t entry)
 	return add(d, entry, 0);
 }
 
-static int walk_all(struct seam_derive *d)
+/* From the function *at on, which is then the next that comes. */
+static int walk_all(struct seam_derive *d, size_t *at)
 {
 	int err = 0;
 
 	/* Walks find more functions. */
-	for (size_t i = 0; !err && i < d->num_funcs; i++) {
+	for (; !err && *at < d->num_funcs; (*at)++) {
+		size_t i = *at;
+
 		if (d->num_visits < SEAM_DERIVE_MAX_TOTAL) {
 			err = d->funcs[i].is_tail
 				      ? seam_derive_visit_tail(d, (uint32_t)i)
@@ -303,17 +306,22 @@ static int append(struct rows *rows, const struct seam_derived_row *row)
 }
 
 /* What is behind a stub is never run; with it, there is no gap for which the
- * next one would be a function of its own. */
-static void pad_stub(struct seam_derive *d, struct rows *rows, uint64_t start)
+ * next one would be a function of its own. hole: the last one looked up. */
+static void pad_stub(struct seam_derive *d, struct rows *rows,
+		     struct seam_hole *hole, uint64_t start)
 {
 	struct seam_derived_row *last = rows->n ? &rows->v[rows->n - 1] : NULL;
 	struct seam_plt piece;
-	struct seam_hole hole;
 
-	if (last && start > last->end && start - last->end < SEAM_DERIVE_STUB &&
-	    seam_derive_plt(d, start, &piece) &&
-	    last->func_start == piece.start && last->func_end == piece.end &&
-	    seam_derive_hole(d, last->end, &hole) && start < hole.end)
+	if (!last || start <= last->end ||
+	    start - last->end >= SEAM_DERIVE_STUB ||
+	    !seam_derive_plt(d, start, &piece) ||
+	    last->func_start != piece.start || last->func_end != piece.end)
+		return;
+	if ((last->end < hole->start || last->end >= hole->end) &&
+	    !seam_derive_hole(d, last->end, hole))
+		return;
+	if (start < hole->end)
 		last->end = start;
 }
 
@@ -349,6 +357,8 @@ static struct seam_derived_row row_of(const struct seam_derive *d,
 /* Functions that share code agree about it: the first one keeps it. */
 static int make_rows(struct seam_derive *d, struct seam_derived *ret)
 {
+	struct seam_hole hole = {0};
+	bool has_failed = false; /* something since the last row */
 	uint64_t done = 0;
 
 	for (size_t i = 0; i < d->num_visits; i++) {
@@ -356,11 +366,13 @@ static int make_rows(struct seam_derive *d, struct seam_derived *ret)
 		struct seam_derived_row row;
 		int err;
 
+		has_failed |= d->funcs[v->func].failed;
 		if (d->funcs[v->func].failed || v->svma < done)
 			continue;
 		row = row_of(d, v);
-		if (!v->is_forked)
-			pad_stub(d, &ret->rows, row.start);
+		if (!v->is_forked && !has_failed)
+			pad_stub(d, &ret->rows, &hole, row.start);
+		has_failed = false;
 		done = row.end;
 		err = add_row(v->is_forked ? &ret->forked : &ret->rows, &row);
 		if (err)
@@ -426,6 +438,7 @@ static void set_extents(struct seam_derive *d)
 static int derive(struct seam_derive *d, struct seam_derived *ret)
 {
 	int err = d->cfi ? seam_cfi_index(d->cfi) : 0;
+	size_t walked = 0;
 
 	seam_derive_find_plts(d);
 	if (!err)
@@ -433,9 +446,12 @@ static int derive(struct seam_derive *d, struct seam_derived *ret)
 	if (!err)
 		err = seam_derive_tails(d);
 	if (!err)
+		err = walk_all(d, &walked);
+	/* Last, for they may be very many. */
+	if (!err)
 		err = seam_derive_stubs(d);
 	if (!err)
-		err = walk_all(d);
+		err = walk_all(d, &walked);
 	if (err)
 		return err == -EOPNOTSUPP ? 0 : err;
 	if (d->num_visits)

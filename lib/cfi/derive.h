@@ -42,7 +42,7 @@ struct seam_derived_stats {
 	size_t entries; /* places where a function may begin */
 	size_t functions; /* of these, with rules */
 	size_t given_up;
-	size_t unread; /* beyond the limits of one image */
+	size_t unread; /* at least so many, beyond the limits of one image */
 };
 
 struct seam_derived;

@@ -116,6 +116,13 @@ static const struct {
 	 ".cfi_startproc; jmp *" SLOT "; .cfi_endproc" NEXT "jmp *" SLOT,
 	 "",
 	 {{0, 0}, {5, 0}, {16, 8}, {21, 8}, {22, 0}}},
+	/* Nothing is known of a stub that is jumped into, before its lazy part.
+	 */
+	{"fails_between",
+	 HEADER "endbr64; mov $7, %r11d; jmp *" SLOT "; jmp *" SLOT
+		"; " PUSH JMP("table"),
+	 ".cfi_startproc; jmp table + 34; .cfi_endproc",
+	 {{0, 16}, {16, 8}, {31, 8}, {32, 0}, {37, 0}, {38, 8}, {43, 16}}},
 	/* Shorter than a stub, and where padding would be. */
 	{"fde_between",
 	 "jmp *" SLOT "; nop; .cfi_startproc; nop; .cfi_endproc; jmp *" SLOT,

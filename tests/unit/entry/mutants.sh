@@ -266,4 +266,13 @@ mutant other_claim 'an entry joined from outside whose stack is taken' \
 mutant other_ends 'a request of others that a task ends with, and nobody told' \
 	's/^\t\tseam_entry_env_lose(t, cookie, (uint32_t)clients);/\t\t;/' \
 	'no stack, and no reason\|is not told of'
+mutant other_two 'each who asks with a cookie of his own' \
+	's/was = SEAM_ENTRY_SWAP(o->cookies\[slot\], 0, cookie);/was = 0; SEAM_ENTRY_SET(o->cookies[slot], cookie);/' \
+	'no stack, and no reason'
+mutant other_two 'a request of others that undoes one that came amid it' \
+	's/SEAM_ENTRY_SWAP(o->word, word, word | t->clients) == word)/((o->word = word | t->clients) | 1))/' \
+	'no stack, and no reason'
+mutant other_swept 'what a task has begun to claim swept with a client' \
+	's/bits |= bits << SEAM_WHO_DONE_SHIFT;/bits |= SEAM_WHO_CLAIMED | bits << SEAM_WHO_DONE_SHIFT;/' \
+	'no stack, and no reason'
 tap_done

@@ -158,6 +158,34 @@ static void other_again(void **state)
 	AT_LEAST(170000, world_search("other, again", PLAN_OTHER, &limits));
 }
 
+/* Two ask at once, for two clients. */
+static void other_two(void **state)
+{
+	static const struct limits limits = {.entries = 1,
+					     .switches = 2,
+					     .clients = 2,
+					     .asks = 1,
+					     .askers = 2,
+					     .lent = 3};
+
+	(void)state;
+	AT_LEAST(300000, world_search("other, two", PLAN_OTHER, &limits));
+}
+
+/* A client ends while another task asks for it, or for another. */
+static void other_swept(void **state)
+{
+	static const struct limits limits = {.samples = 1,
+					     .entries = 1,
+					     .switches = 1,
+					     .clients = 2,
+					     .asks = 1,
+					     .lent = 3};
+
+	(void)state;
+	AT_LEAST(1000000, world_search("other, swept", PLAN_OTHER_SWEEP, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +201,8 @@ int main(void)
 		cmocka_unit_test(other_listener),
 		cmocka_unit_test(other_again),
 		cmocka_unit_test(other_ends),
+		cmocka_unit_test(other_two),
+		cmocka_unit_test(other_swept),
 	};
 
 	return RUN_WORLDS(tests);

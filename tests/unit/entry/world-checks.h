@@ -242,7 +242,7 @@ static void check_again(void)
 		return;
 	}
 	/* What is counted for a client that ends need not come any more. */
-	if (plan == PLAN_SWEEP)
+	if (is_swept())
 		return;
 	for (int i = 0; i < w.n_stacks; i++)
 		for (int k = 0; k < i; k++)

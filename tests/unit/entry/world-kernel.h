@@ -78,17 +78,21 @@ static struct seam_outside *seam_entry_env_outside(struct seam_entry_task *t,
 {
 	struct other *other;
 
-	(void)el;
+	if (el && limits->asks) {
+		if (SEAM_ENTRY_GET(el->no_outside))
+			return NULL;
+		SEAM_ENTRY_PUT(el->no_outside, 1);
+	}
 	step();
 	other = limits->asks ? other_of(t->self) : NULL;
 	step_value(other != NULL);
 	return other ? &other->o : NULL;
 }
 
-/* Here it is looked for each time. */
 static void seam_entry_env_outside_again(struct seam_element *el)
 {
-	(void)el;
+	if (limits->asks)
+		SEAM_ENTRY_PUT(el->no_outside, 0);
 }
 
 static void lose(uint64_t cookie, uint32_t clients);
@@ -236,7 +240,7 @@ static void deliver(const struct seam_element *el, uint32_t depth,
 	      "a stack is taken where there is no memory");
 	/* What is for a client that was swept since comes to the next one as a
 	 * stray, which readers know. */
-	if (plan == PLAN_SWEEP)
+	if (is_swept())
 		clients &= seam_who_done(el->entry.who);
 	if (clients)
 		send(el->left, depth, cookie, clients, end);

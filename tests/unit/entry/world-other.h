@@ -7,11 +7,6 @@
 
 #include "world-lent.h"
 
-static bool is_asked(void)
-{
-	return plan == PLAN_OTHER;
-}
-
 /* The task that is asked for. */
 static struct task *asked_task(void)
 {
@@ -75,6 +70,12 @@ int seam_lent_other(struct seam_lent *l, struct task_struct *task)
 	if (!l->cookie)
 		return SEAM_LENT_DONE;
 	l->again = seam_other_work(&other->o);
+	/* Its first request may just have made it. */
+	step();
+	el = element_of(t.self, 0);
+	step_value(el != NULL);
+	if (el)
+		seam_entry_env_outside_again(el);
 	return SEAM_LENT_SCHEDULE;
 }
 
@@ -99,21 +100,32 @@ int seam_lent_outside(struct seam_lent_stack *st)
 	return next;
 }
 
+/* Each asks for a client of its own, if there are as many. */
+static uint32_t asking_client(void)
+{
+	return w.current < n_clients() ? n_clients() - w.current : 0;
+}
+
 /* It is told what the target's next return has to be. */
 static void request_other(void)
 {
 	struct task *target = asked_task();
 	struct asking *a = asking();
 	struct sample *sample;
+	uint32_t number = asking_client();
 	struct place before;
 	uint64_t cookie;
 	bool was_in_user;
 
 	step();
+	/* Between two that have its bit there is none. */
+	if (step_value(w.ended) >> number & 1)
+		return;
 	if (w.n_samples == MAX_SAMPLES)
 		abort();
+	w.asking[number]++;
 	sample = &w.samples[step_value(w.n_samples++)];
-	*a = (struct asking){.client = 1u << (n_clients() - 1),
+	*a = (struct asking){.client = 1u << number,
 			     .depth =
 				     limits->depths ? pick(2) + SHALLOW : DEEP};
 	before = target->at;
@@ -135,6 +147,7 @@ static void request_other(void)
 		.last = target->at.entry + 1 + limits->entries,
 	};
 	sample->at.image_before = before.image;
+	w.asking[number]--;
 	TRACE("cookie %llx for another, of entries %d to %d",
 	      (unsigned long long)cookie, sample->first, sample->last);
 }

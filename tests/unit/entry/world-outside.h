@@ -58,6 +58,8 @@ static void sweep(uint32_t number)
 	forget(client);
 	for (int i = 0; i < w.n_elements; i++)
 		seam_who_sweep(&w.elements[i].entry, client);
+	if (limits->asks)
+		seam_outside_sweep(&w.other.o, client);
 	w.ended &= ~client;
 	TRACE("client %x begins", client);
 }

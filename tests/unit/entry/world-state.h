@@ -91,6 +91,7 @@ struct seam_element {
 	uint8_t cpu; /* that the irq_work is on */
 	uint8_t group;
 	uint8_t lent; /* its work is a tool's */
+	uint32_t no_outside; /* others ask nothing */
 	uint64_t self; /* key */
 };
 
@@ -181,6 +182,16 @@ static const struct limits *limits;
  * a search of millions of runs is most of its time. */
 static jmp_buf contexts[MAX_TASKS], main_context;
 static char stacks[MAX_TASKS][64 << 10];
+
+static bool is_swept(void)
+{
+	return plan == PLAN_SWEEP || plan == PLAN_OTHER_SWEEP;
+}
+
+static bool is_asked(void)
+{
+	return plan == PLAN_OTHER || plan == PLAN_OTHER_SWEEP;
+}
 
 static uint32_t n_clients(void)
 {

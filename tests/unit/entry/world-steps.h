@@ -36,8 +36,7 @@ static uint64_t step_value(uint64_t value)
 /* Who runs is no task of those that are sampled. */
 static bool is_outside(void)
 {
-	return (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP || is_asked()) &&
-	       w.current;
+	return (plan == PLAN_OUTSIDE || is_swept() || is_asked()) && w.current;
 }
 
 static bool is_ready(const struct task *t)

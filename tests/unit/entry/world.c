@@ -295,6 +295,10 @@ static void run_task(void)
 		sweep(w.current);
 		return;
 	}
+	if (plan == PLAN_OTHER_SWEEP && w.current == 2) {
+		sweep(pick(n_clients()));
+		return;
+	}
 	if (is_asked() && is_outside()) {
 		for (uint8_t i = 0; i < limits->asks; i++)
 			request_other();
@@ -437,12 +441,15 @@ static void set_up(void)
 		w.tasks[1].tid = 2;
 	}
 	w.tasks[w.current].begun = 1;
-	if (plan == PLAN_OUTSIDE || plan == PLAN_SWEEP || is_asked())
+	if (plan == PLAN_OUTSIDE || is_swept() || is_asked())
 		w.tasks[1].begun = 1;
 	if (is_asked())
 		w.tasks[1].self = 0x300;
-	if (plan == PLAN_SWEEP)
-		w.tasks[2].begun = n_clients() > 2;
+	w.tasks[2].begun = plan == PLAN_SWEEP	      ? n_clients() > 2
+			   : plan == PLAN_OTHER_SWEEP ? 1
+						      : limits->askers > 1;
+	if (is_asked())
+		w.tasks[2].self = 0x400;
 }
 
 static void run(void *arg)
@@ -454,7 +461,7 @@ static void run(void *arg)
 	check_samples();
 	check_again();
 	/* But of a client that ended nobody adds up what was its. */
-	if (plan == PLAN_SWEEP)
+	if (is_swept())
 		return;
 	for (uint32_t i = 0; i < n_clients(); i++) {
 		check_losses(1u << i);

@@ -58,6 +58,7 @@ struct limits {
 	uint8_t faults; /* pages that a stack lacks when such a one takes it */
 	bool listener; /* some client may begin to want whatever others ask */
 	uint8_t asks; /* by other tasks, each */
+	uint8_t askers; /* of these; 0 is 1 */
 };
 
 /* What the tasks do. */
@@ -68,7 +69,9 @@ enum plan {
 	PLAN_OUTSIDE, /* one, and whoever takes its stack from outside */
 	/* One, and each client but the first ends; then another has its bit. */
 	PLAN_SWEEP,
-	PLAN_OTHER, /* one, whose stack another task asks for */
+	PLAN_OTHER, /* one, whose stack other tasks ask for */
+	/* One, whose stack another task asks for, and some client ends. */
+	PLAN_OTHER_SWEEP,
 };
 
 /* Searches it all, prints what it was, and tells where it went wrong.

@@ -231,6 +231,50 @@ static void test_plt_kinds(void **state)
 	}
 }
 
+/* objdump knows no stubs of mold's, which are symbols there: after strip they
+ * are not. */
+static void test_mold(void **state)
+{
+	char path[PATH_MAX], line[4096], name[2048], *end;
+	struct seam_symbolizer *s;
+	struct seam_symbol sym;
+	struct seam_elf *elf;
+	unsigned long svma;
+	size_t n = 0;
+	int file;
+	FILE *f;
+
+	(void)state;
+	if (!have_tools("ld.mold"))
+		skip();
+	snprintf(path, sizeof(path), "%s/p", run_dir);
+	assert_int_equal(run("printf '#include <stdio.h>\n#include <stdlib.h>\n"
+			     "int main(void) { puts(\"\"); return rand() + "
+			     "atoi(\"1\"); }' | cc -O1 -x c - -o p "
+			     "-fuse-ld=mold -Wl,-z,lazy && cp p q && strip p"),
+			 0);
+	s = new_symbolizer(true);
+	file = seam_symbolizer_file(s, path, NULL, 0);
+	assert_int_equal(seam_symbol_open_elf(path, &elf), 0);
+	f = run_reading("nm '%s/q'", run_dir);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx t %2047s", &svma, name) != 2)
+			continue;
+		end = strstr(name, "$plt");
+		if (!end || end[4])
+			continue;
+		*end = '@';
+		assert_true(
+			seam_symbolize_user(s, file, to_off(elf, svma), &sym));
+		assert_string_equal(sym.name, name);
+		n++;
+	}
+	assert_true(n >= 3);
+	pclose(f);
+	seam_elf_close(elf);
+	seam_symbolizer_free(s);
+}
+
 static void test_unknown(void **state)
 {
 	struct seam_symbolizer *s = new_symbolizer(false);
@@ -266,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_full_symtab),
 		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_plt_kinds),
+		cmocka_unit_test(test_mold),
 		cmocka_unit_test(test_unknown),
 	};
 
