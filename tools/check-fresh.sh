@@ -8,7 +8,9 @@
 #
 # Everything that mounts, debootstrap included, does so in a mount namespace
 # of its own: its mounts are gone with its last process, however that ends,
-# and the part that removes the folder never sees them.
+# and the part that removes the folder never sees them. The fresh system is that
+# namespace's root, and no chroot in it: perf goes into others' namespaces to read
+# their files, and would come back to the root.
 # SEAM_FRESH_DIR: where to make the folder. SEAM_FRESH_KEEP=1 keeps it.
 # SEAM_FRESH_TARGETS: what to make there, instead of "run check".
 set -eu
@@ -48,13 +50,21 @@ clone_head() {
 		"$(git -C "$root/root/seam" log -1 --format='%h %s')"
 }
 
-make_targets() {
-	# Tests that unshare mounts want their root to be one.
+enter_system() {
 	mount --bind "$root" "$root"
 	for tree in proc sys dev; do
 		mount --rbind "/$tree" "$root/$tree"
 	done
 	mount -t tmpfs tmp "$root/tmp"
+	mkdir "$root/outside"
+	cd "$root"
+	pivot_root . outside
+	export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+	umount -l /outside
+	rmdir /outside
+}
+
+make_targets() {
 	set -- HOME=/root LANG=C.UTF-8 TERM=dumb \
 		PATH=/usr/sbin:/usr/bin:/sbin:/bin
 	for name in http_proxy https_proxy no_proxy CI; do
@@ -62,8 +72,7 @@ make_targets() {
 	done
 	for target in ${SEAM_FRESH_TARGETS:-run check}; do
 		echo "check-fresh: make $target"
-		chroot "$root" env -i "$@" make -C /root/seam "$target" \
-			</dev/null
+		env -i "$@" make -C /root/seam "$target" </dev/null
 	done
 }
 
@@ -71,6 +80,7 @@ if [ "${1:-}" = --inside ]; then
 	root=$2
 	make_system
 	clone_head
+	enter_system
 	make_targets
 	exit
 fi
@@ -84,11 +94,15 @@ root=$(mktemp -d "$base/seam-fresh.XXXXXX")
 chmod 755 "$root"
 child=
 
+# The mount namespace that the work is in, once that is not ours any more: what
+# has left the group is known by it.
+inside=
+
 # Ends what still runs inside, so that nothing writes where it is removed.
 clean() {
 	[ -z "$child" ] || kill -s KILL -- "-$child" 2>/dev/null || :
-	for process in /proc/[0-9]*; do
-		[ "$(readlink "$process/root")" != "$root" ] ||
+	[ -z "$inside" ] || for process in /proc/[0-9]*; do
+		[ "$(readlink "$process/ns/mnt")" != "$inside" ] ||
 			kill -s KILL "${process#/proc/}" 2>/dev/null || :
 	done
 	rm -f "$root.log"
@@ -103,6 +117,11 @@ trap 'exit 130' INT TERM HUP
 # in a process group of its own that can be ended as a whole.
 setsid unshare --mount --propagation private "$0" --inside "$root" &
 child=$!
+own=$(readlink /proc/self/ns/mnt)
+while seen=$(readlink "/proc/$child/ns/mnt") && [ "$seen" = "$own" ]; do
+	sleep 0.1
+done
+inside=$seen
 status=0
 wait "$child" || status=$?
 if [ "$status" = 0 ]; then

@@ -117,7 +117,7 @@ static void assert_faults(uint64_t least, uint64_t period)
 	uint64_t count = count_now();
 
 	assert_int_equal(count, plain_now());
-	assert_true(count >= least);
+	assert_in_range(count, least, UINT64_MAX);
 	assert_int_equal(signals, count / period);
 	assert_true(least_ahead >= 0);
 	assert_true(most_ahead <= (int64_t)(count - events));
@@ -325,10 +325,19 @@ static void *counted(void *arg)
 	return NULL;
 }
 
+/* None of them may be of the thread's stack, which the kernel takes for one
+ * with what lies beside it: a profiler's copy of that brings in its pages. */
+static char *pages_apart(char *room, size_t n)
+{
+	assert_int_equal(mprotect(room, PAGE, PROT_NONE), 0);
+	assert_int_equal(mprotect(room + (n + 1) * PAGE, PAGE, PROT_NONE), 0);
+	return room + PAGE;
+}
+
 static void another_is_told(void **state)
 {
 	struct seam_overflow_opts opts = faults(0);
-	char *pages = fresh_pages(10);
+	char *room = fresh_pages(12), *pages = pages_apart(room, 10);
 	pthread_t thread;
 	struct pollfd fd;
 
@@ -356,7 +365,7 @@ static void another_is_told(void **state)
 	fd = (struct pollfd){.fd = seam_overflow_fd(overflow)};
 	assert_int_equal(poll(&fd, 1, -1), 1);
 	assert_true(fd.revents & POLLHUP);
-	munmap(pages, 10 * PAGE);
+	munmap(room, 12 * PAGE);
 }
 
 static void refused(const struct seam_overflow_opts *opts, int want)
