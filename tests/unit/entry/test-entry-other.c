@@ -183,7 +183,8 @@ static void other_swept(void **state)
 					     .lent = 3};
 
 	(void)state;
-	AT_LEAST(1000000, world_search("other, swept", PLAN_OTHER_SWEEP, &limits));
+	AT_LEAST(1000000,
+		 world_search("other, swept", PLAN_OTHER_SWEEP, &limits));
 }
 
 int main(void)
