@@ -17,7 +17,6 @@
 
 #include "cfi/derive-private.h"
 #include "cfi/private.h"
-#include "elf/stub.h"
 
 #define ENDBR64 "\xf3\x0f\x1e\xfa"
 #define MOLD_HEADER "\x41\x53\xff\x35"
@@ -127,13 +126,11 @@ static int add_stubs(struct seam_derive *d, const struct seam_plt *plt,
 
 void seam_derive_find_plts(struct seam_derive *d)
 {
-	static const char *const names[SEAM_DERIVE_PLTS] = {
-		".plt", ".plt.sec", ".plt.got", ".iplt"};
 	struct seam_elf_section s;
 
-	for (size_t i = 0; i < SEAM_DERIVE_PLTS; i++)
-		if (!seam_elf_section(d->elf, names[i], &s) && s.size &&
-		    s.svma <= UINT64_MAX - s.size)
+	for (size_t i = 0; i < SEAM_STUB_SECTIONS; i++)
+		if (!seam_elf_section(d->elf, seam_stub_sections[i], &s) &&
+		    s.size && s.svma <= UINT64_MAX - s.size)
 			d->plts[d->num_plts++] =
 				(struct seam_plt){s.svma, s.svma + s.size};
 }

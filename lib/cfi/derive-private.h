@@ -11,6 +11,7 @@
 #define SEAM_LIB_CFI_DERIVE_PRIVATE_H
 
 #include "cfi/derive.h"
+#include "elf/stub.h"
 
 /* Limits: real holes are far below them. They bound hostile files. */
 #define SEAM_DERIVE_MAX_INSNS 4096 /* of a function */
@@ -94,7 +95,6 @@ struct seam_derive_call { /* func relies on target to return as it should */
 	uint32_t func;
 };
 
-#define SEAM_DERIVE_PLTS 4
 #define SEAM_DERIVE_STUB 8 /* the least bytes of a stub */
 /* A section whose entries behave as functions do. */
 struct seam_plt {
@@ -105,7 +105,7 @@ struct seam_derive {
 	const struct seam_elf *elf;
 	struct seam_cfi *cfi;
 	struct seam_decoder *decoder;
-	struct seam_plt plts[SEAM_DERIVE_PLTS];
+	struct seam_plt plts[SEAM_STUB_SECTIONS];
 	size_t num_plts;
 	uint64_t start; /* e_entry, if a program begins there, or 0 */
 

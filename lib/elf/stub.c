@@ -9,6 +9,9 @@
 #define MOV_R11D "\x41\xbb" /* and 32 bits */
 #define JMP "\xff\x25" /* and 32 bits */
 
+const char *const seam_stub_sections[SEAM_STUB_SECTIONS] = {
+	".plt", ".plt.got", ".plt.sec", ".iplt"};
+
 /* Where these bytes are, goes on len bytes behind at. */
 static bool skip(const uint8_t *code, size_t size, size_t *at,
 		 const char *bytes, size_t len)

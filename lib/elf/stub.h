@@ -9,6 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The sections that stubs lie in; the first has the lazy binder's code, too. */
+#define SEAM_STUB_SECTIONS 4
+extern const char *const seam_stub_sections[SEAM_STUB_SECTIONS];
+
 /* endbr64; mov $number, %r11d (mold); bnd jmp *slot(%rip). */
 #define SEAM_STUB_JUMP_MAX 17
 

@@ -231,16 +231,14 @@ static size_t stub_size(const struct seam_elf *elf, const char *name)
 
 static int read_stubs(struct reader *r)
 {
-	static const char *const names[] = {".plt", ".plt.got", ".plt.sec",
-					    ".iplt"};
 	struct seam_elf_section sec, other;
 	size_t size;
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (seam_elf_section(r->elf, names[i], &sec))
+	for (size_t i = 0; i < SEAM_STUB_SECTIONS; i++) {
+		if (seam_elf_section(r->elf, seam_stub_sections[i], &sec))
 			continue;
-		size = stub_size(r->elf, names[i]);
+		size = stub_size(r->elf, seam_stub_sections[i]);
 		if (!i) {
 			bool has_sec =
 				!seam_elf_section(r->elf, ".plt.sec", &other);
