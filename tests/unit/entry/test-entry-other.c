@@ -187,6 +187,20 @@ static void other_swept(void **state)
 		 world_search("other, swept", PLAN_OTHER_SWEEP, &limits));
 }
 
+/* In its second entry the task asks itself, and others have asked since it
+ * found nothing of theirs in the first. */
+static void other_after(void **state)
+{
+	static const struct limits limits = {.samples = 3,
+					     .entries = 2,
+					     .switches = 1,
+					     .asks = 1,
+					     .lent = 1};
+
+	(void)state;
+	AT_LEAST(6000000, world_search("other, after", PLAN_OTHER, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +218,7 @@ int main(void)
 		cmocka_unit_test(other_ends),
 		cmocka_unit_test(other_two),
 		cmocka_unit_test(other_swept),
+		cmocka_unit_test(other_after),
 	};
 
 	return RUN_WORLDS(tests);

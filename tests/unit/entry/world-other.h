@@ -124,6 +124,7 @@ static void request_other(void)
 	if (w.n_samples == MAX_SAMPLES)
 		abort();
 	w.asking[number]++;
+	w.asks_now++;
 	sample = &w.samples[step_value(w.n_samples++)];
 	*a = (struct asking){.client = 1u << number,
 			     .depth =
@@ -148,6 +149,7 @@ static void request_other(void)
 	};
 	sample->at.image_before = before.image;
 	w.asking[number]--;
+	w.asks_now--;
 	TRACE("cookie %llx for another, of entries %d to %d",
 	      (unsigned long long)cookie, sample->first, sample->last);
 }

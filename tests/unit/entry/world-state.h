@@ -165,7 +165,8 @@ struct world {
 	uint8_t ended; /* bits of those that have: they ask nothing */
 	uint8_t listens; /* the listener does */
 	uint8_t came; /* bits of those that have asked: they are there */
-	uint8_t pad[5];
+	uint8_t asks_now; /* tasks that are just asking for another's stack */
+	uint8_t pad[4];
 } __attribute__((aligned(8 * LANES)));
 
 struct seam_entry_env {

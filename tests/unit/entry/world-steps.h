@@ -167,8 +167,27 @@ static uint32_t pick_client(void)
 	return all[pick(n)];
 }
 
+/* What others had asked of the task, and been answered, before it asked itself,
+ * with no entry open: that is the entry's cookie. 0: nothing, or they are not
+ * done, or whom we interrupt is at it. */
+static uint64_t asked_before(void)
+{
+	const struct seam_element *el = element_of(self()->self, 0);
+	const struct seam_outside *o = &w.other.o;
+
+	if (!limits->asks || w.asks_now || self()->level || self()->exiting ||
+	    !el || el->entry.cookie || el->entry.flags ||
+	    el->work != WORK_STANDBY || (o->word & SEAM_OUTSIDE_HELD) ||
+	    !(o->word & SEAM_WHO_MASK) ||
+	    o->images[seam_outside_slot(o->word)] != self()->at.image)
+		return 0;
+	return o->cookies[seam_outside_slot(o->word)];
+}
+
 static void request(bool in_user)
 {
+	uint64_t before =
+		limits->asks && !is_swept() ? step_value(asked_before()) : 0;
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 	struct seam_asked asked;
@@ -219,6 +238,9 @@ static void request(bool in_user)
 	      sample->depth);
 	HOLDS(asked.cookie || asked.end || (asked.flags & SEAM_SAMPLE_OWN),
 	      "neither a stack to come nor a reason");
+	HOLDS(!before || !asked.cookie || asked.cookie == before,
+	      "cookie %llx, and others had asked with %llx before",
+	      (unsigned long long)asked.cookie, (unsigned long long)before);
 	HOLDS(asked.stack_tid, "a sample whose stack comes under tid 0");
 	HOLDS(unwinding ? env.was_asked : true,
 	      "a sample of the unwind that does not say so");
