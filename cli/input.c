@@ -128,6 +128,8 @@ int input_open(struct input *in)
 	if (!rc)
 		rc = seam_stitch_join_by(in->stitch, in->join);
 	if (!rc)
+		seam_stitch_kernel(in->stitch, in->kallsyms);
+	if (!rc)
 		rc = seam_resolver_new(&opts, &in->resolver);
 	if (!rc)
 		rc = seam_payload_printer_new(in->reader, &in->payloads);

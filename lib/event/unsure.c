@@ -38,12 +38,40 @@ static const char *const probers[] = {
 	"uprobe_notify_resume",
 };
 
+/* Labels in the doors' code: behind the calls of what each entry is for. */
+static const char *const outs[] = {
+	"syscall_return_via_sysret",
+	"entry_SYSRETQ_unsafe_stack",
+	"common_interrupt_return",
+	"swapgs_restore_regs_and_return_to_usermode",
+	"restore_regs_and_return_to_kernel",
+	"native_irq_return_iret",
+	"native_irq_return_ldt",
+	"error_return",
+	"sysret32_from_system_call",
+	"entry_SYSRETL_compat_unsafe_stack",
+	"asm_fred_exit_user",
+};
+
+/* The processor's part of the registers is there; the rest is pushed. */
+static const char *const savings[] = {
+	"entry_SYSCALL_64_after_hwframe",
+	"entry_SYSCALL_compat_after_hwframe",
+	"entry_SYSENTER_compat_after_hwframe",
+};
+
 #define N(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Where a kind of code lies, as far as it is known. */
+struct list {
+	struct seam_kernel_range *v;
+	size_t max, n;
+};
 
 struct reader {
 	struct seam_kernel_entry *entry;
+	struct list doors, writers, probers, outs, savings;
 	struct seam_kernel_range *open; /* its end is the next symbol */
-	size_t n_doors, n_writers, n_probers;
 };
 
 /* The compiler may have put the unlikely parts of a function elsewhere. */
@@ -62,42 +90,58 @@ static bool is_among(const char *name, const char *const *names, size_t n)
 	return false;
 }
 
+struct kind {
+	const char *const *names;
+	size_t n_names;
+	struct list *list;
+};
+
 /* What has no place would be believed. */
-static int add(struct seam_kernel_range *ranges, size_t max, size_t *n,
-	       uint64_t addr, struct seam_kernel_range **ret)
+static int add(struct reader *r, struct list *list, uint64_t addr)
 {
-	if (*n == max)
+	if (list->n == list->max)
 		return -E2BIG;
-	*ret = &ranges[(*n)++];
-	(*ret)->start = (*ret)->end = addr;
+	r->open = &list->v[list->n++];
+	r->open->start = r->open->end = addr;
+	return 0;
+}
+
+static int take_as(struct reader *r, const struct kind *kinds, size_t n,
+		   uint64_t addr, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (is_among(name, kinds[i].names, kinds[i].n_names))
+			return add(r, kinds[i].list, addr);
 	return 0;
 }
 
 /* A symbol of the kernel's own, in the order of their addresses. */
 static int take(struct reader *r, uint64_t addr, const char *name)
 {
-	struct seam_kernel_entry *e = r->entry;
+	struct seam_kernel_range *entry_text = &r->entry->doors[0];
+	const struct kind in_entry_text[] = {
+		{outs, N(outs), &r->outs},
+		{savings, N(savings), &r->savings},
+	};
+	const struct kind elsewhere[] = {
+		{doors, N(doors), &r->doors},
+		{writers, N(writers), &r->writers},
+		{probers, N(probers), &r->probers},
+	};
 
 	if (r->open && addr != r->open->start) {
 		r->open->end = addr;
 		r->open = NULL;
 	}
 	if (!strcmp(name, ENTRY_BEGINS))
-		e->doors[0].start = addr;
+		entry_text->start = addr;
 	if (!strcmp(name, ENTRY_ENDS))
-		e->doors[0].end = addr;
+		entry_text->end = addr;
 	if (r->open)
 		return 0; /* another name of the same */
-	if (is_among(name, doors, N(doors)))
-		return add(e->doors, SEAM_KERNEL_DOORS, &r->n_doors, addr,
-			   &r->open);
-	if (is_among(name, writers, N(writers)))
-		return add(e->writers, SEAM_KERNEL_WRITERS, &r->n_writers, addr,
-			   &r->open);
-	if (is_among(name, probers, N(probers)))
-		return add(e->probers, SEAM_KERNEL_PROBERS, &r->n_probers, addr,
-			   &r->open);
-	return 0;
+	if (entry_text->start && !entry_text->end)
+		return take_as(r, in_entry_text, N(in_entry_text), addr, name);
+	return take_as(r, elsewhere, N(elsewhere), addr, name);
 }
 
 static int read_all(FILE *f, struct reader *r)
@@ -122,15 +166,29 @@ static int read_all(FILE *f, struct reader *r)
 		return -EACCES;
 	/* Signals are written somewhere in every kernel. */
 	return r->entry->doors[0].start < r->entry->doors[0].end &&
-			       r->n_writers && !r->open
+			       r->writers.n && !r->open
 		       ? 0
 		       : -ENOENT;
 }
 
-int seam_unsure_read(const char *path, struct seam_kernel_entry *ret)
+#define LIST(of, first)                                                        \
+	{                                                                      \
+		.v = (of), .max = N(of), .n = (first)                          \
+	}
+
+int seam_unsure_read(const char *path, struct seam_kernel_entry *ret,
+		     struct seam_kernel_saved *ret_saved)
 {
 	struct seam_kernel_entry entry = {0};
-	struct reader r = {.entry = &entry, .n_doors = 1};
+	struct seam_kernel_saved saved = {0};
+	struct reader r = {
+		.entry = &entry,
+		.doors = LIST(entry.doors, 1),
+		.writers = LIST(entry.writers, 0),
+		.probers = LIST(entry.probers, 0),
+		.outs = LIST(saved.out, 0),
+		.savings = LIST(saved.saving, 0),
+	};
 	FILE *f = fopen(path ? path : "/proc/kallsyms", "re");
 	int err;
 
@@ -138,14 +196,17 @@ int seam_unsure_read(const char *path, struct seam_kernel_entry *ret)
 		return -errno;
 	err = read_all(f, &r);
 	fclose(f);
-	if (!err)
-		*ret = entry;
-	return err;
+	if (err)
+		return err;
+	*ret = entry;
+	if (ret_saved)
+		*ret_saved = saved;
+	return 0;
 }
 
 int seam_unsure_open(struct seam_kernel_entry *ret, struct seam_errinfo *reterr)
 {
-	int err = seam_unsure_read(NULL, ret);
+	int err = seam_unsure_read(NULL, ret, NULL);
 
 	if (err == -EACCES)
 		return seam_fail(reterr, err,

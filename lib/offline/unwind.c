@@ -357,7 +357,8 @@ void seam_offline_unwind(struct seam_offline *o,
 	dump.cut = false;
 	ret->sp = dump.stack_avma;
 	if (copy->user.in_kernel &&
-	    (dump.regs.r[REG_IP] >= USER_END || is_no_stack(copy, ret->sp))) {
+	    (copy->is_doubted || dump.regs.r[REG_IP] >= USER_END ||
+	     is_no_stack(copy, ret->sp))) {
 		unsure(ret);
 		return;
 	}

@@ -29,6 +29,7 @@ struct seam_offline_area {
 struct seam_offline_copy {
 	struct seam_perf_user user;
 	uint64_t ip; /* the sample's own */
+	bool is_doubted; /* the registers are not those of the kernel's entry */
 	bool is_precise; /* it is another moment's than the registers */
 	/* Theirs is not known to be that behind the one instruction, as AMD's
 	 * IBS has it, which interrupts when it can. */

@@ -10,7 +10,7 @@
 #define SEAM_LIB_REPORT_RESOLVE_H
 
 #include "report/clock.h"
-#include "report/kernel.h"
+#include "stitch/kernel.h"
 #include "stitch/stitch.h"
 #include "symbol/symbol.h"
 

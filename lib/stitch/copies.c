@@ -10,6 +10,7 @@
 #include "offline/pool.h"
 #include "offline/steps.h"
 #include "stitch/here.h"
+#include "stitch/kernel-doubt.h"
 
 #define WINDOW 256 /* samples */
 #define WINDOW_RECORDS 65536 /* others between them */
@@ -24,6 +25,8 @@ struct job {
 	struct copies *c;
 	size_t place; /* of the sample in the reader */
 	struct seam_offline_copy copy;
+	bool is_kernel;
+	struct seam_pd_words chain; /* then */
 	struct space *space, *before;
 	struct space_near near;
 };
@@ -53,6 +56,9 @@ struct copies {
 	struct seam_idmap needs; /* struct need, by tid */
 	bool is_foreign; /* of another architecture */
 	bool is_not_intel; /* for sure */
+	const char *kallsyms;
+	bool has_doubt; /* doubt has been read */
+	struct seam_kernel_doubt doubt;
 };
 
 bool seam_copies_has(const struct seam_pd_attr *attr)
@@ -81,7 +87,8 @@ static void look_at_machine(struct copies *c)
 	c->offline.files.is_other_kernel = seam_other_kernel_runs(c->r);
 }
 
-int seam_copies_new(const struct seam_pd_reader *r, struct copies **ret)
+int seam_copies_new(const struct seam_pd_reader *r, const char *kallsyms,
+		    struct copies **ret)
 {
 	struct copies *c = calloc(1, sizeof(*c));
 	int rc;
@@ -94,6 +101,7 @@ int seam_copies_new(const struct seam_pd_reader *r, struct copies **ret)
 		return rc;
 	}
 	c->r = r;
+	c->kallsyms = kallsyms;
 	seam_world_init(&c->world, seam_pd_n_records(r));
 	c->world.is_of_code = true;
 	c->steps = calloc(SEAM_POOL_WHO, sizeof(*c->steps));
@@ -236,6 +244,15 @@ static bool is_later(const struct copies *c, const struct seam_pd_rec *rec)
 	       (rec->misc & PERF_RECORD_MISC_EXACT_IP);
 }
 
+/* What that takes is the price of one sample in the kernel. */
+static int prepare_doubt(struct copies *c)
+{
+	if (c->has_doubt)
+		return 0;
+	c->has_doubt = true;
+	return seam_kernel_doubt_read(c->r, c->kallsyms, &c->doubt);
+}
+
 static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		   size_t place)
 {
@@ -269,7 +286,11 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		job->before = seam_space_get(p->before[0]);
 	name_maps(job);
 	c->next->n++;
-	return 0;
+	if (mode != PERF_RECORD_MISC_KERNEL || c->is_foreign)
+		return 0;
+	job->is_kernel = true;
+	job->chain = s->chain;
+	return prepare_doubt(c);
 }
 
 static int fill(struct copies *c)
@@ -305,6 +326,12 @@ static void prefetch(const struct seam_perf_user *user)
 		__builtin_prefetch(user->stack + at);
 }
 
+static bool is_doubted(const struct copies *c, const struct job *job)
+{
+	return job->is_kernel &&
+	       seam_kernel_doubts(&c->doubt, job->copy.ip, job->chain);
+}
+
 static void unwind_one(void *ctx, size_t i, size_t who)
 {
 	struct window *w = ctx;
@@ -321,6 +348,7 @@ static void unwind_one(void *ctx, size_t i, size_t who)
 		return;
 	}
 	w->jobs[i].copy.steps = &c->steps[who];
+	w->jobs[i].copy.is_doubted = is_doubted(c, &w->jobs[i]);
 	seam_offline_unwind(&c->offline, &w->jobs[i].copy, to);
 }
 

@@ -19,7 +19,9 @@ bool seam_copies_has(const struct seam_pd_attr *attr);
 /* Whether they are of another architecture: such copies are not unwound. */
 bool seam_copies_foreign(const struct seam_pd_reader *r);
 
-int seam_copies_new(const struct seam_pd_reader *r, struct copies **ret);
+/* kallsyms: of the recorded kernel; NULL: none was given. */
+int seam_copies_new(const struct seam_pd_reader *r, const char *kallsyms,
+		    struct copies **ret);
 struct copies *seam_copies_free(struct copies *c); /* NULL is fine */
 
 /* Of the sample at that place, which comes after those asked for before.

@@ -341,7 +341,7 @@ static int copied_half(struct seam_stitch *s, struct walk *w,
 {
 	struct seam_stitched *out = w->out;
 	const struct seam_offline_stack *copy;
-	int rc = s->copies ? 0 : seam_copies_new(s->r, &s->copies);
+	int rc = s->copies ? 0 : seam_copies_new(s->r, s->kallsyms, &s->copies);
 
 	if (!rc)
 		rc = seam_copies_get(s->copies, s->at - 1, &copy);

@@ -23,6 +23,7 @@ struct seam_stitch {
 	struct cookie_index cookies;
 	struct window window; /* of a stream */
 	struct copies *copies; /* NULL: none has come yet */
+	const char *kallsyms; /* borrowed; NULL: none was given */
 	enum seam_join rule;
 	struct seam_stitch_stats stats;
 	struct seam_pd_rec rec;

@@ -48,6 +48,11 @@ int seam_stitch_join_by(struct seam_stitch *s, enum seam_join rule)
 	return rc;
 }
 
+void seam_stitch_kernel(struct seam_stitch *s, const char *kallsyms)
+{
+	s->kallsyms = kallsyms;
+}
+
 void seam_stitch_undivided(struct seam_stitch *s)
 {
 	s->members.undivided = true;

@@ -139,6 +139,9 @@ struct seam_stitch_stats {
 int seam_stitch_new(struct seam_pd_reader *r, struct seam_stitch **ret);
 /* Before the first next(). Return: 0 or -ENOMEM. */
 int seam_stitch_join_by(struct seam_stitch *s, enum seam_join rule);
+/* The recorded kernel's symbols: a file, its name borrowed. NULL, as at first:
+ * what is found by itself. Before the first next(). */
+void seam_stitch_kernel(struct seam_stitch *s, const char *kallsyms);
 /* Each sample once, as it was recorded: its group's counts are not looked at.
  * Before the first next(). */
 void seam_stitch_undivided(struct seam_stitch *s);

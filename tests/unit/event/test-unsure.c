@@ -28,7 +28,8 @@
 	"ffffffff812fda70 T __x64_sys_rt_sigreturn\n"                          \
 	"ffffffff812fdb00 T __pfx_other\n"
 
-static int read_text(const char *text, struct seam_kernel_entry *ret)
+static int read_both(const char *text, struct seam_kernel_entry *ret,
+		     struct seam_kernel_saved *saved)
 {
 	char path[] = "/tmp/seam-unsure-XXXXXX";
 	int fd = mkstemp(path), err;
@@ -36,9 +37,14 @@ static int read_text(const char *text, struct seam_kernel_entry *ret)
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
-	err = seam_unsure_read(path, ret);
+	err = seam_unsure_read(path, ret, saved);
 	unlink(path);
 	return err;
+}
+
+static int read_text(const char *text, struct seam_kernel_entry *ret)
+{
+	return read_both(text, ret, NULL);
 }
 
 static void check(const struct seam_kernel_range *range, uint64_t start,
@@ -76,6 +82,36 @@ static void found(void **state)
 	check(&e.probers[1], 0, 0);
 }
 
+/* Labels in the doors' code, and nowhere else. */
+static void saved(void **state)
+{
+	struct seam_kernel_entry e;
+	struct seam_kernel_saved s;
+
+	(void)state;
+	assert_int_equal(
+		read_both(BEGIN
+			  "ffffffff81000080 T entry_SYSCALL_64\n"
+			  "ffffffff810000ac T entry_SYSCALL_64_safe_stack\n"
+			  "ffffffff810000ba T entry_SYSCALL_64_after_hwframe\n"
+			  "ffffffff81000138 t syscall_return_via_sysret\n"
+			  "ffffffff810001cc T entry_SYSRETQ_end\n"
+			  "ffffffff81000f70 t common_interrupt_return\n"
+			  "ffffffff81000f70 T "
+			  "swapgs_restore_regs_and_return_to_usermode\n"
+			  "ffffffff8100117d T __entry_text_end\n"
+			  "ffffffff81001200 t error_return\n" SIGNALS,
+			  &e, &s),
+		0);
+	check(&s.saving[0], 0xffffffff810000ba, 0xffffffff81000138);
+	check(&s.saving[1], 0, 0);
+	check(&s.out[0], 0xffffffff81000138, 0xffffffff810001cc);
+	check(&s.out[1], 0xffffffff81000f70, 0xffffffff8100117d);
+	check(&s.out[2], 0, 0);
+	check(&e.doors[0], 0xffffffff81000010, 0xffffffff8100117d);
+	check(&e.writers[0], 0xffffffff812fd580, 0xffffffff812fd740);
+}
+
 static void not_found(void **state)
 {
 	struct seam_kernel_entry e;
@@ -98,7 +134,7 @@ static void not_found(void **state)
 	assert_int_equal(
 		read_text(DOORS "ffffffff821f31e0 T x64_setup_rt_frame\n", &e),
 		-ENOENT);
-	assert_int_equal(seam_unsure_read("/nonexistent", &e), -ENOENT);
+	assert_int_equal(seam_unsure_read("/nonexistent", &e, NULL), -ENOENT);
 	for (int i = 0; i < 100; i++) {
 		n = strlen(many);
 		snprintf(many + n, sizeof(many) - n,
@@ -128,22 +164,25 @@ static void hostile(void **state)
 static void this_kernel(void **state)
 {
 	struct seam_kernel_entry e = {0};
-	int err = seam_unsure_read(NULL, &e);
+	struct seam_kernel_saved saved = {0};
+	int err = seam_unsure_read(NULL, &e, &saved);
 
 	(void)state;
 	if (err == -EACCES)
 		skip();
 	if (!err)
 		assert_true(e.doors[0].start < e.doors[0].end &&
-			    e.writers[0].start < e.writers[0].end);
+			    e.writers[0].start < e.writers[0].end &&
+			    saved.out[0].start < saved.out[0].end &&
+			    saved.saving[0].start + SEAM_KERNEL_SAVING <
+				    saved.saving[0].end);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(found),
-		cmocka_unit_test(not_found),
-		cmocka_unit_test(hostile),
+		cmocka_unit_test(found),       cmocka_unit_test(saved),
+		cmocka_unit_test(not_found),   cmocka_unit_test(hostile),
 		cmocka_unit_test(this_kernel),
 	};
 

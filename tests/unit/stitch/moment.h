@@ -158,6 +158,8 @@ struct with {
 	size_t room; /* of the copy */
 	size_t skip; /* of the stack's room in front: 16, but behind calls */
 	uint64_t ip;
+	const uint64_t *chain;
+	size_t n_chain;
 };
 
 static void add_sample(struct image *m, const struct moment *of,
@@ -173,7 +175,9 @@ static void add_sample(struct image *m, const struct moment *of,
 	add(m, with.ip ? with.ip : of->regs[IP]);
 	add(m, pair(5, with.tid ? with.tid : 5));
 	add(m, ++time_ns);
-	add(m, 0); /* no chain */
+	add(m, with.n_chain);
+	for (size_t i = 0; i < with.n_chain; i++)
+		add(m, with.chain[i]);
 	add(m, with.no_regs ? 0 : 2);
 	for (size_t i = 0; !with.no_regs && i < N_REGS; i++)
 		add(m, of->regs[i]);

@@ -145,6 +145,101 @@ static void stale_by_name(void **state)
 	free(m2);
 }
 
+#define ENTRY 0xffffffff81000080ULL
+#define CODE 0xffffffff81100000ULL
+#define SIGNAL 0xffffffff812fd750ULL /* writes registers */
+
+/* Of a kernel that runs nowhere. */
+static const char symbols[] =
+	"ffffffff81000010 T __entry_text_start\n"
+	"ffffffff81000080 T entry_SYSCALL_64\n"
+	"ffffffff810000ba T entry_SYSCALL_64_after_hwframe\n"
+	"ffffffff81000138 t syscall_return_via_sysret\n"
+	"ffffffff810001d0 T asm_exc_page_fault\n"
+	"ffffffff81000f70 T __entry_text_end\n"
+	"ffffffff812fd750 T x64_setup_rt_frame\n"
+	"ffffffff812fda70 T __pfx_next\n"
+	"ffffffff81337c00 T __x64_sys_uretprobe\n"
+	"ffffffff81337e40 T __pfx_other\n";
+
+static void write_symbols(char *path)
+{
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, symbols, strlen(symbols)), strlen(symbols));
+	close(fd);
+}
+
+struct door {
+	uint64_t ip; /* the chain's first, too */
+	uint64_t chain[3];
+	bool is_unsure;
+};
+
+static void add_door(struct image *m, const struct door *d)
+{
+	uint64_t chain[5] = {(uint64_t)PERF_CONTEXT_KERNEL, d->ip};
+	size_t n = 2;
+
+	while (n < 5 && d->chain[n - 2]) {
+		chain[n] = d->chain[n - 2];
+		n++;
+	}
+	add_sample(m, &now,
+		   (struct with){.misc = PERF_RECORD_MISC_KERNEL,
+				 .ip = d->ip,
+				 .chain = chain,
+				 .n_chain = n});
+}
+
+/* Where the kernel has not saved them yet, or replaces them, nothing that they
+ * lead to is believed, as true as it may look. */
+static void doors(void **state)
+{
+	const uint64_t guest = (uint64_t)PERF_CONTEXT_GUEST_KERNEL;
+	const struct door all[] = {
+		{ENTRY, {0}, true},
+		{ENTRY + 0x3a, {0}, true},
+		{ENTRY + 0x3a + 0x3f, {0}, true},
+		{ENTRY + 0x3a + 0x40, {0}, false},
+		{ENTRY + 0xb7, {0}, false},
+		{ENTRY + 0xb8, {0}, false}, /* on the way out */
+		{ENTRY + 0x150, {0}, true}, /* an exception's */
+		{CODE, {ENTRY + 0x60}, false}, /* called from the door */
+		{SIGNAL, {CODE, ENTRY + 0x60}, true},
+		{SIGNAL - 1, {CODE, ENTRY + 0x60}, false},
+		{CODE, {SIGNAL, ENTRY + 0x60}, false}, /* called */
+		{CODE, {ENTRY + 0x160, SIGNAL}, true}, /* interrupted */
+		{SIGNAL - 1, {guest, ENTRY, SIGNAL}, false}, /* another's */
+		{CODE, {ENTRY + 0x160, 0xffffffff81337c10ULL}, true},
+	};
+	char path[] = "/tmp/seam-symbols-XXXXXX";
+	struct image m;
+	struct read in;
+
+	(void)state;
+	write_symbols(path);
+	for (int known = 0; known < 2; known++) {
+		start(&m, false);
+		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+			add_door(&m, &all[i]);
+		open_all(&in, &m);
+		seam_stitch_kernel(in.s, known ? path : "/dev/null");
+		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+			next(&in, SEAM_HALF_WITH,
+			     known && all[i].is_unsure ? SEAM_UNSURE
+						       : SEAM_OUTERMOST);
+			assert_int_equal(in.out.n_frames == in.out.n_kernel,
+					 known && all[i].is_unsure);
+		}
+		assert_int_equal(seam_stitch_stats(in.s)->end[SEAM_UNSURE],
+				 known ? 7 : 0);
+		close_all(&in);
+	}
+	unlink(path);
+}
+
 /*
  * push_first was called from here, and its push has made the event: the ip is
  * that of the push, rsp that behind it.
@@ -256,8 +351,11 @@ static void precise_elsewhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_moment),	     cmocka_unit_test(stale),
-		cmocka_unit_test(stale_by_name),     cmocka_unit_test(precise),
+		cmocka_unit_test(other_moment),
+		cmocka_unit_test(stale),
+		cmocka_unit_test(stale_by_name),
+		cmocka_unit_test(doors),
+		cmocka_unit_test(precise),
 		cmocka_unit_test(precise_elsewhere),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "report/kernel.h"
+#include "stitch/kernel.h"
 
 #include <errno.h>
 #include <stdio.h>

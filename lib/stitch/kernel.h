@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* Are this machine's kernel symbols those of a recording? */
-#ifndef SEAM_LIB_REPORT_KERNEL_H
-#define SEAM_LIB_REPORT_KERNEL_H
+#ifndef SEAM_LIB_STITCH_KERNEL_H
+#define SEAM_LIB_STITCH_KERNEL_H
 
 #include <stdbool.h>
 
