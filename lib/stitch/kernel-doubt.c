@@ -64,17 +64,14 @@ static bool replaces(const struct seam_kernel_doubt *d, uint64_t addr)
 	       is_in(d->entry.probers, N(d->entry.probers), addr, 0);
 }
 
-/* What a door was come to from was interrupted, and not called anything. */
-bool seam_kernel_doubts(const struct seam_kernel_doubt *d, uint64_t ip,
-			struct seam_pd_words chain)
+/* What a door was come to from was interrupted, and not called anything; and so
+ * was the first. */
+static bool doubts_chain(const struct seam_kernel_doubt *d,
+			 struct seam_pd_words chain, size_t *ret_n)
 {
-	bool is_kernel = false, was_door = false;
+	bool is_kernel = false, was_door = true;
 
-	if (!d->is_known)
-		return false;
-	ip -= (uint64_t)d->shift;
-	if (is_door(d, ip) ? !is_saved(d, ip) : replaces(d, ip))
-		return true;
+	*ret_n = 0;
 	for (size_t i = 0; i < chain.n; i++) {
 		uint64_t at = seam_pd_word(chain, i);
 
@@ -82,10 +79,27 @@ bool seam_kernel_doubts(const struct seam_kernel_doubt *d, uint64_t ip,
 			is_kernel = at == (uint64_t)PERF_CONTEXT_KERNEL;
 			continue;
 		}
+		if (!is_kernel)
+			continue;
 		at -= (uint64_t)d->shift;
-		if (is_kernel && was_door && replaces(d, at))
+		if (!(*ret_n)++ && is_door(d, at) && !is_saved(d, at))
 			return true;
-		was_door = is_kernel && is_door(d, at);
+		if (was_door && replaces(d, at))
+			return true;
+		was_door = is_door(d, at);
 	}
 	return false;
+}
+
+bool seam_kernel_doubts(const struct seam_kernel_doubt *d, uint64_t ip,
+			struct seam_pd_words chain)
+{
+	size_t n;
+
+	if (!d->is_known)
+		return false;
+	if (doubts_chain(d, chain, &n))
+		return true;
+	ip -= (uint64_t)d->shift;
+	return !n && (is_door(d, ip) ? !is_saved(d, ip) : replaces(d, ip));
 }

@@ -23,7 +23,8 @@ struct seam_kernel_doubt {
 int seam_kernel_doubt_read(const struct seam_pd_reader *r, const char *kallsyms,
 			   struct seam_kernel_doubt *ret);
 
-/* ip: the sample's; chain: it may be empty. */
+/* chain: the sample's, which begins where the event interrupted the kernel. ip
+ * may be before that, of a precise event; it counts where there is no chain. */
 bool seam_kernel_doubts(const struct seam_kernel_doubt *d, uint64_t ip,
 			struct seam_pd_words chain);
 
