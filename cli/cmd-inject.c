@@ -14,6 +14,7 @@
 #include "inject/unmerge.h"
 #include "perfdata/copy.h"
 #include "seam/tracer.h"
+#include "symbol/kernel-code.h"
 
 static const char help[] =
 	"usage: seam inject [--unmerge] [-i FILE] -o FILE\n\n"
@@ -25,6 +26,7 @@ static const char help[] =
 	"                      (default: perf.data)\n"
 	"  -o, --output FILE   what to write, a perf.data; '-' for standard\n"
 	"                      output, of a pipe's recording\n"
+	"      --kallsyms FILE kernel symbols (default: this kernel's)\n"
 	"  -f, --force         does nothing: whose the recording is is not\n"
 	"                      asked\n"
 	"      --json-summary FILE\n"
@@ -40,6 +42,7 @@ static const struct option options[] = {
 	{"output", required_argument, NULL, 'o'},
 	{"force", no_argument, NULL, 'f'},
 	{"json-summary", required_argument, NULL, INPUT_OPT_SUMMARY},
+	{"kallsyms", required_argument, NULL, INPUT_OPT_KSYMS},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -197,7 +200,8 @@ static int write_to(void *ctx, int fd)
 	if (inject->unmerge)
 		rc = seam_unmerge(r, fd, &inject->undone);
 	else
-		rc = merge_into(r, inject->in.path, fd, &inject->done);
+		rc = merge_into(r, inject->in.path, fd, inject->in.kallsyms,
+				&inject->done);
 	return rc ? rc : 1;
 }
 
@@ -213,12 +217,28 @@ static int check_pipe(const struct inject *inject)
 	return 1;
 }
 
+/* Of a file that was given all that it has is expected. */
+static int check_kallsyms(const char *path)
+{
+	struct seam_kernel_entry entry;
+	int rc = path ? seam_kernel_code_read(path, &entry, NULL) : 0;
+
+	if (!rc)
+		return 0;
+	say("seam: %s: %s\n", path,
+	    rc == -EACCES ? "it has no addresses: copy /proc/kallsyms as root"
+	    : access(path, R_OK) ? strerror(errno)
+				 : "it is no kernel's /proc/kallsyms");
+	return 1;
+}
+
 static int run(struct inject *inject)
 {
 	struct input *in = &inject->in;
 	int rc;
 
-	if (input_open_reader(in) || check_pipe(inject))
+	if (check_kallsyms(in->kallsyms) || input_open_reader(in) ||
+	    check_pipe(inject))
 		return 1;
 	if (!inject->piped && input_is(&inject->in, inject->output)) {
 		say("seam: %s: it is the recording that is read; give "

@@ -69,11 +69,11 @@ int merge_pipe(int fd, int (*make)(void *ctx, int fd), void *ctx)
 }
 
 int merge_into(struct seam_pd_reader *r, const char *name, int fd,
-	       struct seam_injected *ret)
+	       const char *kallsyms, struct seam_injected *ret)
 {
 	struct lacking lacking = {.recording = name};
 	const struct seam_inject_tell tell = {lacking_file, &lacking};
-	int rc = seam_inject(r, fd, &tell, ret);
+	int rc = seam_inject(r, fd, kallsyms, &tell, ret);
 
 	lacking_end(&lacking);
 	return rc;

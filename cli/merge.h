@@ -18,8 +18,8 @@ int merge_replace(const char *path, int (*make)(void *ctx, int fd), void *ctx);
 int merge_pipe(int fd, int (*make)(void *ctx, int fd), void *ctx);
 
 /* Merges a recording that is told by that name, and says on stderr which files
- * it lacked. Return: 0 or -errno. */
+ * it lacked. kallsyms: NULL: none was given. Return: 0 or -errno. */
 int merge_into(struct seam_pd_reader *r, const char *name, int fd,
-	       struct seam_injected *ret);
+	       const char *kallsyms, struct seam_injected *ret);
 
 #endif

@@ -17,7 +17,7 @@ static int write_to(void *ctx, int fd)
 {
 	struct merge *m = ctx;
 
-	return merge_into(m->r, m->path, fd, &m->done);
+	return merge_into(m->r, m->path, fd, NULL, &m->done);
 }
 
 int record_merge(const char *path)

@@ -162,7 +162,8 @@ static void tell_lacking(const struct seam_stitch *st,
 		tell->lacking(tell->ctx, path, why, stacks);
 }
 
-static int make_plans(struct inject *in, const struct seam_inject_tell *tell)
+static int make_plans(struct inject *in, const char *kallsyms,
+		      const struct seam_inject_tell *tell)
 {
 	struct seam_stitched s;
 	struct seam_stitch *st;
@@ -171,6 +172,7 @@ static int make_plans(struct inject *in, const struct seam_inject_tell *tell)
 	if (rc)
 		return rc;
 	seam_stitch_undivided(st);
+	seam_stitch_kernel(st, kallsyms);
 	in->is_foreign = seam_copies_foreign(in->r);
 	while ((rc = seam_stitch_next(st, &s)) > 0) {
 		in->tells_lost |= names_none(in->r, s.rec);
@@ -423,7 +425,7 @@ bool seam_inject_needed(struct seam_pd_reader *r)
 	return false;
 }
 
-int seam_inject(struct seam_pd_reader *r, int fd,
+int seam_inject(struct seam_pd_reader *r, int fd, const char *kallsyms,
 		const struct seam_inject_tell *tell, struct seam_injected *ret)
 {
 	struct inject *in = calloc(1, sizeof(*in));
@@ -433,7 +435,7 @@ int seam_inject(struct seam_pd_reader *r, int fd,
 	if (!in)
 		return -ENOMEM;
 	in->r = r;
-	rc = make_plans(in, tell);
+	rc = make_plans(in, kallsyms, tell);
 	editor.tells_lost = in->tells_lost;
 	if (!rc)
 		rc = seam_pd_copy(r, fd, &editor);

@@ -35,9 +35,10 @@ struct seam_inject_tell {
 	void *ctx;
 };
 
-/* fd: an empty file, which can be written at any place. tell: NULL: nobody.
+/* fd: an empty file, which can be written at any place. kallsyms: the recorded
+ * kernel's symbols, as seam_stitch_kernel has them. tell: NULL: nobody.
  * Return: 0 or -errno. */
-int seam_inject(struct seam_pd_reader *r, int fd,
+int seam_inject(struct seam_pd_reader *r, int fd, const char *kallsyms,
 		const struct seam_inject_tell *tell, struct seam_injected *ret);
 
 #endif

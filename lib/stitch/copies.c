@@ -26,7 +26,7 @@ struct job {
 	size_t place; /* of the sample in the reader */
 	struct seam_offline_copy copy;
 	bool is_kernel;
-	struct seam_pd_words chain; /* then */
+	struct seam_kernel_place in_kernel; /* then */
 	struct space *space, *before;
 	struct space_near near;
 };
@@ -244,6 +244,17 @@ static bool is_later(const struct copies *c, const struct seam_pd_rec *rec)
 	       (rec->misc & PERF_RECORD_MISC_EXACT_IP);
 }
 
+static bool is_fault(const struct copies *c, const struct seam_pd_rec *rec)
+{
+	const struct perf_event_attr *attr =
+		&seam_pd_event(c->r, (size_t)rec->event)->attr;
+
+	return attr->type == PERF_TYPE_SOFTWARE &&
+	       (attr->config == PERF_COUNT_SW_PAGE_FAULTS ||
+		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+}
+
 /* What that takes is the price of one sample in the kernel. */
 static int prepare_doubt(struct copies *c)
 {
@@ -289,7 +300,8 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 	if (mode != PERF_RECORD_MISC_KERNEL || c->is_foreign)
 		return 0;
 	job->is_kernel = true;
-	job->chain = s->chain;
+	job->in_kernel =
+		(struct seam_kernel_place){s->chain, s->ip, is_fault(c, rec)};
 	return prepare_doubt(c);
 }
 
@@ -328,8 +340,7 @@ static void prefetch(const struct seam_perf_user *user)
 
 static bool is_doubted(const struct copies *c, const struct job *job)
 {
-	return job->is_kernel &&
-	       seam_kernel_doubts(&c->doubt, job->copy.ip, job->chain);
+	return job->is_kernel && seam_kernel_doubts(&c->doubt, &job->in_kernel);
 }
 
 static void unwind_one(void *ctx, size_t i, size_t who)

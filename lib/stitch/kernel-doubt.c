@@ -3,10 +3,24 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "elf/elf.h"
+#include "stitch/here.h"
 #include "stitch/kernel.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Of the release that runs here, that is. */
+static bool is_other_build(const struct seam_pd_reader *r)
+{
+	uint8_t own[SEAM_BUILD_ID_MAX];
+	const uint8_t *id = NULL;
+	size_t len = seam_kernel_build_id(r, &id), own_len;
+
+	own_len = len ? seam_own_build_id(own) : 0;
+	return own_len && (len != own_len || memcmp(id, own, len) != 0);
+}
 
 static void read_from(const struct seam_pd_reader *r, const char *kallsyms,
 		      struct seam_kernel_doubt *ret)
@@ -14,10 +28,11 @@ static void read_from(const struct seam_pd_reader *r, const char *kallsyms,
 	struct seam_kernel_fit fit;
 
 	seam_kernel_fit(r, kallsyms, &fit);
-	if (fit.other)
+	if (fit.other || (!kallsyms && is_other_build(r)))
 		return;
 	ret->shift = fit.shift;
-	ret->is_known = !seam_unsure_read(kallsyms, &ret->entry, &ret->saved);
+	ret->is_known =
+		!seam_kernel_code_read(kallsyms, &ret->entry, &ret->doors);
 }
 
 int seam_kernel_doubt_read(const struct seam_pd_reader *r, const char *kallsyms,
@@ -35,71 +50,91 @@ int seam_kernel_doubt_read(const struct seam_pd_reader *r, const char *kallsyms,
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* Whether it is in one of them, so many bytes behind its start. Those that
- * there are come first. */
-static bool is_in(const struct seam_kernel_range *v, size_t n, uint64_t addr,
-		  uint64_t behind)
+/* Ranges that there are come first. Return: NULL: it is in none. */
+static const struct seam_kernel_range *
+range_of(const struct seam_kernel_range *v, size_t n, uint64_t addr)
 {
 	for (size_t i = 0; i < n && v[i].end; i++)
 		if (addr >= v[i].start && addr < v[i].end)
-			return addr - v[i].start >= behind;
-	return false;
+			return &v[i];
+	return NULL;
 }
 
-static bool is_door(const struct seam_kernel_doubt *d, uint64_t addr)
+#define IN(ranges, addr) (range_of((ranges), N(ranges), (addr)) != NULL)
+
+static bool is_saved(const struct seam_kernel_doors *doors, uint64_t addr)
 {
-	return is_in(d->entry.doors, N(d->entry.doors), addr, 0);
+	const struct seam_kernel_range *saving =
+		range_of(doors->saving, N(doors->saving), addr);
+
+	return IN(doors->out, addr) ||
+	       (saving && addr - saving->start >= SEAM_KERNEL_SAVING);
 }
 
-static bool is_saved(const struct seam_kernel_doubt *d, uint64_t addr)
+/* What is seen of a kernel's stack, from its leaf on. */
+struct seen {
+	size_t n; /* frames */
+	bool was_door, was_fault; /* the last; before the leaf, the event */
+	bool is_called; /* the leaf is no door, but may be called by one */
+	bool is_early; /* all may be before the registers are saved */
+	bool is_replaced; /* they may be of two moments */
+};
+
+/* Code that writes them calls nothing with some of them written, but the
+ * probes'; and what faults in it is the user's memory, before the first. */
+static bool may_be_written(const struct seam_kernel_doubt *d,
+			   const struct seen *s, uint64_t at)
 {
-	return is_in(d->saved.out, N(d->saved.out), addr, 0) ||
-	       is_in(d->saved.saving, N(d->saved.saving), addr,
-		     SEAM_KERNEL_SAVING);
+	return IN(d->entry.probers, at) ||
+	       (s->was_door && !s->was_fault && IN(d->entry.writers, at));
 }
 
-static bool replaces(const struct seam_kernel_doubt *d, uint64_t addr)
+/* Whoever is under a door had saved them, or its own door had. */
+static bool may_be_early(const struct seam_kernel_doubt *d,
+			 const struct seen *s, uint64_t at, bool is_door)
 {
-	return is_in(d->entry.writers, N(d->entry.writers), addr, 0) ||
-	       is_in(d->entry.probers, N(d->entry.probers), addr, 0);
+	if (!s->n && !is_door)
+		return true;
+	if (s->n == 1 && s->is_called && !IN(d->doors.early, at))
+		return false;
+	return is_door && !is_saved(&d->doors, at);
 }
 
-/* What a door was come to from was interrupted, and not called anything; and so
- * was the first. */
-static bool doubts_chain(const struct seam_kernel_doubt *d,
-			 struct seam_pd_words chain, size_t *ret_n)
+static void see(const struct seam_kernel_doubt *d, struct seen *s, uint64_t at)
 {
-	bool is_kernel = false, was_door = true;
+	bool is_door;
 
-	*ret_n = 0;
-	for (size_t i = 0; i < chain.n; i++) {
-		uint64_t at = seam_pd_word(chain, i);
-
-		if (at >= (uint64_t)PERF_CONTEXT_MAX) {
-			is_kernel = at == (uint64_t)PERF_CONTEXT_KERNEL;
-			continue;
-		}
-		if (!is_kernel)
-			continue;
-		at -= (uint64_t)d->shift;
-		if (!(*ret_n)++ && is_door(d, at) && !is_saved(d, at))
-			return true;
-		if (was_door && replaces(d, at))
-			return true;
-		was_door = is_door(d, at);
-	}
-	return false;
+	at -= (uint64_t)d->shift;
+	is_door = IN(d->entry.doors, at);
+	s->is_replaced |= may_be_written(d, s, at);
+	s->is_early &= may_be_early(d, s, at, is_door);
+	s->is_called |= !s->n && !is_door;
+	s->was_door = is_door;
+	s->was_fault = IN(d->doors.fault, at);
+	s->n++;
 }
 
-bool seam_kernel_doubts(const struct seam_kernel_doubt *d, uint64_t ip,
-			struct seam_pd_words chain)
+bool seam_kernel_doubts(const struct seam_kernel_doubt *d,
+			const struct seam_kernel_place *at)
 {
-	size_t n;
+	struct seen s = {
+		.was_door = true,
+		.was_fault = at->is_fault,
+		.is_early = true,
+	};
+	bool is_kernel = false;
 
 	if (!d->is_known)
 		return false;
-	if (doubts_chain(d, chain, &n))
-		return true;
-	ip -= (uint64_t)d->shift;
-	return !n && (is_door(d, ip) ? !is_saved(d, ip) : replaces(d, ip));
+	for (size_t i = 0; i < at->chain.n; i++) {
+		uint64_t word = seam_pd_word(at->chain, i);
+
+		if (word >= (uint64_t)PERF_CONTEXT_MAX)
+			is_kernel = word == (uint64_t)PERF_CONTEXT_KERNEL;
+		else if (is_kernel)
+			see(d, &s, word);
+	}
+	if (!s.n)
+		see(d, &s, at->ip);
+	return s.is_replaced || (s.is_early && !(s.is_called && s.n == 1));
 }

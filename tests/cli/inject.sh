@@ -17,6 +17,7 @@ bad_usage() {
 }
 
 bad_files() {
+	echo '0000000000000000 T _text' >"$dir/hidden"
 	fails 1 'No such file' "$seam" inject -i "$dir/none" -o "$dir/new" &&
 		fails 1 'no perf.data file' "$seam" inject -i "$0" \
 			-o "$dir/new" &&
@@ -26,6 +27,14 @@ bad_files() {
 			-i "$golden/deferred/sig.data" -o /dev/null &&
 		fails 1 'No such file' "$seam" inject \
 			-i "$golden/deferred/sig.data" -o "$dir/none/new" &&
+		fails 1 'none: No such file' "$seam" inject --kallsyms "$dir/none" \
+			-i "$golden/deferred/sig.data" -o "$dir/new" &&
+		fails 1 "no kernel's /proc/kallsyms" "$seam" inject \
+			--kallsyms /dev/null \
+			-i "$golden/deferred/sig.data" -o "$dir/new" &&
+		fails 1 'it has no addresses' "$seam" inject \
+			--kallsyms "$dir/hidden" \
+			-i "$golden/deferred/sig.data" -o "$dir/new" &&
 		[ ! -e "$dir/new" ]
 }
 

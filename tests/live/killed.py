@@ -62,12 +62,15 @@ def newer_perf():
 
 def as_perf(sample):
     """Its addresses. Where its stack did not come any more, perf shows the
-    cookie for an address."""
+    cookie for an address; and nothing where none was given, of which we show
+    where the task left user space."""
     ips = [int(f["ip"], 16) for f in sample["frames"]]
-    if "stack_ns" in sample or "cookie" not in sample:
-        return ips
     kernel = len(livetest.kernel_frames(sample))
-    return ips[:kernel] + [int(sample["cookie"], 16)]
+    if "stack_ns" in sample:
+        return ips
+    if "cookie" in sample:
+        return ips[:kernel] + [int(sample["cookie"], 16)]
+    return kernel and sample.get("end") == "lost" and ips[:kernel] or ips
 
 
 def other_stacks(samples, bench, path):

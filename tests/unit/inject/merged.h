@@ -22,7 +22,7 @@ static inline struct merged merge(struct seam_pd_reader *r)
 	struct seam_errinfo err = {0};
 
 	assert_true(m.fd >= 0);
-	assert_int_equal(seam_inject(r, m.fd, NULL, &m.n), 0);
+	assert_int_equal(seam_inject(r, m.fd, NULL, NULL, &m.n), 0);
 	m.size = (size_t)lseek(m.fd, 0, SEEK_END);
 	m.p = mmap(NULL, m.size, PROT_READ, MAP_PRIVATE, m.fd, 0);
 	assert_true(m.p != MAP_FAILED);

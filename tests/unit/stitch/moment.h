@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_STITCH_MOMENT_H
 #define TESTS_UNIT_STITCH_MOMENT_H
 
-#define IMAGE_WORDS 32768
+#define IMAGE_WORDS 65536
 
 #include "../perfdata/image.h"
 

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: a recording is one of the kernel that runs here if it says so;
  * if it does not, if the kernel's build-id shows it; an address at which any
- * kernel may lie shows nothing. */
+ * kernel may lie shows nothing. Symbols of another kernel, or another build of
+ * it, do not say where its registers are written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "elf/elf.h"
 #include "perfdata/format.h"
 #include "stitch/here.h"
+#include "stitch/kernel-doubt.h"
 
 #define UNMOVED 0xffffffff81000000ULL
 
@@ -160,6 +163,89 @@ static void test_address(void **state)
 	assert_false(other_runs(&here));
 }
 
+#define DOORS                                                                  \
+	"ffffffff81000000 T _text\n"                                           \
+	"ffffffff81000010 T __entry_text_start\n"                              \
+	"ffffffff81000080 T entry_SYSCALL_64\n"                                \
+	"ffffffff81001a87 T __entry_text_end\n"                                \
+	"ffffffff812fd750 T x64_setup_rt_frame\n"                              \
+	"ffffffff812fda70 T __pfx_next\n"
+
+/* Where in the kernel samples are doubted, if its symbols are of the recorded
+ * one. kallsyms: NULL: this machine's. */
+static struct seam_kernel_doubt doubt(const struct recording *r,
+				      const char *kallsyms)
+{
+	struct seam_kernel_doubt ret;
+	struct seam_pd_reader *reader;
+
+	assert_int_equal(seam_pd_open_mem(r->p, r->size, &reader, NULL), 0);
+	assert_int_equal(seam_kernel_doubt_read(reader, kallsyms, &ret), 0);
+	seam_pd_close(reader);
+	return ret;
+}
+
+static void test_doubt(void **state)
+{
+	struct recording own = begin(), other = begin(), rebuilt, same;
+	uint8_t id[SEAM_BUILD_ID_MAX];
+	size_t len = seam_own_build_id(id);
+	struct seam_kernel_entry here;
+	struct seam_kernel_doubt d;
+	struct utsname u;
+
+	(void)state;
+	put_release(&other, "1.2.3-none");
+	assert_false(doubt(&other, NULL).is_known);
+	if (seam_kernel_code_read(NULL, &here, NULL) || !len || len > 20) {
+		print_message("# the kernel hides addresses or build-id\n");
+		skip();
+	}
+	assert_int_equal(uname(&u), 0);
+	put_release(&own, u.release);
+	rebuilt = same = own;
+	put_kernel(&same, UNMOVED, id, len);
+	id[0] ^= 1;
+	put_kernel(&rebuilt, UNMOVED, id, len);
+	d = doubt(&own, NULL);
+	assert_true(d.is_known);
+	assert_memory_equal(&d.entry, &here, sizeof(here));
+	assert_true(doubt(&same, NULL).is_known);
+	assert_false(doubt(&rebuilt, NULL).is_known);
+	/* Symbols that are given are believed. */
+	assert_false(doubt(&own, "/dev/null").is_known);
+}
+
+static struct seam_kernel_place at(uint64_t ip)
+{
+	return (struct seam_kernel_place){.ip = ip};
+}
+
+/* The recorded kernel lay elsewhere than the symbols say. */
+static void test_doubt_moved(void **state)
+{
+	const uint64_t text = 0xffffffff9a000000ULL;
+	char path[] = "/tmp/seam-symbols-XXXXXX";
+	struct seam_kernel_place place;
+	struct recording r = begin();
+	struct seam_kernel_doubt d;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, DOORS, strlen(DOORS)), strlen(DOORS));
+	close(fd);
+	put_release(&r, "1.2.3-none");
+	put_kernel(&r, text, NULL, 0);
+	d = doubt(&r, path);
+	unlink(path);
+	assert_true(d.is_known);
+	place = at(text + 0x80);
+	assert_true(seam_kernel_doubts(&d, &place));
+	place = at(UNMOVED + 0x80);
+	assert_false(seam_kernel_doubts(&d, &place));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +253,8 @@ int main(void)
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_build_id),
 		cmocka_unit_test(test_address),
+		cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_doubt_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

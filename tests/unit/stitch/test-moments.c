@@ -5,6 +5,8 @@
  */
 #include "moment.h"
 
+#include "inject/inject.h"
+
 /* A call that the dynamic linker binds. */
 __asm__(".text\n"
 	".type call_linked, @function\n"
@@ -147,6 +149,12 @@ static void stale_by_name(void **state)
 
 #define ENTRY 0xffffffff81000080ULL
 #define CODE 0xffffffff81100000ULL
+#define SAVING (ENTRY + 0x3a)
+#define CALL (ENTRY + 0xa0) /* what is called returns there */
+#define FAULT (ENTRY + 0x150)
+#define OTHER_FAULT (ENTRY + 0x190)
+#define EARLY (ENTRY + 0x1c0)
+#define BHB (ENTRY + 0x200)
 #define SIGNAL 0xffffffff812fd750ULL /* writes registers */
 #define PROBE 0xffffffff81337c10ULL
 
@@ -157,6 +165,9 @@ static const char symbols[] =
 	"ffffffff810000ba T entry_SYSCALL_64_after_hwframe\n"
 	"ffffffff81000138 t syscall_return_via_sysret\n"
 	"ffffffff810001d0 T asm_exc_page_fault\n"
+	"ffffffff81000210 T asm_exc_general_protection\n"
+	"ffffffff81000240 T error_entry\n"
+	"ffffffff81000280 T clear_bhb_loop\n"
 	"ffffffff81000f70 T __entry_text_end\n"
 	"ffffffff812fd750 T x64_setup_rt_frame\n"
 	"ffffffff812fda70 T __pfx_next\n"
@@ -174,16 +185,16 @@ static void write_symbols(char *path)
 
 struct door {
 	uint64_t ip;
-	uint64_t chain[4]; /* none: without one */
+	uint64_t chain[5]; /* none: without one */
 	bool is_unsure;
 };
 
 static void add_door(struct image *m, const struct door *d)
 {
-	uint64_t chain[5] = {(uint64_t)PERF_CONTEXT_KERNEL};
+	uint64_t chain[6] = {(uint64_t)PERF_CONTEXT_KERNEL};
 	size_t n = 0;
 
-	for (; n < 4 && d->chain[n]; n++)
+	for (; n < 5 && d->chain[n]; n++)
 		chain[n + 1] = d->chain[n];
 	add_sample(m, &now,
 		   (struct with){.misc = PERF_RECORD_MISC_KERNEL,
@@ -199,21 +210,34 @@ static void doors(void **state)
 	const uint64_t guest = (uint64_t)PERF_CONTEXT_GUEST_KERNEL;
 	const struct door all[] = {
 		{ENTRY, {ENTRY}, true},
-		{ENTRY + 0x3a, {ENTRY + 0x3a}, true},
-		{ENTRY + 0x3a + 0x3f, {ENTRY + 0x3a + 0x3f}, true},
-		{ENTRY + 0x3a + 0x40, {ENTRY + 0x3a + 0x40}, false},
+		{SAVING, {SAVING}, true},
+		{SAVING + 0x3f, {SAVING + 0x3f}, true},
+		{SAVING + 0x40, {SAVING + 0x40}, false},
 		{ENTRY + 0xb7, {ENTRY + 0xb7}, false},
 		{ENTRY + 0xb8, {ENTRY + 0xb8}, false}, /* on the way out */
-		{ENTRY + 0x150, {ENTRY + 0x150}, true}, /* an exception's */
-		{CODE, {CODE, ENTRY + 0x60}, false}, /* called from the door */
-		{SIGNAL, {SIGNAL, CODE, ENTRY + 0x60}, true},
-		{CODE, {SIGNAL - 1, CODE, ENTRY + 0x60}, false},
-		{CODE, {CODE, SIGNAL, ENTRY + 0x60}, false}, /* called */
-		{CODE, {CODE, ENTRY + 0x160, SIGNAL}, true}, /* interrupted */
-		{CODE, {CODE, ENTRY + 0x160, PROBE}, true},
+		{FAULT, {FAULT}, true},
+		/* Called from a door: by one that has saved them, or not. */
+		{CODE, {CODE, CALL}, false},
+		{BHB, {BHB, CALL}, false},
+		{CODE, {CODE, FAULT + 0x20}, false},
+		{CODE, {CODE, EARLY, FAULT}, true},
+		{EARLY, {EARLY, FAULT}, true},
+		{CODE, {CODE}, false}, /* it is not seen by whom */
+		/* The door is not the task's own. */
+		{EARLY, {EARLY, FAULT, CODE, CALL}, false},
+		{CODE, {CODE, EARLY, FAULT, CODE, CALL}, false},
+		{SIGNAL, {SIGNAL, CODE, CALL}, true},
+		{CODE, {SIGNAL - 1, CODE, CALL}, false},
+		{CODE, {CODE, SIGNAL, CALL}, false}, /* called */
+		{CODE,
+		 {CODE, OTHER_FAULT, SIGNAL, CALL},
+		 true}, /* interrupted */
+		{CODE, {CODE, FAULT + 0x20, SIGNAL, CALL}, false},
+		{PROBE, {PROBE, CALL}, true},
+		{CODE, {CODE, PROBE, CALL}, true},
 		{CODE, {CODE, guest, ENTRY, SIGNAL}, false}, /* another's */
 		/* The ip of a precise event is some way before. */
-		{ENTRY, {CODE, ENTRY + 0x60}, false},
+		{ENTRY, {CODE, CALL}, false},
 		{CODE, {ENTRY}, true},
 		/* It is all that there is. */
 		{ENTRY, {0}, true},
@@ -222,11 +246,14 @@ static void doors(void **state)
 		{CODE, {0}, false},
 	};
 	const size_t n = sizeof(all) / sizeof(all[0]);
+	size_t n_unsure = 0;
 	char path[] = "/tmp/seam-symbols-XXXXXX";
 	struct image m;
 	struct read in;
 
 	(void)state;
+	for (size_t i = 0; i < n; i++)
+		n_unsure += all[i].is_unsure;
 	write_symbols(path);
 	for (int known = 0; known < 2; known++) {
 		start(&m, false);
@@ -242,10 +269,73 @@ static void doors(void **state)
 					 known && all[i].is_unsure);
 		}
 		assert_int_equal(seam_stitch_stats(in.s)->end[SEAM_UNSURE],
-				 known ? 10 : 0);
+				 known ? n_unsure : 0);
 		close_all(&in);
 	}
 	unlink(path);
+}
+
+/* What faults where a signal's frame is written is the user's memory, before
+ * any register is. */
+static void faults(void **state)
+{
+	struct perf_event_attr attr = clock_attr;
+	const struct door at = {SIGNAL, {SIGNAL, CODE, CALL}, false};
+	char path[] = "/tmp/seam-symbols-XXXXXX";
+	static const uint64_t configs[] = {
+		PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+		PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_CPU_CLOCK};
+	struct image m;
+	struct read in;
+
+	(void)state;
+	write_symbols(path);
+	attr.type = PERF_TYPE_SOFTWARE;
+	for (size_t i = 0; i < sizeof(configs) / sizeof(configs[0]); i++) {
+		attr.config = configs[i];
+		memset(&m, 0, sizeof(m));
+		begin(&m, &attr, 1);
+		add_maps(&m, 5);
+		add_door(&m, &at);
+		open_all(&in, &m);
+		seam_stitch_kernel(in.s, path);
+		next(&in, SEAM_HALF_WITH,
+		     configs[i] == PERF_COUNT_SW_CPU_CLOCK ? SEAM_UNSURE
+							   : SEAM_OUTERMOST);
+		close_all(&in);
+	}
+	unlink(path);
+}
+
+/* What is merged from copies is doubted by the same symbols. */
+static void merged(void **state)
+{
+	const struct door at = {ENTRY, {ENTRY}, true};
+	char path[] = "/tmp/seam-symbols-XXXXXX";
+	char to[] = "/tmp/seam-merged-XXXXXX";
+	struct seam_injected n;
+	struct image m;
+	struct read in;
+	int fd = mkstemp(to);
+
+	(void)state;
+	write_symbols(path);
+	assert_true(fd >= 0);
+	start(&m, false);
+	add_door(&m, &at);
+	for (int known = 0; known < 2; known++) {
+		in.r = open_image(&m);
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(seam_inject(in.r, fd,
+					     known ? path : "/dev/null", NULL,
+					     &n),
+				 0);
+		assert_int_equal(n.joins.end[SEAM_UNSURE], known);
+		seam_pd_close(in.r);
+	}
+	close(fd);
+	unlink(path);
+	unlink(to);
 }
 
 /*
@@ -363,6 +453,8 @@ int main(void)
 		cmocka_unit_test(stale),
 		cmocka_unit_test(stale_by_name),
 		cmocka_unit_test(doors),
+		cmocka_unit_test(faults),
+		cmocka_unit_test(merged),
 		cmocka_unit_test(precise),
 		cmocka_unit_test(precise_elsewhere),
 	};

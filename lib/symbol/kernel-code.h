@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Where a kernel writes the registers that its tasks entered with, by its
+ * symbols: core/kernel-entry.h says what for.
+ */
+#ifndef SEAM_LIB_SYMBOL_KERNEL_CODE_H
+#define SEAM_LIB_SYMBOL_KERNEL_CODE_H
+
+#include "core/kernel-entry.h"
+
+/*
+ * For those who have not the stack pointer that tells whether all registers are
+ * saved. Parts of the doors:
+ */
+struct seam_kernel_doors {
+	/* On the way out, where they still are. */
+	struct seam_kernel_range out[16];
+	/* From SEAM_KERNEL_SAVING bytes on they are there: that is behind the
+	 * last push. */
+	struct seam_kernel_range saving[4];
+	/* They are not, and yet others are called. */
+	struct seam_kernel_range early[4];
+	/* By a page fault. */
+	struct seam_kernel_range fault[2];
+};
+
+#define SEAM_KERNEL_SAVING 0x40
+
+/* path: NULL is /proc/kallsyms. ret_doors: NULL: not asked for. -EACCES: it
+ * hides addresses from us; -ENOENT: the kernel has not the code that each has;
+ * another -errno. */
+int seam_kernel_code_read(const char *path, struct seam_kernel_entry *ret,
+			  struct seam_kernel_doors *ret_doors);
+
+#endif
