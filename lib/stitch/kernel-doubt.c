@@ -32,7 +32,9 @@ static void read_from(const struct seam_pd_reader *r, const char *kallsyms,
 		return;
 	ret->shift = fit.shift;
 	ret->is_known =
-		!seam_kernel_code_read(kallsyms, &ret->entry, &ret->doors);
+		!(kallsyms ? seam_kernel_code_read(kallsyms, &ret->entry,
+						   &ret->doors)
+			   : seam_kernel_code_here(&ret->entry, &ret->doors));
 }
 
 int seam_kernel_doubt_read(const struct seam_pd_reader *r, const char *kallsyms,

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "symbol/kernel-cache.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/boot.h"
 #include "base/search.h"
 #include "table/folder.h"
 
 #define NAME "kernel.s1"
 #define MAGIC "seamksy"
-#define BOOT_ID_SIZE 36
 /* Parts of the kernel lie so far from each other. What seems to be larger may
  * reach to where modules are loaded later. */
 #define SYMBOL_MAX (4u << 20)
@@ -21,7 +20,7 @@
 struct header {
 	char magic[8];
 	uint64_t hash; /* of what follows */
-	char boot_id[BOOT_ID_SIZE + 4];
+	char boot_id[SEAM_BOOT_ID_SIZE + 4];
 	uint64_t n, names_size;
 };
 
@@ -29,16 +28,6 @@ struct symbol {
 	uint64_t start;
 	uint32_t size, name;
 };
-
-static bool read_boot_id(char to[static BOOT_ID_SIZE])
-{
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, to, BOOT_ID_SIZE);
-
-	if (fd >= 0)
-		close(fd);
-	return n == BOOT_ID_SIZE;
-}
 
 static uint64_t hash_of(const uint8_t *file, size_t size)
 {
@@ -67,10 +56,10 @@ static bool is_whole(const struct seam_kernel_cache *c)
 static bool is_of_this_boot(const struct seam_kernel_cache *c)
 {
 	const struct header *h = (const void *)c->bytes;
-	char boot_id[BOOT_ID_SIZE];
+	char boot_id[SEAM_BOOT_ID_SIZE];
 
-	return read_boot_id(boot_id) &&
-	       !memcmp(h->boot_id, boot_id, BOOT_ID_SIZE);
+	return seam_boot_id(boot_id) &&
+	       !memcmp(h->boot_id, boot_id, SEAM_BOOT_ID_SIZE);
 }
 
 void seam_kernel_cache_open(struct seam_kernel_cache *c)
@@ -181,7 +170,7 @@ void seam_kernel_cache_store(const struct seam_symtab *tab)
 	struct iovec part = {NULL, size};
 	int dir;
 
-	if (!h.n || size > UINT32_MAX || !read_boot_id(h.boot_id) ||
+	if (!h.n || size > UINT32_MAX || !seam_boot_id(h.boot_id) ||
 	    seam_cache_folder(NULL, &dir))
 		return;
 	part.iov_base = malloc(size);

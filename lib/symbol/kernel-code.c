@@ -166,6 +166,9 @@ static int take_elsewhere(struct reader *r, uint64_t addr, const char *name)
 /* A symbol of the kernel's own, in the order of their addresses. */
 static int take(struct reader *r, uint64_t addr, const char *name)
 {
+	/* All else is hidden as well. */
+	if (!addr && !strcmp(name, "_text"))
+		return -EACCES;
 	if (r->open && addr != r->open->start) {
 		r->open->end = addr;
 		r->open = NULL;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* Description: the kernel's symbols that are kept on disk are those of
- * /proc/kallsyms; a file that is damaged, or of another boot, is replaced. */
+ * /proc/kallsyms, and so is where its registers are written; a file that is
+ * damaged, or of another boot, is replaced. */
 #include "run.h"
 
 #include <sys/stat.h>
 
 #include "symbol/kernel-cache.h"
+#include "symbol/kernel-code.h"
+#include "table/folder.h"
 
-static char kept[PATH_MAX];
+static char kept[PATH_MAX], kept_code[PATH_MAX];
 
 /* Return: 0: the kernel hides its addresses. */
 static size_t copy_kallsyms(void)
@@ -136,17 +139,84 @@ static void test_damaged(void **state)
 	keep();
 }
 
+#define CODE_HEAD 16 /* of kernel.c1: before what is hashed */
+#define CODE_BOOT_ID 40
+#define CODE_SIZE                                                              \
+	(CODE_HEAD + CODE_BOOT_ID + sizeof(struct seam_kernel_entry) +         \
+	 sizeof(struct seam_kernel_doors))
+
+/* Return: whether it says where this kernel's are. */
+static bool is_code(const struct seam_kernel_entry *is)
+{
+	struct seam_kernel_entry entry;
+	struct seam_kernel_doors doors;
+
+	assert_int_equal(seam_kernel_code_here(&entry, &doors), 0);
+	return !memcmp(&entry, is, sizeof(entry)) && doors.out[0].end;
+}
+
+/* Changes a byte of the file; whole: and its hash. */
+static void change_code(size_t at, bool whole)
+{
+	uint8_t all[CODE_SIZE];
+	uint64_t hash;
+	FILE *f = fopen(kept_code, "r+");
+
+	assert_non_null(f);
+	assert_int_equal(fread(all, 1, sizeof(all), f), sizeof(all));
+	assert_int_equal(fgetc(f), EOF);
+	all[at] ^= 0x10;
+	if (whole) {
+		hash = seam_cache_hash(0, all + CODE_HEAD,
+				       sizeof(all) - CODE_HEAD);
+		memcpy(all + 8, &hash, sizeof(hash));
+	}
+	rewind(f);
+	assert_int_equal(fwrite(all, 1, sizeof(all), f), sizeof(all));
+	fclose(f);
+}
+
+static void test_code(void **state)
+{
+	const size_t entry = CODE_HEAD + CODE_BOOT_ID;
+	struct seam_kernel_entry is;
+
+	(void)state;
+	if (seam_kernel_code_read(NULL, &is, NULL)) {
+		print_message("skipped: the kernel hides its addresses\n");
+		skip();
+	}
+	assert_true(is_code(&is));
+	/* What is kept is taken. */
+	change_code(entry, true);
+	assert_false(is_code(&is));
+	/* But not a damaged one, or another boot's, which is replaced. */
+	change_code(entry, false);
+	assert_true(is_code(&is));
+	change_code(CODE_HEAD, true);
+	assert_true(is_code(&is));
+	change_code(0, true);
+	assert_true(is_code(&is));
+	run("truncate -s -1 cache/seam/kernel.c1");
+	assert_true(is_code(&is));
+	change_code(entry, true);
+	assert_false(is_code(&is));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_code),
 	};
 	char cache[PATH_MAX];
 
 	enter_run_dir(NULL);
 	snprintf(cache, sizeof(cache), "%s/cache", run_dir);
 	snprintf(kept, sizeof(kept), "%s/cache/seam/kernel.s1", run_dir);
+	snprintf(kept_code, sizeof(kept_code), "%s/cache/seam/kernel.c1",
+		 run_dir);
 	setenv("XDG_CACHE_HOME", cache, 1);
 	return cmocka_run_group_tests(tests, NULL, leave_run_dir);
 }

@@ -225,6 +225,9 @@ static void not_found(void **state)
 				   "0000000000000000 T x64_setup_rt_frame\n",
 				   &e),
 			 -EACCES);
+	assert_int_equal(
+		read_text("0000000000000000 T _text\n" DOORS SIGNALS, &e),
+		-EACCES);
 	assert_int_equal(read_text("", &e), -ENOENT);
 	assert_int_equal(read_text(DOORS, &e), -ENOENT);
 	assert_int_equal(read_text(SIGNALS, &e), -ENOENT);
