@@ -6,6 +6,7 @@
 #include "cli/doubts.h"
 #include "cli/messages.h"
 #include "elf/doubt.h"
+#include "stitch/here.h"
 
 int input_find_kallsyms(struct input *in)
 {
@@ -51,9 +52,12 @@ int input_fit_kernel(struct input *in)
 		    "with --kallsyms\n",
 		    in->path);
 	else if (fit.other)
-		say("seam: %s: recorded on Linux %s, which does not run "
+		say("seam: %s: recorded on %sLinux %s, which does not run "
 		    "here: kernel addresses have no names; give its "
 		    "/proc/kallsyms with --kallsyms\n",
-		    in->path, release);
+		    in->path,
+		    seam_same_release_runs(in->reader) ? "another build of "
+						       : "",
+		    release);
 	return check_given(in);
 }

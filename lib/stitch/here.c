@@ -89,12 +89,27 @@ static bool is_shown_here(const struct seam_pd_reader *r)
 	return len == seam_own_build_id(own) && !memcmp(id, own, len);
 }
 
-bool seam_other_kernel_runs(const struct seam_pd_reader *r)
+static bool is_other_build(const struct seam_pd_reader *r)
+{
+	uint8_t own[SEAM_BUILD_ID_MAX];
+	const uint8_t *id = NULL;
+	size_t len = seam_kernel_build_id(r, &id), own_len;
+
+	own_len = len ? seam_own_build_id(own) : 0;
+	return own_len && (len != own_len || memcmp(id, own, len) != 0);
+}
+
+bool seam_same_release_runs(const struct seam_pd_reader *r)
 {
 	const char *release = seam_pd_info(r)->osrelease;
 	struct utsname u;
 
-	if (!release)
+	return release && (uname(&u) || !strcmp(release, u.release));
+}
+
+bool seam_other_kernel_runs(const struct seam_pd_reader *r)
+{
+	if (!seam_pd_info(r)->osrelease)
 		return !is_shown_here(r);
-	return !uname(&u) && strcmp(release, u.release);
+	return !seam_same_release_runs(r) || is_other_build(r);
 }

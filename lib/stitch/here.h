@@ -18,11 +18,14 @@ const char *seam_kernel_anchor(const struct seam_pd_reader *r,
 /* Return: the symbol's address in kallsyms, 0 if it is hidden or absent. */
 uint64_t seam_kallsyms_find(const char *kallsyms, const char *name);
 /*
- * Whether another kernel runs here. The recorded release tells; there is no
- * other way for all recordings. Where it is lost, another does unless what is
+ * Whether another kernel runs here. The recorded release tells, and of the same
+ * release its build-id, if both are known; there is no other way for all
+ * recordings. Where the release is lost, another does unless what is
  * left shows that it is this one: the kernel's build-id, or, without one, that
  * it lay where this boot has put it.
  */
 bool seam_other_kernel_runs(const struct seam_pd_reader *r);
+/* False, too, where it is lost. */
+bool seam_same_release_runs(const struct seam_pd_reader *r);
 
 #endif

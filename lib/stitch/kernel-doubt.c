@@ -3,24 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "elf/elf.h"
-#include "stitch/here.h"
 #include "stitch/kernel.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Of the release that runs here, that is. */
-static bool is_other_build(const struct seam_pd_reader *r)
-{
-	uint8_t own[SEAM_BUILD_ID_MAX];
-	const uint8_t *id = NULL;
-	size_t len = seam_kernel_build_id(r, &id), own_len;
-
-	own_len = len ? seam_own_build_id(own) : 0;
-	return own_len && (len != own_len || memcmp(id, own, len) != 0);
-}
 
 static void read_from(const struct seam_pd_reader *r, const char *kallsyms,
 		      struct seam_kernel_doubt *ret)
@@ -28,7 +14,7 @@ static void read_from(const struct seam_pd_reader *r, const char *kallsyms,
 	struct seam_kernel_fit fit;
 
 	seam_kernel_fit(r, kallsyms, &fit);
-	if (fit.other || (!kallsyms && is_other_build(r)))
+	if (fit.other)
 		return;
 	ret->shift = fit.shift;
 	ret->is_known =

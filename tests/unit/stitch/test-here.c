@@ -117,6 +117,29 @@ static void test_release(void **state)
 	assert_true(other_runs(&other));
 }
 
+/* Of the same release. */
+static void test_rebuilt(void **state)
+{
+	struct recording own = begin(), rebuilt;
+	uint8_t id[SEAM_BUILD_ID_MAX];
+	size_t len = seam_own_build_id(id);
+	struct utsname u;
+
+	(void)state;
+	if (!len || len > 20) {
+		print_message("# the kernel does not say its build-id\n");
+		skip();
+	}
+	assert_int_equal(uname(&u), 0);
+	put_release(&own, u.release);
+	rebuilt = own;
+	put_kernel(&own, UNMOVED, id, len);
+	assert_false(other_runs(&own));
+	id[len - 1] ^= 1;
+	put_kernel(&rebuilt, UNMOVED, id, len);
+	assert_true(other_runs(&rebuilt));
+}
+
 static void test_nothing(void **state)
 {
 	struct recording r = begin();
@@ -250,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_release),
+		cmocka_unit_test(test_rebuilt),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_build_id),
 		cmocka_unit_test(test_address),
