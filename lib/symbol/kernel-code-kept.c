@@ -15,6 +15,7 @@ struct kept {
 	char magic[8];
 	uint64_t hash; /* of what follows */
 	char boot_id[SEAM_BOOT_ID_SIZE + 4];
+	uint64_t sought; /* by who wrote it */
 	struct seam_kernel_entry entry;
 	struct seam_kernel_doors doors;
 };
@@ -30,7 +31,9 @@ static bool is_good(const struct kept *k)
 	char boot_id[SEAM_BOOT_ID_SIZE];
 
 	return !memcmp(k->magic, MAGIC, sizeof(k->magic)) &&
-	       k->hash == hash_of(k) && seam_boot_id(boot_id) &&
+	       k->hash == hash_of(k) &&
+	       k->sought == seam_kernel_code_sought() &&
+	       seam_boot_id(boot_id) &&
 	       !memcmp(k->boot_id, boot_id, sizeof(boot_id));
 }
 
@@ -55,6 +58,7 @@ static void keep(int dir, struct kept *k)
 	memcpy(k->magic, MAGIC, sizeof(k->magic));
 	if (!seam_boot_id(k->boot_id))
 		return;
+	k->sought = seam_kernel_code_sought();
 	k->hash = hash_of(k);
 	seam_cache_write(dir, NAME, &part, 1);
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/index.h"
+
 #define ENTRY_BEGINS "__entry_text_start"
 #define ENTRY_ENDS "__entry_text_end"
 
@@ -223,6 +225,26 @@ static int read_all(FILE *f, struct reader *r)
 			       !r->open
 		       ? 0
 		       : -ENOENT;
+}
+
+static uint64_t hash_names(uint64_t hash, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hash = seam_hash(hash, names[i], strlen(names[i]) + 1);
+	return seam_hash(hash, &n, sizeof(n));
+}
+
+uint64_t seam_kernel_code_sought(void)
+{
+	uint64_t hash = hash_names(SEAM_HASH_START, doors, N(doors));
+
+	hash = hash_names(hash, writers, N(writers));
+	hash = hash_names(hash, old_writers, N(old_writers));
+	hash = hash_names(hash, probers, N(probers));
+	hash = hash_names(hash, outs, N(outs));
+	hash = hash_names(hash, savings, N(savings));
+	hash = hash_names(hash, earlies, N(earlies));
+	return hash_names(hash, faults, N(faults));
 }
 
 #define LIST(of)                                                               \

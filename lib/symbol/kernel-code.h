@@ -32,7 +32,10 @@ struct seam_kernel_doors {
 int seam_kernel_code_read(const char *path, struct seam_kernel_entry *ret,
 			  struct seam_kernel_doors *ret_doors);
 
-/* The same of the running kernel, which is kept on disk until it is booted
+/* A hash of all names that are looked for. */
+uint64_t seam_kernel_code_sought(void);
+
+/* What is read of the running kernel, which is kept on disk until it is booted
  * again: to print all of its symbols takes it longer than most recordings take
  * us. */
 int seam_kernel_code_here(struct seam_kernel_entry *ret,

@@ -141,9 +141,10 @@ static void test_damaged(void **state)
 
 #define CODE_HEAD 16 /* of kernel.c1: before what is hashed */
 #define CODE_BOOT_ID 40
+#define CODE_SOUGHT 8
 #define CODE_SIZE                                                              \
-	(CODE_HEAD + CODE_BOOT_ID + sizeof(struct seam_kernel_entry) +         \
-	 sizeof(struct seam_kernel_doors))
+	(CODE_HEAD + CODE_BOOT_ID + CODE_SOUGHT +                              \
+	 sizeof(struct seam_kernel_entry) + sizeof(struct seam_kernel_doors))
 
 /* Return: whether it says where this kernel's are. */
 static bool is_code(const struct seam_kernel_entry *is)
@@ -178,7 +179,9 @@ static void change_code(size_t at, bool whole)
 
 static void test_code(void **state)
 {
-	const size_t entry = CODE_HEAD + CODE_BOOT_ID;
+	const size_t sought = CODE_HEAD + CODE_BOOT_ID;
+	const size_t entry = sought + CODE_SOUGHT;
+	const size_t others[] = {0, CODE_HEAD, sought};
 	struct seam_kernel_entry is;
 
 	(void)state;
@@ -190,13 +193,16 @@ static void test_code(void **state)
 	/* What is kept is taken. */
 	change_code(entry, true);
 	assert_false(is_code(&is));
-	/* But not a damaged one, or another boot's, which is replaced. */
-	change_code(entry, false);
+	/* But not a damaged one, another kind of file, another boot's, or of
+	 * other names; it is replaced. */
+	change_code(entry + 1, false);
 	assert_true(is_code(&is));
-	change_code(CODE_HEAD, true);
-	assert_true(is_code(&is));
-	change_code(0, true);
-	assert_true(is_code(&is));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		change_code(entry, true);
+		change_code(others[i], true);
+		assert_true(is_code(&is));
+	}
+	change_code(entry, true);
 	run("truncate -s -1 cache/seam/kernel.c1");
 	assert_true(is_code(&is));
 	change_code(entry, true);
