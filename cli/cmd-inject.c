@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -217,18 +218,35 @@ static int check_pipe(const struct inject *inject)
 	return 1;
 }
 
+static const char *kallsyms_problem(const char *path, int rc)
+{
+	if (rc == -EACCES && !access(path, R_OK))
+		return "it has no addresses: copy /proc/kallsyms as root";
+	if (rc == -ENOENT && !access(path, R_OK))
+		return "it is no kernel's /proc/kallsyms";
+	if (rc == -E2BIG)
+		return "it has too many functions that save registers";
+	return rc == -ESPIPE ? "it is no regular file" : strerror(-rc);
+}
+
 /* Of a file that was given all that it has is expected. */
 static int check_kallsyms(const char *path)
 {
 	struct seam_kernel_entry entry;
-	int rc = path ? seam_kernel_code_read(path, &entry, NULL) : 0;
+	struct seam_kernel_doors doors;
+	struct stat st;
+	int rc;
 
+	if (!path)
+		return 0;
+	rc = stat(path, &st) ? -errno : 0;
+	if (!rc && !S_ISREG(st.st_mode))
+		rc = -ESPIPE;
+	if (!rc)
+		rc = seam_kernel_code_read(path, &entry, &doors);
 	if (!rc)
 		return 0;
-	say("seam: %s: %s\n", path,
-	    rc == -EACCES ? "it has no addresses: copy /proc/kallsyms as root"
-	    : access(path, R_OK) ? strerror(errno)
-				 : "it is no kernel's /proc/kallsyms");
+	say("seam: %s: %s\n", path, kallsyms_problem(path, rc));
 	return 1;
 }
 

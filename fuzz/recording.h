@@ -175,7 +175,7 @@ static inline void merge(struct seam_pd_reader *r, struct seam_injected *n,
 {
 	int fd = make_file();
 
-	check(!seam_inject(r, fd, NULL, n));
+	check(!seam_inject(r, fd, NULL, NULL, n));
 	read_made(fd, ret);
 }
 
@@ -183,7 +183,7 @@ static inline void merge(struct seam_pd_reader *r, struct seam_injected *n,
 static inline bool can_merge(struct seam_pd_reader *r)
 {
 	struct seam_injected n;
-	int fd = make_file(), rc = seam_inject(r, fd, NULL, &n);
+	int fd = make_file(), rc = seam_inject(r, fd, NULL, NULL, &n);
 
 	check(!rc || rc == -EOPNOTSUPP);
 	close(fd);

@@ -19,10 +19,14 @@ static bool is_kernel_map(const struct seam_pd_rec *rec)
 			strlen(SEAM_KERNEL_MAP));
 }
 
+/* perf and we have it first of all, or not at all. */
+#define KERNEL_MAP_AMONG 65536
+
 static bool find_kernel_map(const struct seam_pd_reader *r,
 			    struct seam_pd_rec *ret)
 {
-	for (size_t i = 0; i < seam_pd_n_records(r); i++) {
+	for (size_t i = 0; i < seam_pd_n_records(r) && i < KERNEL_MAP_AMONG;
+	     i++) {
 		seam_pd_record(r, i, ret);
 		if (is_kernel_map(ret))
 			return true;

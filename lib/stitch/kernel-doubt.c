@@ -14,7 +14,7 @@ static void read_from(const struct seam_pd_reader *r, const char *kallsyms,
 	struct seam_kernel_fit fit;
 
 	seam_kernel_fit(r, kallsyms, &fit);
-	if (fit.other)
+	if (fit.other || fit.unplaced)
 		return;
 	ret->shift = fit.shift;
 	ret->is_known =
@@ -62,30 +62,34 @@ static bool is_saved(const struct seam_kernel_doors *doors, uint64_t addr)
 /* What is seen of a kernel's stack, from its leaf on. */
 struct seen {
 	size_t n; /* frames */
-	bool was_door, was_fault; /* the last; before the leaf, the event */
-	bool is_called; /* the leaf is no door, but may be called by one */
+	bool was_door, has_door; /* the last; any */
+	/* By a page fault it was come to, from what follows behind the door; or
+	 * to the event itself. */
+	bool is_fault;
 	bool is_early; /* all may be before the registers are saved */
 	bool is_replaced; /* they may be of two moments */
 };
 
 /* Code that writes them calls nothing with some of them written, but the
- * probes'; and what faults in it is the user's memory, before the first. */
+ * probes'; and what faults in it is the user's memory, before the first, since
+ * Linux 5.8. */
 static bool may_be_written(const struct seam_kernel_doubt *d,
 			   const struct seen *s, uint64_t at)
 {
 	return IN(d->entry.probers, at) ||
-	       (s->was_door && !s->was_fault && IN(d->entry.writers, at));
+	       (s->was_door && !s->is_fault && IN(d->entry.writers, at));
 }
 
-/* Whoever is under a door had saved them, or its own door had. */
+/* Most doors call nothing before; and what a door was come to from was behind
+ * its own, if it is none itself. */
 static bool may_be_early(const struct seam_kernel_doubt *d,
 			 const struct seen *s, uint64_t at, bool is_door)
 {
-	if (!s->n && !is_door)
-		return true;
-	if (s->n == 1 && s->is_called && !IN(d->doors.early, at))
+	if (!is_door)
+		return !s->has_door;
+	if (s->n && !s->was_door && !IN(d->doors.early, at))
 		return false;
-	return is_door && !is_saved(&d->doors, at);
+	return !is_saved(&d->doors, at);
 }
 
 static void see(const struct seam_kernel_doubt *d, struct seen *s, uint64_t at)
@@ -96,9 +100,11 @@ static void see(const struct seam_kernel_doubt *d, struct seen *s, uint64_t at)
 	is_door = IN(d->entry.doors, at);
 	s->is_replaced |= may_be_written(d, s, at);
 	s->is_early &= may_be_early(d, s, at, is_door);
-	s->is_called |= !s->n && !is_door;
+	if (s->was_door && !is_door)
+		s->is_fault = false;
+	s->is_fault |= IN(d->doors.fault, at);
+	s->has_door |= is_door;
 	s->was_door = is_door;
-	s->was_fault = IN(d->doors.fault, at);
 	s->n++;
 }
 
@@ -107,7 +113,7 @@ bool seam_kernel_doubts(const struct seam_kernel_doubt *d,
 {
 	struct seen s = {
 		.was_door = true,
-		.was_fault = at->is_fault,
+		.is_fault = at->is_fault,
 		.is_early = true,
 	};
 	bool is_kernel = false;
@@ -124,5 +130,5 @@ bool seam_kernel_doubts(const struct seam_kernel_doubt *d,
 	}
 	if (!s.n)
 		see(d, &s, at->ip);
-	return s.is_replaced || (s.is_early && !(s.is_called && s.n == 1));
+	return s.is_replaced || (s.is_early && s.has_door);
 }

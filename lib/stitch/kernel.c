@@ -55,6 +55,7 @@ void seam_kernel_fit(const struct seam_pd_reader *r, const char *kallsyms,
 	if (!name || !*name || !then)
 		return;
 	now = seam_kallsyms_find(kallsyms ? kallsyms : "/proc/kallsyms", name);
+	ret->unplaced = !now;
 	if (now)
 		ret->shift = (int64_t)(then - now);
 }

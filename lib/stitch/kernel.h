@@ -11,6 +11,7 @@ struct seam_kernel_fit {
 	bool other; /* another kernel: its symbols would be wrong */
 	bool other_runs; /* whatever kallsyms is given, a vDSO of here is not
 			  * that of the recording */
+	bool unplaced; /* where it lay at its boot is not in kallsyms */
 	int64_t shift; /* the same, but placed elsewhere at its boot: what to
 			* take off recorded addresses */
 };

@@ -8,6 +8,10 @@
 
 #include "base/index.h"
 
+/* To be raised where the same names come to mean, or are kept as, something
+ * else. */
+#define RULES 1
+
 #define ENTRY_BEGINS "__entry_text_start"
 #define ENTRY_ENDS "__entry_text_end"
 
@@ -55,7 +59,6 @@ static const char *const probers[] = {
 	"uprobe_notify_resume",
 };
 
-/* The rest lies between the two. */
 static const char *const outs[] = {
 	"syscall_return_via_sysret",
 	"entry_SYSRETQ_unsafe_stack",
@@ -67,21 +70,26 @@ static const char *const outs[] = {
 	"error_return",
 	"sysret32_from_system_call",
 	"entry_SYSRETL_compat_unsafe_stack",
+	"asm_fred_exit_user",
+	"ret_from_fork_asm",
 };
 
 /* What the processor would push is there; the rest is pushed. */
 static const char *const savings[] = {
 	"entry_SYSCALL_64_after_hwframe",
 	"entry_SYSCALL_compat_after_hwframe",
+	"asm_fred_entrypoint_user",
 };
 
+/* What mitigates is called, or memcpy. */
 static const char *const earlies[] = {
 	"error_entry",
 	"xen_error_entry",
 	"paranoid_entry",
+	"sync_regs",
 };
 
-static const char *const faults[] = {"asm_exc_page_fault"};
+static const char *const faults[] = {"asm_exc_page_fault", "exc_page_fault"};
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -95,7 +103,9 @@ struct reader {
 	struct seam_kernel_range *entry_text;
 	struct list doors, writers, probers;
 	struct list old_writers, outs, savings, earlies, faults;
-	struct seam_kernel_range *open; /* its end is the next symbol */
+	/* Their end is the next symbol. */
+	struct seam_kernel_range *open[4];
+	size_t n_open;
 	bool is_old; /* no newer writer has been met */
 };
 
@@ -115,54 +125,43 @@ static bool is_among(const char *name, const char *const *names, size_t n)
 	return false;
 }
 
+/* What has no place would be believed. Of no place at all none is wanted. */
+static int add(struct reader *r, struct list *list, uint64_t addr)
+{
+	if (!list->max)
+		return 0;
+	if (list->n == list->max || r->n_open == N(r->open))
+		return -E2BIG;
+	list->v[list->n] = (struct seam_kernel_range){addr, addr};
+	r->open[r->n_open++] = &list->v[list->n++];
+	return 0;
+}
+
 struct kind {
 	const char *const *names;
 	size_t n_names;
 	struct list *list;
 };
 
-/* What has no place would be believed. */
-static int add(struct reader *r, struct list *list, uint64_t addr)
-{
-	if (list->n == list->max)
-		return -E2BIG;
-	r->open = &list->v[list->n++];
-	r->open->start = r->open->end = addr;
-	return 0;
-}
-
-static int take_as(struct reader *r, const struct kind *kinds, size_t n,
-		   uint64_t addr, const char *name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (is_among(name, kinds[i].names, kinds[i].n_names))
-			return add(r, kinds[i].list, addr);
-	return 0;
-}
-
-static int take_in_entry_text(struct reader *r, uint64_t addr, const char *name)
-{
-	const struct kind kinds[] = {
-		{outs, N(outs), &r->outs},
-		{savings, N(savings), &r->savings},
-		{earlies, N(earlies), &r->earlies},
-		{faults, N(faults), &r->faults},
-	};
-
-	return r->outs.v ? take_as(r, kinds, N(kinds), addr, name) : 0;
-}
-
-static int take_elsewhere(struct reader *r, uint64_t addr, const char *name)
+/* It may be of several kinds. */
+static int take_as_all(struct reader *r, uint64_t addr, const char *name)
 {
 	const struct kind kinds[] = {
 		{doors, N(doors), &r->doors},
 		{writers, N(writers), &r->writers},
 		{probers, N(probers), &r->probers},
 		{old_writers, N(old_writers), &r->old_writers},
+		{outs, N(outs), &r->outs},
+		{savings, N(savings), &r->savings},
+		{earlies, N(earlies), &r->earlies},
+		{faults, N(faults), &r->faults},
 	};
+	int err = 0;
 
-	r->is_old &= !is_part(name, writers[0]);
-	return take_as(r, kinds, N(kinds), addr, name);
+	for (size_t i = 0; !err && i < N(kinds); i++)
+		if (is_among(name, kinds[i].names, kinds[i].n_names))
+			err = add(r, kinds[i].list, addr);
+	return err;
 }
 
 /* A symbol of the kernel's own, in the order of their addresses. */
@@ -171,19 +170,16 @@ static int take(struct reader *r, uint64_t addr, const char *name)
 	/* All else is hidden as well. */
 	if (!addr && !strcmp(name, "_text"))
 		return -EACCES;
-	if (r->open && addr != r->open->start) {
-		r->open->end = addr;
-		r->open = NULL;
-	}
+	if (r->n_open && addr != r->open[0]->start)
+		while (r->n_open)
+			r->open[--r->n_open]->end = addr;
 	if (!strcmp(name, ENTRY_BEGINS))
 		r->entry_text->start = addr;
 	if (!strcmp(name, ENTRY_ENDS))
 		r->entry_text->end = addr;
-	if (r->open)
-		return 0; /* another name of the same */
-	if (r->entry_text->start && !r->entry_text->end)
-		return take_in_entry_text(r, addr, name);
-	return take_elsewhere(r, addr, name);
+	r->is_old &= !is_part(name, writers[0]);
+	/* Else it is another name of the same. */
+	return r->n_open ? 0 : take_as_all(r, addr, name);
 }
 
 /* Those that are part of nothing else. */
@@ -222,7 +218,7 @@ static int read_all(FILE *f, struct reader *r)
 		return -EACCES;
 	/* Signals are written somewhere in every kernel. */
 	return r->entry_text->start < r->entry_text->end && r->writers.n &&
-			       !r->open
+			       !r->n_open
 		       ? 0
 		       : -ENOENT;
 }
@@ -236,7 +232,7 @@ static uint64_t hash_names(uint64_t hash, const char *const *names, size_t n)
 
 uint64_t seam_kernel_code_sought(void)
 {
-	uint64_t hash = hash_names(SEAM_HASH_START, doors, N(doors));
+	uint64_t hash = hash_names(SEAM_HASH_START ^ RULES, doors, N(doors));
 
 	hash = hash_names(hash, writers, N(writers));
 	hash = hash_names(hash, old_writers, N(old_writers));
@@ -255,7 +251,7 @@ uint64_t seam_kernel_code_sought(void)
 int seam_kernel_code_read(const char *path, struct seam_kernel_entry *ret,
 			  struct seam_kernel_doors *ret_doors)
 {
-	struct seam_kernel_range old[N(old_writers) * 2] = {{0}};
+	struct seam_kernel_range old[16] = {{0}};
 	struct seam_kernel_entry entry = {0};
 	struct seam_kernel_doors parts = {0};
 	struct reader r = {

@@ -19,9 +19,10 @@ struct seam_kernel_doors {
 	 * last push. */
 	struct seam_kernel_range saving[4];
 	/* They are not, and yet others are called. */
-	struct seam_kernel_range early[4];
-	/* By a page fault. */
-	struct seam_kernel_range fault[2];
+	struct seam_kernel_range early[8];
+	/* What a page fault comes to: its door, and what that calls, as one may
+	 * serve for all. */
+	struct seam_kernel_range fault[4];
 };
 
 #define SEAM_KERNEL_SAVING 0x40
@@ -32,7 +33,7 @@ struct seam_kernel_doors {
 int seam_kernel_code_read(const char *path, struct seam_kernel_entry *ret,
 			  struct seam_kernel_doors *ret_doors);
 
-/* A hash of all names that are looked for. */
+/* What all names that are looked for are, as a number. */
 uint64_t seam_kernel_code_sought(void);
 
 /* What is read of the running kernel, which is kept on disk until it is booted

@@ -30,6 +30,9 @@ bad_files() {
 		fails 1 'none: No such file' "$seam" inject --kallsyms "$dir/none" \
 			-i "$golden/deferred/sig.data" -o "$dir/new" &&
 		fails 1 "no kernel's /proc/kallsyms" "$seam" inject \
+			--kallsyms "$0" \
+			-i "$golden/deferred/sig.data" -o "$dir/new" &&
+		fails 1 'null: it is no regular file' "$seam" inject \
 			--kallsyms /dev/null \
 			-i "$golden/deferred/sig.data" -o "$dir/new" &&
 		fails 1 'it has no addresses' "$seam" inject \

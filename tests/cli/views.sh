@@ -146,6 +146,27 @@ kept_kallsyms() {
 		! grep -q 'vdso_.*(\[vdso\])' "$dir/out"
 }
 
+# Of a kernel that is all door, before anything is saved: no copy that was taken
+# in it is believed, also where it is merged.
+doubted() {
+	copies=$golden/../dwarf/cut.data
+	printf '%s\n' 'ffffffff80000000 T _text' \
+		'ffffffff80000010 T __entry_text_start' \
+		'fffffffffff00000 T __entry_text_end' \
+		'fffffffffff00010 T x64_setup_rt_frame' \
+		'fffffffffff00020 T none' >"$dir/symbols"
+	"$seam" script -i "$copies" --no-inline >"$dir/none" 2>/dev/null &&
+		"$seam" script -i "$copies" --no-inline \
+			--kallsyms "$dir/symbols" >"$dir/some" 2>/dev/null &&
+		"$seam" inject -i "$copies" --kallsyms "$dir/symbols" \
+			-o "$dir/merged" 2>/dev/null &&
+		"$seam" script -i "$dir/merged" --no-inline >"$dir/merged.txt" \
+			2>/dev/null || return
+	unsure=$(grep -c '\[unsure\]' "$dir/some")
+	[ "$unsure" -gt 0 ] && ! grep -q '\[unsure\]' "$dir/none" &&
+		[ "$unsure" = "$(grep -c '\[unsure\]' "$dir/merged.txt")" ]
+}
+
 full_disk() {
 	[ -w /dev/full ] || return 0
 	"$seam" script -i "$golden/sig.data" >/dev/full 2>"$dir/err"
@@ -436,6 +457,7 @@ check 'a stream that cannot be kept whole is used as far as it is' full_tmpdir
 check 'joins are told' joins_told
 check 'records that are passed over are counted' passed_over
 check "perf's copy of another kernel's symbols" kept_kallsyms
+check 'copies are doubted by the symbols that are given' doubted
 check 'text is plain where it must be' plain_text
 check '--max-stack cuts' depth
 tap_done

@@ -70,7 +70,9 @@ def as_perf(sample):
         return ips
     if "cookie" in sample:
         return ips[:kernel] + [int(sample["cookie"], 16)]
-    return kernel and sample.get("end") == "lost" and ips[:kernel] or ips
+    if sample.get("end") == "lost" and 0 < kernel == len(ips) - 1:
+        return ips[:kernel]
+    return ips
 
 
 def other_stacks(samples, bench, path):

@@ -156,6 +156,13 @@ static void stale_by_name(void **state)
 #define EARLY (ENTRY + 0x1c0)
 #define BHB (ENTRY + 0x200)
 #define SIGNAL 0xffffffff812fd750ULL /* writes registers */
+#define SYNC 0xffffffff81400010ULL
+#define FORK 0xffffffff81400020ULL
+#define FRED 0xffffffff81500000ULL
+#define FRED_EXIT (FRED + 0x80)
+#define FRED_KERNEL (FRED + 0xd0)
+#define FAULTS 0xffffffff81600010ULL
+#define GUEST ((uint64_t)PERF_CONTEXT_GUEST_KERNEL)
 #define PROBE 0xffffffff81337c10ULL
 
 /* Of a kernel that runs nowhere. */
@@ -172,7 +179,16 @@ static const char symbols[] =
 	"ffffffff812fd750 T x64_setup_rt_frame\n"
 	"ffffffff812fda70 T __pfx_next\n"
 	"ffffffff81337c00 T __x64_sys_uretprobe\n"
-	"ffffffff81337e40 T __pfx_other\n";
+	"ffffffff81337e40 T __pfx_other\n"
+	"ffffffff81400000 T sync_regs\n"
+	"ffffffff81400020 T ret_from_fork_asm\n"
+	"ffffffff81400040 T __pfx_another\n"
+	"ffffffff81500000 T asm_fred_entrypoint_user\n"
+	"ffffffff81500080 T asm_fred_exit_user\n"
+	"ffffffff815000c0 T asm_fred_entrypoint_kernel\n"
+	"ffffffff81500140 T __pfx_fred\n"
+	"ffffffff81600000 T exc_page_fault\n"
+	"ffffffff81600040 T __pfx_last\n";
 
 static void write_symbols(char *path)
 {
@@ -203,49 +219,61 @@ static void add_door(struct image *m, const struct door *d)
 				 .n_chain = n ? n + 1 : 0});
 }
 
+static const struct door all_doors[] = {
+	{ENTRY, {ENTRY}, true},
+	{SAVING, {SAVING}, true},
+	{SAVING + 0x3f, {SAVING + 0x3f}, true},
+	{SAVING + 0x40, {SAVING + 0x40}, false},
+	{ENTRY + 0xb7, {ENTRY + 0xb7}, false},
+	{ENTRY + 0xb8, {ENTRY + 0xb8}, false}, /* on the way out */
+	{FAULT, {FAULT}, true},
+	/* Called from a door: by one that has saved them, or not. */
+	{CODE, {CODE, CALL}, false},
+	{BHB, {BHB, CALL}, false},
+	{CODE, {CODE, FAULT + 0x20}, false},
+	{CODE, {CODE, EARLY, FAULT}, true},
+	{EARLY, {EARLY, FAULT}, true},
+	{CODE, {CODE, CODE, EARLY, FAULT}, true},
+	{CODE, {CODE, SYNC, FAULT}, true},
+	{SYNC, {SYNC, FAULT}, true},
+	{CODE, {CODE}, false}, /* it is not seen by whom */
+	{FORK, {FORK}, false},
+	{FRED, {FRED}, true},
+	{FRED + 0x40, {FRED + 0x40}, false},
+	{FRED_EXIT, {FRED_EXIT}, false},
+	{CODE, {CODE, FRED_EXIT}, false},
+	/* The door is not the task's own. */
+	{EARLY, {EARLY, FAULT, CODE, CALL}, false},
+	{EARLY, {EARLY, FAULT, CODE}, false},
+	{CODE, {CODE, EARLY, FAULT, CODE, CALL}, false},
+	{SIGNAL, {SIGNAL, CODE, CALL}, true},
+	{CODE, {SIGNAL - 1, CODE, CALL}, false},
+	{CODE, {CODE, SIGNAL, CALL}, false}, /* called */
+	{CODE, {CODE, OTHER_FAULT, SIGNAL, CALL}, true}, /* interrupted */
+	{CODE, {CODE, FAULT + 0x20, SIGNAL, CALL}, false},
+	{CODE, {CODE, FAULTS, FRED_KERNEL, SIGNAL, CALL}, false},
+	{CODE, {CODE, FRED_KERNEL, SIGNAL, CALL}, true},
+	/* It faulted before; what runs there now does not. */
+	{CODE, {CODE, OTHER_FAULT, SIGNAL, FAULT, CODE}, true},
+	{CODE, {FAULT + 0x20, CODE, OTHER_FAULT, SIGNAL, CALL}, true},
+	{PROBE, {PROBE, CALL}, true},
+	{CODE, {CODE, PROBE, CALL}, true},
+	{CODE, {CODE, GUEST, ENTRY, SIGNAL}, false}, /* another's */
+	/* The ip of a precise event is some way before. */
+	{ENTRY, {CODE, CALL}, false},
+	{CODE, {ENTRY}, true},
+	/* It is all that there is. */
+	{ENTRY, {0}, true},
+	{ENTRY + 0xb8, {0}, false},
+	{SIGNAL, {0}, true},
+	{CODE, {0}, false},
+};
+
 /* Where the kernel has not saved them yet, or replaces them, nothing that they
  * lead to is believed, as true as it may look. */
 static void doors(void **state)
 {
-	const uint64_t guest = (uint64_t)PERF_CONTEXT_GUEST_KERNEL;
-	const struct door all[] = {
-		{ENTRY, {ENTRY}, true},
-		{SAVING, {SAVING}, true},
-		{SAVING + 0x3f, {SAVING + 0x3f}, true},
-		{SAVING + 0x40, {SAVING + 0x40}, false},
-		{ENTRY + 0xb7, {ENTRY + 0xb7}, false},
-		{ENTRY + 0xb8, {ENTRY + 0xb8}, false}, /* on the way out */
-		{FAULT, {FAULT}, true},
-		/* Called from a door: by one that has saved them, or not. */
-		{CODE, {CODE, CALL}, false},
-		{BHB, {BHB, CALL}, false},
-		{CODE, {CODE, FAULT + 0x20}, false},
-		{CODE, {CODE, EARLY, FAULT}, true},
-		{EARLY, {EARLY, FAULT}, true},
-		{CODE, {CODE}, false}, /* it is not seen by whom */
-		/* The door is not the task's own. */
-		{EARLY, {EARLY, FAULT, CODE, CALL}, false},
-		{CODE, {CODE, EARLY, FAULT, CODE, CALL}, false},
-		{SIGNAL, {SIGNAL, CODE, CALL}, true},
-		{CODE, {SIGNAL - 1, CODE, CALL}, false},
-		{CODE, {CODE, SIGNAL, CALL}, false}, /* called */
-		{CODE,
-		 {CODE, OTHER_FAULT, SIGNAL, CALL},
-		 true}, /* interrupted */
-		{CODE, {CODE, FAULT + 0x20, SIGNAL, CALL}, false},
-		{PROBE, {PROBE, CALL}, true},
-		{CODE, {CODE, PROBE, CALL}, true},
-		{CODE, {CODE, guest, ENTRY, SIGNAL}, false}, /* another's */
-		/* The ip of a precise event is some way before. */
-		{ENTRY, {CODE, CALL}, false},
-		{CODE, {ENTRY}, true},
-		/* It is all that there is. */
-		{ENTRY, {0}, true},
-		{ENTRY + 0xb8, {0}, false},
-		{SIGNAL, {0}, true},
-		{CODE, {0}, false},
-	};
-	const size_t n = sizeof(all) / sizeof(all[0]);
+	const size_t n = sizeof(all_doors) / sizeof(all_doors[0]);
 	size_t n_unsure = 0;
 	char path[] = "/tmp/seam-symbols-XXXXXX";
 	struct image m;
@@ -253,20 +281,20 @@ static void doors(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < n; i++)
-		n_unsure += all[i].is_unsure;
+		n_unsure += all_doors[i].is_unsure;
 	write_symbols(path);
 	for (int known = 0; known < 2; known++) {
 		start(&m, false);
 		for (size_t i = 0; i < n; i++)
-			add_door(&m, &all[i]);
+			add_door(&m, &all_doors[i]);
 		open_all(&in, &m);
 		seam_stitch_kernel(in.s, known ? path : "/dev/null");
 		for (size_t i = 0; i < n; i++) {
 			next(&in, SEAM_HALF_WITH,
-			     known && all[i].is_unsure ? SEAM_UNSURE
-						       : SEAM_OUTERMOST);
+			     known && all_doors[i].is_unsure ? SEAM_UNSURE
+							     : SEAM_OUTERMOST);
 			assert_int_equal(in.out.n_frames == in.out.n_kernel,
-					 known && all[i].is_unsure);
+					 known && all_doors[i].is_unsure);
 		}
 		assert_int_equal(seam_stitch_stats(in.s)->end[SEAM_UNSURE],
 				 known ? n_unsure : 0);
