@@ -80,8 +80,8 @@ static bool may_be_written(const struct seam_kernel_doubt *d,
 	       (s->was_door && !s->is_fault && IN(d->entry.writers, at));
 }
 
-/* Most doors call nothing before; and what a door was come to from was behind
- * its own, if it is none itself. */
+/* Few doors call anything before that; and what came to a door, and is none
+ * itself, had its own behind it. */
 static bool may_be_early(const struct seam_kernel_doubt *d,
 			 const struct seen *s, uint64_t at, bool is_door)
 {
