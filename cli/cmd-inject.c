@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/input-kernel.h"
 #include "cli/input.h"
 #include "cli/json-summary.h"
 #include "cli/merge.h"
@@ -256,7 +257,7 @@ static int run(struct inject *inject)
 	int rc;
 
 	if (check_kallsyms(in->kallsyms) || input_open_reader(in) ||
-	    check_pipe(inject))
+	    input_find_kallsyms(in) || check_pipe(inject))
 		return 1;
 	if (!inject->piped && input_is(&inject->in, inject->output)) {
 		say("seam: %s: it is the recording that is read; give "

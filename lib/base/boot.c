@@ -2,6 +2,7 @@
 #include "base/boot.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 bool seam_boot_id(char to[static SEAM_BOOT_ID_SIZE])
@@ -12,4 +13,11 @@ bool seam_boot_id(char to[static SEAM_BOOT_ID_SIZE])
 	if (fd >= 0)
 		close(fd);
 	return n == SEAM_BOOT_ID_SIZE;
+}
+
+bool seam_is_this_boot(const char id[static SEAM_BOOT_ID_SIZE])
+{
+	char now[SEAM_BOOT_ID_SIZE];
+
+	return seam_boot_id(now) && !memcmp(id, now, sizeof(now));
 }

@@ -8,5 +8,7 @@
 
 /* The kernel's name for this boot of it. Return: whether it tells. */
 bool seam_boot_id(char to[static SEAM_BOOT_ID_SIZE]);
+/* Whether it is this boot's. */
+bool seam_is_this_boot(const char id[static SEAM_BOOT_ID_SIZE]);
 
 #endif

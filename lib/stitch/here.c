@@ -82,25 +82,25 @@ static bool lies_here(const struct seam_pd_reader *r)
 	       seam_kallsyms_find("/proc/kallsyms", name) == then;
 }
 
-static bool is_shown_here(const struct seam_pd_reader *r)
-{
-	uint8_t own[SEAM_BUILD_ID_MAX];
-	const uint8_t *id = NULL;
-	size_t len = seam_kernel_build_id(r, &id);
-
-	if (!len)
-		return lies_here(r);
-	return len == seam_own_build_id(own) && !memcmp(id, own, len);
-}
-
-static bool is_other_build(const struct seam_pd_reader *r)
+/* Return: 1: the kernel's that runs here; 0: another's; -1: it is not known of
+ * either. */
+static int has_own_build_id(const struct seam_pd_reader *r)
 {
 	uint8_t own[SEAM_BUILD_ID_MAX];
 	const uint8_t *id = NULL;
 	size_t len = seam_kernel_build_id(r, &id), own_len;
 
 	own_len = len ? seam_own_build_id(own) : 0;
-	return own_len && (len != own_len || memcmp(id, own, len) != 0);
+	if (!own_len)
+		return -1;
+	return len == own_len && !memcmp(id, own, len);
+}
+
+static bool is_shown_here(const struct seam_pd_reader *r)
+{
+	int has = has_own_build_id(r);
+
+	return has < 0 ? lies_here(r) : has;
 }
 
 bool seam_same_release_runs(const struct seam_pd_reader *r)
@@ -115,5 +115,5 @@ bool seam_other_kernel_runs(const struct seam_pd_reader *r)
 {
 	if (!seam_pd_info(r)->osrelease)
 		return !is_shown_here(r);
-	return !seam_same_release_runs(r) || is_other_build(r);
+	return !seam_same_release_runs(r) || !has_own_build_id(r);
 }

@@ -56,10 +56,8 @@ static bool is_whole(const struct seam_kernel_cache *c)
 static bool is_of_this_boot(const struct seam_kernel_cache *c)
 {
 	const struct header *h = (const void *)c->bytes;
-	char boot_id[SEAM_BOOT_ID_SIZE];
 
-	return seam_boot_id(boot_id) &&
-	       !memcmp(h->boot_id, boot_id, SEAM_BOOT_ID_SIZE);
+	return seam_is_this_boot(h->boot_id);
 }
 
 void seam_kernel_cache_open(struct seam_kernel_cache *c)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,13 +27,10 @@ static uint64_t hash_of(const struct kept *k)
 
 static bool is_good(const struct kept *k)
 {
-	char boot_id[SEAM_BOOT_ID_SIZE];
-
 	return !memcmp(k->magic, MAGIC, sizeof(k->magic)) &&
 	       k->hash == hash_of(k) &&
 	       k->sought == seam_kernel_code_sought() &&
-	       seam_boot_id(boot_id) &&
-	       !memcmp(k->boot_id, boot_id, sizeof(boot_id));
+	       seam_is_this_boot(k->boot_id);
 }
 
 static bool recall(int dir, struct kept *ret)

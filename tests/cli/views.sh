@@ -138,6 +138,10 @@ kept_kallsyms() {
 		! grep -q do_syscall_64 "$dir/out" &&
 		grep -q 'kallsyms: not taken for .*everybody may' "$dir/err" &&
 		grep -q 'does not run here' "$dir/err" || return
+	HOME=$dir/home "$seam" inject -i "$golden/sys-nofp.data" \
+		-o "$dir/merged" 2>"$dir/err" &&
+		grep -q 'kallsyms: not taken for .*everybody may' "$dir/err" ||
+		return
 	chmod o-w "$kept/kallsyms"
 	# Given by hand they are taken, and none of its vDSO's names from here.
 	HOME=$dir "$seam" script -i "$golden/two-events.data" \
