@@ -275,4 +275,7 @@ mutant other_two 'a request of others that undoes one that came amid it' \
 mutant other_swept 'what a task has begun to claim swept with a client' \
 	's/bits |= bits << SEAM_WHO_DONE_SHIFT;/bits |= SEAM_WHO_CLAIMED | bits << SEAM_WHO_DONE_SHIFT;/' \
 	'no stack, and no reason'
+mutant other_swept 'what others asked for a client that ended still to come' \
+	's/if (SEAM_ENTRY_GET(o->word) & clients & SEAM_WHO_MASK)/if (0)/' \
+	'is still to come'
 tap_done

@@ -56,10 +56,14 @@ static void sweep(uint32_t number)
 	step();
 	/* What is sent from here on comes to the next. */
 	forget(client);
-	for (int i = 0; i < w.n_elements; i++)
-		seam_who_sweep(&w.elements[i].entry, client);
+	/* What is pending may become an entry meanwhile. */
 	if (limits->asks)
 		seam_outside_sweep(&w.other.o, client);
+	HOLDS(!(w.other.o.word & client),
+	      "client %x ended, and what it asked for is still to come",
+	      client);
+	for (int i = 0; i < w.n_elements; i++)
+		seam_who_sweep(&w.elements[i].entry, client);
 	w.ended &= ~client;
 	TRACE("client %x begins", client);
 }
