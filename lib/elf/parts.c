@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/populate.h"
 #include "base/search.h"
 
 /* No section is that large that has names in it, but symbols' own. */
@@ -252,6 +253,7 @@ int seam_elf_parts_read(const struct seam_elf_parts *parts, int fd, uint8_t *to)
 	for (size_t i = 0; i < parts->n; i++) {
 		uint64_t at = parts->v[i].off;
 
+		seam_populate(to + at, parts->v[i].end - at);
 		while (at < parts->v[i].end) {
 			ssize_t n = pread(fd, to + at, parts->v[i].end - at,
 					  (off_t)at);

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/populate.h"
+
 #define BITS_MIN 10
 #define BITS_MAX 18
 #define TEXT_EACH 96 /* bytes: what a line has, on average, and some more */
 
-/* Pages of places and text that nobody takes are not touched. */
+/* Lines have places anywhere; of the text, what nobody takes is not touched. */
 int seam_lines_init(struct seam_lines *ls, size_t n)
 {
 	struct seam_lines lines = {.bits = BITS_MIN};
@@ -24,6 +26,7 @@ int seam_lines_init(struct seam_lines *ls, size_t n)
 		seam_lines_fini(&lines);
 		return -ENOMEM;
 	}
+	seam_populate(lines.room, sizeof(*lines.v) << lines.bits);
 	lines.v = (void *)(((uintptr_t)lines.room + sizeof(*lines.v) - 1) &
 			   -sizeof(*lines.v));
 	*ls = lines;

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/index.h"
+#include "base/populate.h"
 #include "seam/tracer.h"
 #include "symbol/perf-map.h"
 
@@ -44,7 +45,9 @@ struct recent {
 	bool kernel, exact, running;
 	struct seam_name name; /* .number 0: the slot is free */
 };
-#define N_RECENT (1u << 14)
+/* Of them; there are more when as many were asked for. */
+#define N_RECENT (1u << 10) /* a power of two */
+#define N_RECENT_MAX (1u << 14)
 
 struct seam_resolver {
 	struct seam_symbolizer *syms;
@@ -54,11 +57,34 @@ struct seam_resolver {
 	struct entry *v;
 	size_t n, cap;
 	struct seam_index index; /* of v */
-	struct recent *recent; /* N_RECENT, each where its address says */
+	struct recent *recent; /* each where its address says */
+	size_t n_recent;
 	uint64_t n_names;
 	int *files; /* by seam_stitch_map.number; NO_FILE: not asked yet */
 	size_t n_files;
 };
+
+static void forget_recent(struct seam_resolver *r)
+{
+	for (size_t i = 0; i < r->n_recent; i++)
+		r->recent[i].name.number = 0;
+}
+
+/* Each is written: where zeroes are only read before, the kernel has to take
+ * the page of zeroes away from each thread's CPU. Without memory it stays as it
+ * is. */
+static void more_recent(struct seam_resolver *r, size_t n)
+{
+	struct recent *more = malloc(n * sizeof(*more));
+
+	if (!more)
+		return;
+	free(r->recent);
+	r->recent = more;
+	r->n_recent = n;
+	seam_populate(more, n * sizeof(*more));
+	forget_recent(r);
+}
 
 int seam_resolver_new(const struct seam_symbol_opts *opts,
 		      struct seam_resolver **ret)
@@ -68,11 +94,7 @@ int seam_resolver_new(const struct seam_symbol_opts *opts,
 
 	if (!r)
 		return -ENOMEM;
-	/* Written once: where zeroes are only read before, the kernel has to
-	 * take the page of zeroes away from each thread's CPU. */
-	r->recent = malloc(N_RECENT * sizeof(*r->recent));
-	for (size_t i = 0; r->recent && i < N_RECENT; i++)
-		r->recent[i].name.number = 0;
+	more_recent(r, N_RECENT);
 	rc = r->recent ? seam_symbolizer_new(opts, &r->syms) : -ENOMEM;
 	if (rc)
 		seam_resolver_free(r);
@@ -88,8 +110,7 @@ static void forget(struct seam_resolver *r)
 		free((void *)r->v[i].source);
 	r->n = 0;
 	seam_index_fini(&r->index);
-	for (size_t i = 0; r->recent && i < N_RECENT; i++)
-		r->recent[i].name.number = 0;
+	forget_recent(r);
 }
 
 struct seam_resolver *seam_resolver_free(struct seam_resolver *r)
@@ -421,17 +442,25 @@ static int resolve_one(struct seam_resolver *r, const struct seam_frame *f,
 	return 0;
 }
 
+static struct recent *recent_of(const struct seam_resolver *r, uint64_t ip)
+{
+	return &r->recent[(ip ^ ip >> 14) * 2654435761u & (r->n_recent - 1)];
+}
+
 /* The same, kept. Return: NULL: *ret_rc says why. */
 static const struct recent *resolve_kept(struct seam_resolver *r,
 					 const struct seam_frame *f, bool exact,
 					 int *ret_rc)
 {
-	struct recent *slot =
-		&r->recent[(f->ip ^ f->ip >> 14) * 2654435761u % N_RECENT];
+	struct recent *slot = recent_of(r, f->ip);
 
 	if (slot->name.number && slot->ip == f->ip && slot->map == f->map &&
 	    slot->kernel == f->kernel && slot->exact == exact)
 		return slot;
+	if (r->n_names >= r->n_recent && r->n_recent < N_RECENT_MAX) {
+		more_recent(r, 4 * r->n_recent);
+		slot = recent_of(r, f->ip);
+	}
 	slot->name.number = 0;
 	*ret_rc = resolve_one(r, f, exact, &slot->name, &slot->running);
 	if (*ret_rc)

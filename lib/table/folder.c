@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/populate.h"
 #include "table/tidy.h"
 
 /* Another user who could write here could make us believe anything. */
@@ -120,6 +121,7 @@ int seam_cache_read_all(int fd, void *to, size_t size)
 {
 	uint8_t *p = to;
 
+	seam_populate(to, size);
 	while (size) {
 		ssize_t n = read(fd, p, size);
 
