@@ -36,8 +36,8 @@ struct seam_order {
 	pthread_mutex_t resolving; /* the resolver */
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
-	struct slot slots[SLOTS * (THREADS + 1)];
-	size_t n_slots; /* in use: what they hold is much */
+	struct slot *slots;
+	size_t n_slots;
 	size_t made, taken, used; /* slots, in all */
 	bool is_filling;
 	bool is_delivered; /* slot used is the caller's */
@@ -126,6 +126,7 @@ static void let_go(struct seam_order *o)
 		seam_slice_fini(&o->slots[i].slice);
 		seam_strbuf_fini(&o->slots[i].text);
 	}
+	free(o->slots);
 	seam_printed_lines_free(o->opts.printer.lines);
 	pthread_mutex_destroy(&o->resolving);
 	free(o);
@@ -139,6 +140,9 @@ static int start(struct seam_order *o)
 							    : 2;
 	int rc = 0;
 
+	o->slots = calloc(SLOTS * n, sizeof(*o->slots));
+	if (!o->slots)
+		return -ENOMEM;
 	o->n_slots = SLOTS * n; /* before any of them looks */
 	if (!o->opts.printer.json) {
 		o->opts.printer.lines = seam_printed_lines_new(

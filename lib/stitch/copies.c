@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/populate.h"
 #include "core/err.h"
 #include "offline/pool.h"
 #include "offline/steps.h"
@@ -33,6 +34,7 @@ struct job {
 
 struct window {
 	size_t n, at; /* the next one that is asked for */
+	size_t populated; /* of stacks */
 	struct job jobs[WINDOW];
 	struct seam_offline_stack stacks[WINDOW];
 };
@@ -363,10 +365,21 @@ static void unwind_one(void *ctx, size_t i, size_t who)
 	seam_offline_unwind(&c->offline, &w->jobs[i].copy, to);
 }
 
+/* Each stack has pages of its own. */
+static void populate(struct window *w)
+{
+	if (w->n <= w->populated)
+		return;
+	seam_populate(&w->stacks[w->populated],
+		      (w->n - w->populated) * sizeof(*w->stacks));
+	w->populated = w->n;
+}
+
 static int begin(struct copies *c)
 {
 	struct window *w = c->next;
 
+	populate(w);
 	if (!c->pool && w->n >= POOL_MIN && seam_pool_new(&c->pool))
 		return -ENOMEM;
 	if (c->pool)
