@@ -90,7 +90,7 @@ static void node_column(struct seam_firefox *p, const char *name, put_fn *put)
 
 static void put_number(struct seam_firefox *p, uint64_t v)
 {
-	seam_strbuf_printf(&p->out->b, "%llu", (ull)v);
+	seam_strbuf_dec(&p->out->b, v, 1, ' ');
 }
 
 static void put_null(struct seam_firefox *p, uint32_t i, uint32_t at,

@@ -291,21 +291,87 @@ static int64_t below(struct seam_model *m, uint32_t track, int64_t caller,
 	return rc;
 }
 
+/* --- what the last stack had --- */
+
+/* Return: 0: it is like no other. */
+static uint64_t name_key(const struct seam_name *name)
+{
+	return name->number ? name->number * 2 + name->guessed : 0;
+}
+
+/* Whole stacks and those that are not have few frames in common. */
+static struct seam_model_last *last_of(struct seam_model *m, uint32_t track,
+				       uint32_t root)
+{
+	const size_t n = sizeof(m->last) / sizeof(m->last[0]);
+	struct seam_model_last *last = &m->last[(track * 2 + !root) % n];
+
+	if (last->track != track + 1 || last->root != root) {
+		last->track = track + 1;
+		last->root = root;
+		last->n = 0;
+	}
+	return last;
+}
+
+static void forget_last(struct seam_model *m)
+{
+	memset(m->last, 0, sizeof(m->last));
+}
+
+/* names: of n frames that are left. Return: how many of them it had, too, which
+ * are all that it has from here on. */
+static uint32_t in_common(struct seam_model_last *last,
+			  const struct seam_name *names, size_t n)
+{
+	uint32_t i = 0;
+
+	while (i < last->n && i < n &&
+	       last->names[i] == name_key(&names[n - 1 - i]))
+		i++;
+	last->n = i;
+	return i;
+}
+
+static void remember(struct seam_model_last *last, uint32_t depth,
+		     const struct seam_name *name, uint32_t node)
+{
+	const uint64_t key = name_key(name);
+
+	if (last->n != depth || depth >= SEAM_MODEL_LAST || !key)
+		return;
+	last->names[depth] = key;
+	last->nodes[depth] = node;
+	last->n = depth + 1;
+}
+
 int64_t seam_model_stack(struct seam_model *m, uint32_t track,
 			 const struct seam_text *t)
 {
 	const struct seam_stitched *s = t->sample;
 	const char *missing = seam_text_missing(s);
+	struct seam_model_last *last;
 	size_t n = s->n_frames;
+	uint32_t depth;
 	int64_t node = 0;
 
 	if (n > t->opts.max_stack)
 		n = t->opts.max_stack;
-	seam_nodes_stack(&m->nodes);
+	if (seam_nodes_stack(&m->nodes))
+		forget_last(m);
 	if (missing)
 		node = below(m, track, node, end_spot(m, missing));
-	while (node >= 0 && n-- > 0)
+	if (node < 0)
+		return node;
+	last = last_of(m, track, (uint32_t)node);
+	depth = in_common(last, t->names, n);
+	if (depth)
+		node = last->nodes[depth - 1];
+	for (n -= depth; node >= 0 && n-- > 0; depth++) {
 		node = below(m, track, node,
 			     spot_of(m, &s->frames[n], &t->names[n]));
+		if (node >= 0)
+			remember(last, depth, &t->names[n], (uint32_t)node);
+	}
 	return node;
 }

@@ -76,6 +76,17 @@ struct seam_model_sample {
 _Static_assert(sizeof(struct seam_model_sample) == 32,
 	       "what seam-export(1) says of it");
 
+/* The outermost frames of a stack and their nodes, for the track's next one,
+ * which has most of them, too. */
+#define SEAM_MODEL_LAST 128
+struct seam_model_last {
+	uint32_t track; /* + 1 */
+	uint32_t root; /* the node below which they are */
+	uint32_t n;
+	uint32_t nodes[SEAM_MODEL_LAST];
+	uint64_t names[SEAM_MODEL_LAST]; /* see name_key() */
+};
+
 struct seam_model {
 	struct seam_pd_reader *reader;
 	bool add_up; /* samples that differ in time alone become one */
@@ -95,6 +106,7 @@ struct seam_model {
 	struct seam_intern seen; /* frames as they came, to know them by */
 	uint32_t *seen_spot;
 	size_t cap_seen;
+	struct seam_model_last last[8]; /* where each track's fall */
 	struct seam_strbuf text; /* a name, while it is made */
 	uint64_t first_ns, last_ns, weight;
 	uint64_t cut_names;

@@ -9,13 +9,14 @@ uint32_t seam_nodes_part = 1 << 19;
 
 /* The last part is let go with its index, and what follows is the next: but for
  * a stack that is in both, no node has its caller in another part. */
-void seam_nodes_stack(struct seam_nodes *nodes)
+bool seam_nodes_stack(struct seam_nodes *nodes)
 {
 	if (nodes->n / seam_nodes_part == nodes->part)
-		return;
+		return false;
 	nodes->part = nodes->n / seam_nodes_part;
 	seam_index_fini(&nodes->index);
 	seam_spill_let_go(&nodes->room);
+	return true;
 }
 
 static uint64_t hash_of(const struct seam_model_node *node)

@@ -29,8 +29,9 @@ struct seam_nodes {
 	size_t part; /* the last one, and when all are in: the one looked at */
 };
 
-/* Before a stack's nodes are added. */
-void seam_nodes_stack(struct seam_nodes *nodes);
+/* Before a stack's nodes are added. Return: whether a part begins, in which no
+ * node of before has a place. */
+bool seam_nodes_stack(struct seam_nodes *nodes);
 /* node: but for next, which is 0. Return: its number, nodes->n of before if
  * there is no equal one; -ENOMEM; -EOVERFLOW. */
 int64_t seam_nodes_add(struct seam_nodes *nodes,
