@@ -116,6 +116,17 @@ int seam_cfi_keeps(struct seam_cfi *cfi, struct seam_elf_parts *ret_parts,
 int seam_cfi_find(struct seam_cfi *cfi, uint64_t svma,
 		  struct seam_cfi_row *ret_row, struct seam_errinfo *reterr);
 
+/* A function, as far as one FDE says. */
+struct seam_cfi_extent {
+	uint64_t start, end;
+	bool signal; /* it is a signal's frame */
+};
+
+/* The one that covers an address, whatever its rules are. Return: as
+ * seam_cfi_find. */
+int seam_cfi_find_extent(struct seam_cfi *cfi, uint64_t svma,
+			 struct seam_cfi_extent *ret);
+
 /*
  * Lets go of the elf: what look-ups read is copied, and no call but these two
  * and close is for it any more. Indirect pointers in CFI cannot be read then.

@@ -232,6 +232,29 @@ int seam_cfi_search(struct seam_cfi *cfi, uint64_t svma,
 	return s.found ? 0 : -ENOENT;
 }
 
+int seam_cfi_find_extent(struct seam_cfi *cfi, uint64_t svma,
+			 struct seam_cfi_extent *ret)
+{
+	const struct seam_cfi_section *sec;
+	const struct seam_cfi_range *range;
+	struct seam_cfi_fault fault;
+	struct seam_cfi_entry entry;
+	struct seam_fde fde;
+	int rc = seam_cfi_index(cfi);
+
+	if (rc)
+		return rc;
+	range = seam_cfi_range_find(cfi, svma);
+	if (!range)
+		return -ENOENT;
+	sec = &cfi->sections[range->section];
+	if (!seam_cfi_entry_read(sec, range->off, &entry, &fault) ||
+	    !seam_fde_parse(cfi, sec, &entry, &fde, &fault))
+		return -EINVAL;
+	*ret = (struct seam_cfi_extent){fde.start, fde.end, fde.cie->signal};
+	return 0;
+}
+
 /* As many as there are functions: a small library has few return addresses. */
 static unsigned int found_bits(const struct seam_cfi *cfi)
 {

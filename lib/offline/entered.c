@@ -20,24 +20,24 @@
 #define NAMESAKES_MAX 256
 #define AREAS_MAX 4096
 
-static bool in_func(const struct seam_cfi_row *row, uint64_t svma)
+static bool in_func(const struct seam_cfi_extent *func, uint64_t svma)
 {
-	return svma >= row->func_start && svma < row->func_end;
+	return svma >= func->start && svma < func->end;
 }
 
 /* Return: false: nothing is known there. */
-static bool row_at(const struct seam_entered *e, uint64_t avma,
-		   struct seam_mapping *map, struct seam_cfi_row *ret)
+static bool func_at(const struct seam_entered *e, uint64_t avma,
+		    struct seam_mapping *map, struct seam_cfi_extent *ret)
 {
 	return !e->find(e->ctx, avma, map) && map->cfi &&
-	       !seam_cfi_find(map->cfi, avma - map->bias, ret, NULL);
+	       !seam_cfi_find_extent(map->cfi, avma - map->bias, ret);
 }
 
 /* Return: false: it is not had, or too large. */
 static bool read_func(const struct seam_entered *e, uint64_t avma,
-		      const struct seam_cfi_row *row, struct seam_func *ret)
+		      const struct seam_cfi_extent *func, struct seam_func *ret)
 {
-	uint64_t size = row->func_end - row->func_start;
+	uint64_t size = func->end - func->start;
 
 	if (!size || size > SEAM_FUNC_MAX ||
 	    e->code(e->ctx, avma, SEAM_DUMP_THEN, ret->code, (size_t)size) !=
@@ -50,18 +50,18 @@ static bool read_func(const struct seam_entered *e, uint64_t avma,
 
 /* Whether the function that begins there can have jumped elsewhere. */
 static bool jumps_on(const struct seam_entered *e, uint64_t avma,
-		     const struct seam_cfi_row *row)
+		     const struct seam_cfi_extent *func)
 {
 	struct seam_func f;
 
-	return !read_func(e, avma, row, &f) || seam_func_jumps_on(&f);
+	return !read_func(e, avma, func, &f) || seam_func_jumps_on(&f);
 }
 
 /* --- what a call names --- */
 
 struct leaf {
 	uint64_t avma;
-	struct seam_cfi_row row;
+	struct seam_cfi_extent func;
 	struct seam_mapping map;
 };
 
@@ -70,13 +70,13 @@ static bool may_lead_to(const struct seam_entered *e, const struct leaf *leaf,
 			uint64_t func_avma)
 {
 	struct seam_mapping map = {0};
-	struct seam_cfi_row row;
+	struct seam_cfi_extent func;
 
-	if (in_func(&leaf->row, func_avma - leaf->map.bias))
+	if (in_func(&leaf->func, func_avma - leaf->map.bias))
 		return true;
-	return !row_at(e, func_avma, &map, &row) ||
-	       row.func_start != func_avma - map.bias || /* part of it */
-	       jumps_on(e, func_avma, &row);
+	return !func_at(e, func_avma, &map, &func) ||
+	       func.start != func_avma - map.bias || /* part of it */
+	       jumps_on(e, func_avma, &func);
 }
 
 /* Functions of one name. */
@@ -179,7 +179,7 @@ static bool is_in_linkage_table(const struct seam_entered *e,
 {
 	uint8_t code[2];
 
-	return e->code(e->ctx, leaf->row.func_start + leaf->map.bias,
+	return e->code(e->ctx, leaf->func.start + leaf->map.bias,
 		       SEAM_DUMP_THEN, code, sizeof(code)) != sizeof(code) ||
 	       (code[0] == 0xff && code[1] == 0x35);
 }
@@ -191,7 +191,7 @@ static bool switches_stack(const struct seam_entered *e,
 {
 	struct seam_func f;
 
-	return read_func(e, leaf->row.func_start + leaf->map.bias, &leaf->row,
+	return read_func(e, leaf->func.start + leaf->map.bias, &leaf->func,
 			 &f) &&
 	       seam_func_moves_sp(&f);
 }
@@ -204,7 +204,7 @@ static bool calls_another(const struct seam_entered *e, const struct leaf *leaf,
 	uint64_t slot;
 	size_t n;
 
-	if (in_func(&leaf->row, target_avma - leaf->map.bias))
+	if (in_func(&leaf->func, target_avma - leaf->map.bias))
 		return false;
 	n = e->code(e->ctx, target_avma, SEAM_DUMP_THEN, code, sizeof(code));
 	if (seam_stub_jump(code, n, &slot))
@@ -249,7 +249,7 @@ bool seam_entered_otherwise(const struct seam_entered *e, uint64_t leaf_avma,
 {
 	struct leaf leaf = {.avma = leaf_avma};
 	struct seam_mapping caller = {0};
-	struct seam_cfi_row row;
+	struct seam_cfi_extent func;
 	uint64_t before;
 	bool called, has_leaf;
 
@@ -263,11 +263,11 @@ bool seam_entered_otherwise(const struct seam_entered *e, uint64_t leaf_avma,
 	/* Of what is known alone. A signal's trampoline is not called, nor does
 	 * it call what it returns to; and where a function begins one byte
 	 * before, it was made to look called (Go's goexit). */
-	has_leaf = row_at(e, leaf_avma, &leaf.map, &leaf.row);
-	if (has_leaf && leaf.row.signal)
+	has_leaf = func_at(e, leaf_avma, &leaf.map, &leaf.func);
+	if (has_leaf && leaf.func.signal)
 		return false;
-	if (!row_at(e, ra_avma - 1, &caller, &row) || row.signal ||
-	    row.func_start == ra_avma - 1 - caller.bias)
+	if (!func_at(e, ra_avma - 1, &caller, &func) || func.signal ||
+	    func.start == ra_avma - 1 - caller.bias)
 		return false;
 	if (called &&
 	    (!has_leaf || !is_call_of_another(e, &leaf, &caller, ra_avma,

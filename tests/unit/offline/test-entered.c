@@ -43,6 +43,7 @@ OPEN_FUNC("runs_on", "nop\n");
 FUNC("thunk", "mov %rax, (%rsp)\n");
 FUNC("longjmp_like", "mov %rdi, %rsp\n");
 FUNC("restores", "mov %rbp, %rsp\n");
+FUNC("trampoline", ".cfi_signal_frame\nnop\nnop\nin_trampoline:\nnop\n");
 FUNC("calls",
      "sub $8, %rsp\n"
      ".cfi_def_cfa_offset 16\n" CALL("leaf") CALL("seems_to_jump") CALL("jumps")
@@ -55,7 +56,8 @@ FUNC("calls",
 				  "add $8, %rsp\n"
 				  ".cfi_def_cfa_offset 8\n");
 
-extern const char leaf[], seems_to_jump[], longjmp_like[], restores[];
+extern const char leaf[], seems_to_jump[], longjmp_like[], restores[],
+	trampoline[], in_trampoline[];
 extern const char behind_leaf[], behind_seems_to_jump[], behind_jumps[],
 	behind_by_slot[], behind_unknown[], behind_runs_on[], behind_thunk[],
 	behind_to_within[], behind_stub[], behind_slot[], behind_pointer[],
@@ -293,12 +295,20 @@ static void by_stack(void **state)
 	assert_true(is_doubted(restores + 3, behind_seems_to_jump));
 }
 
+/* A signal's trampoline is entered and left by the kernel. */
+static void by_signal(void **state)
+{
+	(void)state;
+	assert_false(is_doubted(trampoline, behind_none));
+	assert_false(is_doubted(leaf, in_trampoline));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_call),   cmocka_unit_test(by_name),
 		cmocka_unit_test(by_linker), cmocka_unit_test(is_bounded),
-		cmocka_unit_test(by_stack),
+		cmocka_unit_test(by_stack),  cmocka_unit_test(by_signal),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
