@@ -119,8 +119,8 @@ def guess(bench):
     merged(bench, recording.data, len(frames))
 
 
-# Words on the stack, every second of which is an address of text: of calls and
-# not, the last of the mapping, and one more than once.
+# Words on the stack, half of which are addresses of text, odd ones and then even
+# ones: of calls and not, and one more than once.
 RAW = r"""
 #include <stdio.h>
 #include <time.h>
@@ -131,6 +131,10 @@ __attribute__((noinline)) void leaf(volatile unsigned long *words)
 {
 	for (int i = 0; i < 50000; i++)
 		sink += words[i & 63];
+}
+static int is_text(int i)
+{
+	return (i ^ i >> 5) & 1;
 }
 static unsigned long text(int i)
 {
@@ -149,9 +153,10 @@ int main(void)
 {
 	volatile unsigned long words[64];
 	for (int i = 0; i < 64; i++)
-		words[i] = i & 1 ? text(i) : other(i / 2, words);
-	for (int i = 1; i < 64; i += 2)
-		printf("%%lx ", text(i));
+		words[i] = is_text(i) ? text(i) : other(i / 2, words);
+	for (int i = 0; i < 64; i++)
+		if (is_text(i))
+			printf("%%lx ", text(i));
 	fflush(stdout);
 	while (cpu_ms() < 600)
 		leaf(words);
