@@ -17,13 +17,26 @@ bin=$("$here/../tools/peer-binutils.sh" --where sid)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT INT TERM
 
-cd "$here/.."
-for source in lib/*.c lib/*/*.c; do
+# As the build compiles them, but to assembly, and with no sanitizer.
+sources() {
+	/usr/bin/python3 - "$build" <<'END'
+import json, os, shlex, sys
+for unit in json.load(open(os.path.join(sys.argv[1], "compile_commands.json"))):
+    source = os.path.normpath(os.path.join(unit["directory"], unit["file"]))
+    if "libseam_internal" in unit["output"] and source.endswith(".c"):
+        print(source, *(flag for flag in shlex.split(unit["command"])
+                        if flag[:2] in ("-I", "-D", "-s") or
+                        flag.startswith("-fno-strict") or flag == "-fPIC"))
+END
+}
+
+cd "$build"
+sources >"$folder/sources"
+while read -r source flags; do
 	name=$folder/$(echo "$source" | tr / _)
-	cc -std=gnu17 -fPIC -D_GNU_SOURCE -DSEAM_VERSION='"0"' \
-		-fno-strict-aliasing -I. -Iinclude -Ilib -I"$build/bpf" \
-		-I/usr/include/capstone -S -O2 "$@" "$source" -o "$name.s"
+	# shellcheck disable=SC2086 # they are several
+	cc $flags -S -O2 "$@" "$source" -o "$name.s"
 	"$bin/as" --gsframe "$name.s" -o "$name.o"
-done
+done <"$folder/sources"
 "$bin/ld" -shared --eh-frame-hdr "$folder"/*.o -o "$folder/all.so"
 "$here/../tests/golden/sframe/sizes.py" "$build/seam" --sums "$folder/all.so"

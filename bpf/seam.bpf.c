@@ -503,7 +503,7 @@ int seam_sweep(struct seam_sweep_args *args)
 {
 	uint32_t clients = args->clients;
 
-	/* In this order: what is pending may become an entry meanwhile. */
+	/* What is pending may become an entry meanwhile, which comes second. */
 	bpf_for_each_map_elem(&outsides, sweep_outside, &clients, 0);
 	bpf_for_each_map_elem(&elements, sweep_element, &clients, 0);
 	return 0;

@@ -8,8 +8,10 @@
  * first and claim at the end, so each entry has its own word: it has a
  * generation, too.
  *
- * A client's number is given to another when it has ended. Until then no task
- * may know it any more, whatever that is doing: its bits are swept from all.
+ * A client's number is given to another when it has ended. Its bits are swept
+ * from all before, whatever tasks are doing; but for one that is being taken to
+ * an entry from what others asked of it: that comes to the next client as a
+ * stack that it never asked for, which readers know.
  */
 #ifndef SEAM_CORE_ENTRY_WHO_H
 #define SEAM_CORE_ENTRY_WHO_H

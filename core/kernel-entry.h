@@ -5,8 +5,9 @@
  * may come while they are written, which its kernel stack tells:
  *
  *   before they are saved, what lies where they will is of the entry before.
- *   The leaf is then in the code of the kernel's doors, and its stack pointer
- *   not below them all.
+ *   The leaf's stack pointer is then the user's, or the entry area's, whatever
+ *   the doors call there against speculation; or the leaf is in the code of the
+ *   kernel's doors, and its stack pointer not below them all.
  *   the kernel replaces them for a signal, at the return from one, and for old
  *   vsyscalls. Code that does is then what was interrupted: it calls nothing
  *   with some of them written. With probes it does, and is one of the frames.
@@ -78,8 +79,9 @@ SEAM_INLINE bool seam_kernel_has(const volatile struct seam_kernel_range *r,
 }
 
 /*
- * ips: the kernel's stack, leaf first, nr of at most max. sp: the leaf's; 0: it
- * is no door's. regs: the address at which the last register is saved.
+ * ips: the kernel's stack, leaf first, nr of at most max. sp: the leaf's; 0:
+ * not known, and it is no door's. regs: the address at which the last register
+ * is saved.
  */
 SEAM_INLINE bool
 seam_kernel_is_sure(const volatile struct seam_kernel_entry *entry,
@@ -90,7 +92,7 @@ seam_kernel_is_sure(const volatile struct seam_kernel_entry *entry,
 	uint64_t last = 0;
 	uint32_t i;
 
-	if (!nr)
+	if (!nr || seam_kernel_may_lack_regs(sp, regs))
 		return false;
 	if (sp && (sp > regs || regs - sp >= SEAM_KERNEL_STACK) &&
 	    seam_kernel_has(entry->doors, SEAM_KERNEL_DOORS, ips[0]))

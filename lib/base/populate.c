@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "base/populate.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
@@ -16,8 +17,11 @@ void seam_populate(void *p, size_t size)
 	const uintptr_t first = (at + PAGE_MIN - 1) & -(uintptr_t)PAGE_MIN;
 	const uintptr_t last = (at + size) & -(uintptr_t)PAGE_MIN;
 
+	const int saved_errno = errno;
+
 	if (last > first && last - first >= WORTH)
 		(void)madvise((void *)first, last - first, MADV_POPULATE_WRITE);
+	errno = saved_errno;
 #else
 	(void)p;
 	(void)size;

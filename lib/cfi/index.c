@@ -204,25 +204,45 @@ static int keep_row(void *ctx, const struct seam_cfi_row *row)
 	return s->stop;
 }
 
+/* Of a cfi that has its index. Return: as seam_cfi_find; -EINVAL: *fault is in
+ * *ret_sec. */
+static int fde_at(struct seam_cfi *cfi, uint64_t svma,
+		  struct seam_cfi_range **ret_range,
+		  const struct seam_cfi_section **ret_sec, struct seam_fde *ret,
+		  struct seam_cfi_fault *fault)
+{
+	struct seam_cfi_range *range = seam_cfi_range_find(cfi, svma);
+	struct seam_cfi_entry entry;
+
+	if (!range)
+		return -ENOENT;
+	*ret_range = range;
+	*ret_sec = &cfi->sections[range->section];
+	if (!seam_cfi_entry_read(*ret_sec, range->off, &entry, fault) ||
+	    !seam_fde_parse(cfi, *ret_sec, &entry, ret, fault))
+		return -EINVAL;
+	return 0;
+}
+
 /* The first time the FDE is run to its end, since it is believed as a whole or
  * not at all. */
 int seam_cfi_search(struct seam_cfi *cfi, uint64_t svma,
 		    struct seam_cfi_row *ret_row, struct seam_errinfo *reterr)
 {
-	struct seam_cfi_range *range = seam_cfi_range_find(cfi, svma);
 	struct row_search s = {.svma = svma, .row = ret_row};
 	const struct seam_cfi_section *sec;
+	struct seam_cfi_range *range;
 	struct seam_cfi_fault fault;
-	struct seam_cfi_entry entry;
 	struct seam_fde fde;
+	int rc = fde_at(cfi, svma, &range, &sec, &fde, &fault);
 
-	if (!range)
-		return -ENOENT;
-	s.stop = __atomic_load_n(&range->is_good, __ATOMIC_RELAXED);
-	sec = &cfi->sections[range->section];
-	if (!seam_cfi_entry_read(sec, range->off, &entry, &fault) ||
-	    !seam_fde_parse(cfi, sec, &entry, &fde, &fault) ||
-	    seam_fde_run(cfi, &fde, keep_row, &s, &fault) < 0) {
+	if (rc == -ENOENT)
+		return rc;
+	if (!rc) {
+		s.stop = __atomic_load_n(&range->is_good, __ATOMIC_RELAXED);
+		rc = seam_fde_run(cfi, &fde, keep_row, &s, &fault);
+	}
+	if (rc < 0) {
 		if (reterr)
 			seam_cfi_errinfo(reterr, sec, &fault);
 		return -EINVAL;
@@ -236,23 +256,17 @@ int seam_cfi_find_extent(struct seam_cfi *cfi, uint64_t svma,
 			 struct seam_cfi_extent *ret)
 {
 	const struct seam_cfi_section *sec;
-	const struct seam_cfi_range *range;
+	struct seam_cfi_range *range;
 	struct seam_cfi_fault fault;
-	struct seam_cfi_entry entry;
 	struct seam_fde fde;
 	int rc = seam_cfi_index(cfi);
 
-	if (rc)
-		return rc;
-	range = seam_cfi_range_find(cfi, svma);
-	if (!range)
-		return -ENOENT;
-	sec = &cfi->sections[range->section];
-	if (!seam_cfi_entry_read(sec, range->off, &entry, &fault) ||
-	    !seam_fde_parse(cfi, sec, &entry, &fde, &fault))
-		return -EINVAL;
-	*ret = (struct seam_cfi_extent){fde.start, fde.end, fde.cie->signal};
-	return 0;
+	if (!rc)
+		rc = fde_at(cfi, svma, &range, &sec, &fde, &fault);
+	if (!rc)
+		*ret = (struct seam_cfi_extent){fde.start, fde.end,
+						fde.cie->signal};
+	return rc;
 }
 
 /* As many as there are functions: a small library has few return addresses. */

@@ -13,6 +13,7 @@
 
 /* No section is that large that has names in it, but symbols' own. */
 #define NAMES_DATA_MAX (64 << 20)
+#define PIECE ((size_t)2 << 20)
 
 int seam_elf_parts_add(struct seam_elf_parts *parts, uint64_t off,
 		       uint64_t size)
@@ -248,22 +249,30 @@ int seam_elf_parts_of_fd(int fd, uint64_t file_size,
 	return 0;
 }
 
-int seam_elf_parts_read(const struct seam_elf_parts *parts, int fd, uint8_t *to)
+/* In pieces: a file may be shorter by now, or on a server that is not there. */
+static int read_part(int fd, uint8_t *to, uint64_t at, uint64_t end)
 {
-	for (size_t i = 0; i < parts->n; i++) {
-		uint64_t at = parts->v[i].off;
+	while (at < end) {
+		const size_t piece =
+			end - at < PIECE ? (size_t)(end - at) : PIECE;
+		ssize_t n;
 
-		seam_populate(to + at, parts->v[i].end - at);
-		while (at < parts->v[i].end) {
-			ssize_t n = pread(fd, to + at, parts->v[i].end - at,
-					  (off_t)at);
-
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n <= 0)
-				return n ? -errno : -EIO;
-			at += (uint64_t)n;
-		}
+		seam_populate(to + at, piece);
+		n = pread(fd, to + at, piece, (off_t)at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		at += (uint64_t)n;
 	}
 	return 0;
+}
+
+int seam_elf_parts_read(const struct seam_elf_parts *parts, int fd, uint8_t *to)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < parts->n; i++)
+		rc = read_part(fd, to, parts->v[i].off, parts->v[i].end);
+	return rc;
 }

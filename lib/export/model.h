@@ -106,7 +106,8 @@ struct seam_model {
 	struct seam_intern seen; /* frames as they came, to know them by */
 	uint32_t *seen_spot;
 	size_t cap_seen;
-	struct seam_model_last last[8]; /* where each track's fall */
+	/* Where each track's fall; those that share a place look up more. */
+	struct seam_model_last last[32];
 	struct seam_strbuf text; /* a name, while it is made */
 	uint64_t first_ns, last_ns, weight;
 	uint64_t cut_names;

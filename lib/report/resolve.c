@@ -45,7 +45,7 @@ struct recent {
 	bool kernel, exact, running;
 	struct seam_name name; /* .number 0: the slot is free */
 };
-/* Of them; there are more when as many were asked for. */
+/* Of them; there are more when as many were not found, ever. */
 #define N_RECENT (1u << 10) /* a power of two */
 #define N_RECENT_MAX (1u << 14)
 
@@ -59,7 +59,7 @@ struct seam_resolver {
 	struct seam_index index; /* of v */
 	struct recent *recent; /* each where its address says */
 	size_t n_recent;
-	uint64_t n_names;
+	uint64_t n_names; /* ever */
 	int *files; /* by seam_stitch_map.number; NO_FILE: not asked yet */
 	size_t n_files;
 };

@@ -23,7 +23,9 @@ struct seam_name {
 	uint64_t dso_off; /* of ip in the file; kernel, no file: ip */
 	bool kernel;
 	bool guessed; /* not sure to be in the stack: shown with "? " */
-	uint64_t number; /* names of the same have the same all but guessed */
+	/* Not 0: names of the same are of the same frame, and have the same all
+	 * but guessed. Of a resolver; never given again. */
+	uint64_t number;
 	/* Functions at the address, innermost first, this one the last, whose
 	 * name is sym; none: nothing is known but sym. See seam_name_level. */
 	const struct seam_source_frame *source;

@@ -119,8 +119,8 @@ def guess(bench):
     merged(bench, recording.data, len(frames))
 
 
-# Words on the stack, half of which are addresses of text, odd ones and then even
-# ones: of calls and not, and one more than once.
+# Words on the stack, half of which are addresses of text, odd ones and then
+# even ones: of calls and not, and one more than once.
 RAW = r"""
 #include <stdio.h>
 #include <time.h>

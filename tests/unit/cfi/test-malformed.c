@@ -269,6 +269,7 @@ static void bad_fde(void **state)
 static void neighbours(void **state)
 {
 	struct spec good = {0}, bad = {.fde = BYTES(0x3f)};
+	struct seam_cfi_extent extent;
 	static struct image im;
 	struct seam_elf *elf;
 	struct seam_cfi *cfi;
@@ -300,6 +301,16 @@ static void neighbours(void **state)
 	assert_int_equal(e.seen.start, IMAGE_FUNC + 0x100);
 	assert_string_equal(e.text.s, "0-100 r7+8 16=[c-8]\n"
 				      "0-100 r7+8 16=[c-8]\n");
+	/* Where a function is, its rules have no say in. */
+	for (uint64_t at = 0; at < 0x300; at++) {
+		assert_int_equal(
+			seam_cfi_find_extent(cfi, IMAGE_FUNC + at, &extent), 0);
+		assert_int_equal(extent.start, IMAGE_FUNC + (at & ~0xffULL));
+		assert_int_equal(extent.end - extent.start, 0x100);
+		assert_false(extent.signal);
+	}
+	assert_int_equal(seam_cfi_find_extent(cfi, IMAGE_FUNC + 0x300, &extent),
+			 -ENOENT);
 	seam_cfi_close(cfi);
 	seam_elf_close(elf);
 }

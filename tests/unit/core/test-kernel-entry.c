@@ -44,7 +44,7 @@ static void saved(void **state)
 	(void)state;
 	assert_true(is_sure(call, 3, REGS - 0x100));
 	/* Interrupts may run on another stack, also at a lower address. */
-	assert_true(is_sure(call, 3, 0xfffffe0000001000ULL));
+	assert_true(is_sure(call, 3, REGS - (1 << 20)));
 	assert_true(is_sure(call, 3, 0));
 	assert_true(is_sure(door, 1, REGS));
 	assert_true(is_sure(door, 1, REGS - 8));
@@ -54,6 +54,7 @@ static void saved(void **state)
 static void not_saved(void **state)
 {
 	const uint64_t door[] = {DOOR + 0x30}, last[] = {DOOR_2};
+	const uint64_t called[] = {CODE, DOOR + 0x20, DOOR + 0x50};
 
 	(void)state;
 	assert_false(is_sure(door, 1, REGS + 8)); /* one is missing */
@@ -62,6 +63,10 @@ static void not_saved(void **state)
 	assert_true(is_sure(door, 1, REGS - SEAM_KERNEL_STACK + 8));
 	assert_false(is_sure(door, 1, UINT64_MAX));
 	assert_false(is_sure(last, 1, REGS + 8));
+	/* What a door calls before it goes to the task's stack. */
+	assert_false(is_sure(called, 3, SEAM_KERNEL_ENTRY_AREA + 0x1f00));
+	assert_false(is_sure(called, 3, REGS + 8));
+	assert_true(is_sure(called, 3, REGS - 64));
 }
 
 static void replaced(void **state)

@@ -6,7 +6,7 @@
 #include "made.h"
 #include "tests/unit/random.h"
 
-#define TRACKS 13
+#define TRACKS 35
 #define DEPTH (SEAM_MODEL_LAST + 40)
 #define NAMES 5
 #define STACKS 20000
@@ -55,15 +55,16 @@ static int64_t stack_of(struct seam_model *m, uint32_t track,
 	return seam_model_stack(m, track, &t);
 }
 
-static void begin_model(struct seam_model *m, struct seam_pd_reader *r)
+static void begin_model(struct seam_model *m, struct seam_pd_reader *r,
+			bool by_track)
 {
 	assert_int_equal(seam_model_init(m, r), 0);
-	m->by_track = true;
+	m->by_track = by_track;
 	m->of_track = calloc(TRACKS, sizeof(*m->of_track));
 	assert_non_null(m->of_track);
 }
 
-static void as_looked_for(uint32_t part)
+static void as_looked_for(uint32_t part, bool by_track)
 {
 	static const int ends[] = {SEAM_OUTERMOST, SEAM_OUTERMOST,
 				   SEAM_NO_TABLE, SEAM_UNREADABLE};
@@ -72,13 +73,14 @@ static void as_looked_for(uint32_t part)
 	static struct seam_model kept, anew;
 	struct random random = {part};
 	struct seam_pd_reader *r;
+	bool is_kept = false;
 
 	memset(&image, 0, sizeof(image));
 	memset(stacks, 0, sizeof(stacks));
 	r = made_reader(&image);
 	seam_nodes_part = part;
-	begin_model(&kept, r);
-	begin_model(&anew, r);
+	begin_model(&kept, r, by_track);
+	begin_model(&anew, r, by_track);
 	for (int i = 0; i < STACKS; i++) {
 		const uint32_t track = next(&random, TRACKS);
 		const int end = ends[next(&random, 4)];
@@ -90,9 +92,12 @@ static void as_looked_for(uint32_t part)
 		assert_true(node > 0);
 		assert_int_equal(stack_of(&kept, track, s, s->names, end),
 				 node);
+		is_kept |= kept.last[0].n > 0;
+		assert_int_equal(anew.last[0].n, 0);
 	}
 	assert_true(kept.nodes.n > STACKS / 10);
 	assert_int_equal(kept.nodes.n, anew.nodes.n);
+	assert_true(is_kept);
 	seam_model_fini(&kept);
 	seam_model_fini(&anew);
 	seam_pd_close(r);
@@ -101,14 +106,16 @@ static void as_looked_for(uint32_t part)
 static void in_one_part(void **state)
 {
 	(void)state;
-	as_looked_for(1U << 30);
+	as_looked_for(1U << 30, true);
+	as_looked_for(1U << 30, false);
 }
 
 static void in_parts(void **state)
 {
 	(void)state;
-	as_looked_for(64);
-	as_looked_for(4096);
+	as_looked_for(64, true);
+	as_looked_for(4096, true);
+	as_looked_for(4096, false);
 }
 
 int main(void)
