@@ -93,9 +93,11 @@ static void write_bucket(const struct page *p, uint8_t *to)
 uint32_t seam_bucket_fill(uint32_t *rows, uint32_t n, const uint16_t *shorts,
 			  uint32_t first_row, uint8_t *to)
 {
-	struct page p = {.rows = rows, .n_rows = n};
 	uint32_t left = 0;
+	struct page p; /* large, and of its spans few are needed */
 
+	p.rows = rows;
+	p.n_rows = n;
 	read_page(&p, shorts);
 	while (p.n > SEAM_BUCKET_ROWS)
 		join_cheapest(&p);

@@ -15,6 +15,8 @@
 #define PAGES_PER_FUNC 4
 #define FEW_PAGES 64
 
+#define RECENT 256 /* rules */
+
 struct build {
 	const struct seam_sframe *sf;
 	uint64_t max; /* bytes */
@@ -32,6 +34,7 @@ struct build {
 	} * rules;
 	size_t n_rules, max_rules;
 	struct seam_index index;
+	uint32_t recent[RECENT]; /* their numbers, where each falls; 0: none */
 	uint64_t left_out;
 };
 
@@ -73,16 +76,30 @@ static int plan_pages(struct build *b)
 	return b->pages ? 0 : -ENOMEM;
 }
 
-/* A rule's number, from 1; 0: there are too many. */
-static int rule_number(struct build *b, const struct seam_rule *rule,
-		       uint32_t *ret)
+static bool is_rule(const struct build *b, uint32_t i,
+		    const struct seam_rule *rule)
+{
+	return !memcmp(&b->rules[i].rule, rule, sizeof(*rule));
+}
+
+/* Most rows have one of few rules, which differ in these. */
+static uint32_t *recent_of(struct build *b, const struct seam_rule *rule)
+{
+	uint32_t mixed = (uint32_t)rule->cfa.off * 5 +
+			 (uint32_t)rule->fp.off * 3 + rule->cfa.reg * 7U;
+
+	return &b->recent[mixed / 8 % RECENT];
+}
+
+static int find_rule(struct build *b, const struct seam_rule *rule,
+		     uint32_t *ret)
 {
 	uint64_t hash = seam_hash(SEAM_HASH_START, rule, sizeof(*rule));
 	uint32_t i;
 	int r;
 
 	for (size_t at = 0; seam_index_next(&b->index, hash, &at, &i);) {
-		if (!memcmp(&b->rules[i].rule, rule, sizeof(*rule))) {
+		if (is_rule(b, i, rule)) {
 			*ret = i + 1;
 			return 0;
 		}
@@ -105,6 +122,21 @@ static int rule_number(struct build *b, const struct seam_rule *rule,
 		.number = *ret,
 	};
 	return 0;
+}
+
+/* A rule's number, from 1; 0: there are too many. */
+static int rule_number(struct build *b, const struct seam_rule *rule,
+		       uint32_t *ret)
+{
+	uint32_t *recent = recent_of(b, rule);
+	int r = 0;
+
+	*ret = *recent;
+	if (!*ret || !is_rule(b, *ret - 1, rule)) {
+		r = find_rule(b, rule, ret);
+		*recent = r ? 0 : *ret;
+	}
+	return r;
 }
 
 static int add_row(struct build *b, uint64_t pc, uint32_t number)
