@@ -304,6 +304,13 @@ static void judge_later(struct full *full, const struct seam_dump *dump,
 	}
 }
 
+static bool is_taken_back(const struct seam_offline_stack *s)
+{
+	return s->skid.fate == SEAM_SKID_SAME ||
+	       s->skid.fate == SEAM_SKID_UNDONE ||
+	       s->skid.fate == SEAM_SKID_BEHIND;
+}
+
 static void judge(struct full *full, const struct seam_dump *dump,
 		  struct seam_offline_stack *ret)
 {
@@ -322,7 +329,8 @@ static void judge(struct full *full, const struct seam_dump *dump,
 	if (user->in_kernel &&
 	    (is_contradicted(copy, ret) || is_another_call(full, dump, ret)))
 		unsure(ret);
-	if (copy->is_later && !ret->skid.fate)
+	if ((copy->is_later && !ret->skid.fate) ||
+	    (copy->may_be_later && is_taken_back(ret)))
 		judge_later(full, dump, ret);
 	blame_file(copy, ret);
 }

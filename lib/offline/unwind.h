@@ -31,9 +31,9 @@ struct seam_offline_copy {
 	uint64_t ip; /* the sample's own */
 	bool is_doubted; /* the registers are not those of the kernel's entry */
 	bool is_precise; /* it is another moment's than the registers */
-	/* Theirs is not known to be that behind the one instruction, as AMD's
-	 * IBS has it, which interrupts when it can. */
-	bool is_later;
+	/* Theirs is that of the interrupt, some instructions behind: as of
+	 * AMD's IBS. Or it may be: they are taken for those behind the one. */
+	bool is_later, may_be_later;
 	/* Return: whether code is mapped there; *ret_file: NULL: of no file. */
 	bool (*find)(void *ctx, uint64_t avma, struct seam_offline_file **ret,
 		     uint64_t *ret_off);

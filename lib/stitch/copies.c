@@ -237,8 +237,20 @@ static void name_maps(struct job *job)
 	job->copy.maps[1] = before;
 }
 
-/* PEBS stores the registers behind the instruction; IBS knows the ip alone, of
- * whatever event, and the registers are the interrupt's, some way behind. */
+/* PEBS stores the registers behind the instruction, and the kernel gives them
+ * to who asks for REGS_INTR; else, until some version, those of the interrupt,
+ * which is some instructions behind. */
+static bool may_be_later(const struct copies *c, const struct seam_pd_rec *rec)
+{
+	const struct perf_event_attr *attr =
+		&seam_pd_event(c->r, (size_t)rec->event)->attr;
+
+	return is_precise(c, rec) &&
+	       !((attr->sample_type & PERF_SAMPLE_REGS_INTR) &&
+		 attr->sample_regs_intr);
+}
+
+/* IBS knows the ip alone, of whatever event. */
 static bool is_later(const struct copies *c, const struct seam_pd_rec *rec)
 {
 	return c->is_not_intel &&
@@ -289,6 +301,7 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		.ip = s->ip,
 		.is_precise = is_precise(c, rec),
 		.is_later = is_later(c, rec),
+		.may_be_later = may_be_later(c, rec),
 		.find = find,
 		.area = area,
 		.ctx = job,

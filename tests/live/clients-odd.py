@@ -36,10 +36,22 @@ def alone(bench, what, why, recording):
                recording.log)
 
 
+def serves_nobody(bench, what, why):
+    run = subprocess.run([bench.seam, "serve"], env=bench.env,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, encoding="utf-8")
+    lines = run.stderr.splitlines()
+    bench.test(what + ": who would serve says why not, and ends",
+               run.returncode == 1 and len(lines) == 1 and
+               "nothing can be shared: " in lines[0] and why in lines[0],
+               "%d %s" % (run.returncode, run.stderr))
+
+
 def a_file(bench):
     make_map(clients.FOLDER)
     alone(bench, "where they meet is a file", "Not a directory",
           clients.spin(bench).wait())
+    serves_nobody(bench, "where they meet is a file", "Not a directory")
     os.unlink(clients.FOLDER)
 
 
@@ -72,6 +84,7 @@ def a_lock(bench):
     fd = os.open(clients.FOLDER, os.O_RDONLY)
     fcntl.flock(fd, fcntl.LOCK_EX)
     recording = clients.spin(bench).wait()
+    serves_nobody(bench, "the lock is another's", "is locked")
     os.close(fd)
     alone(bench, "the lock is another's", "is locked", recording)
 

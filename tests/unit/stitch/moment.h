@@ -73,7 +73,8 @@ __attribute__((noipa)) static void take(struct moment *m)
 			 "mov %%r15, 136(%0)\n"
 			 "lea 1f(%%rip), %%rax\n"
 			 "mov %%rax, 64(%0)\n"
-			 "nop\n"
+			 "jmp 1f\n"
+			 "call *%%rax\n" /* so that 1 is behind some call */
 			 "1: nop\n"
 			 :
 			 : "r"(m->regs)
@@ -160,6 +161,7 @@ struct with {
 	uint64_t ip;
 	const uint64_t *chain;
 	size_t n_chain;
+	bool intr; /* the event asks for REGS_INTR */
 };
 
 static void add_sample(struct image *m, const struct moment *of,
@@ -188,6 +190,8 @@ static void add_sample(struct image *m, const struct moment *of,
 	}
 	if (!with.no_regs)
 		add(m, room);
+	if (with.intr)
+		add(m, 0); /* there are none */
 	m->w[at] = pair(PERF_RECORD_SAMPLE,
 			(with.misc ? with.misc : PERF_RECORD_MISC_USER) |
 				(uint32_t)(8 * (m->n - at)) << 16);
@@ -199,14 +203,30 @@ struct read {
 	struct seam_stitched out;
 };
 
+static void start_as(struct image *m, struct perf_event_attr attr)
+{
+	memset(m, 0, sizeof(*m));
+	begin(m, &attr, 1);
+	add_maps(m, 5);
+}
+
 static void start(struct image *m, bool precise)
 {
 	struct perf_event_attr attr = clock_attr;
 
 	attr.precise_ip = precise ? 2 : 0;
-	memset(m, 0, sizeof(*m));
-	begin(m, &attr, 1);
-	add_maps(m, 5);
+	start_as(m, attr);
+}
+
+/* Its registers are those that PEBS has stored. */
+static inline void start_pebs(struct image *m)
+{
+	struct perf_event_attr attr = clock_attr;
+
+	attr.precise_ip = 2;
+	attr.sample_type |= PERF_SAMPLE_REGS_INTR;
+	attr.sample_regs_intr = attr.sample_regs_user;
+	start_as(m, attr);
 }
 
 static void open_all(struct read *in, const struct image *m)
