@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Description: seam script gives what perf 7.3.4 printed of a folder's
 recordings, as the kernel's own deferred ones: each sample's head, addresses and
-files, and the names of the kernel's functions, where these are told where they
-begin. Where perf printed a cookie seam must join the late stack, or say why
+files, and the names of functions: the kernel's, by its own symbols where the
+folder has them, else told where they begin; and those of programs that it has.
+Where perf printed a cookie seam must join the late stack, or say why
 there is none. The same recordings as a machine of the other byte order would
 have written them (swap.py), and as a folder of perf record --threads
 (split.py) of either, give the same text from seam; perf is not asked about
@@ -30,16 +31,39 @@ COOKIES = {
     "pending": ["pending"],
     "two-events": ["joined"],
 }
+# Of another kernel than the folder's symbols.
+OTHER_KERNEL = {"zstd-6.1"}
 # perf forgets a task's name at its exit; samples after it have its number.
 FORGOTTEN = {"two-events-a": 1}
 
 
-def name_of(dso, text):
-    """Programs are not here, so that nobody knows their functions."""
-    return text if dso.startswith("[kernel") else None
+def put_programs(folder, home):
+    """Where perf would have kept them: by their build-ids. Return: their
+    names."""
+    names = [f[:-3] for f in os.listdir(folder)
+             if f.startswith("w-") and f.endswith(".gz")]
+    for name in names:
+        path = os.path.join(home, name)
+        with gzip.open(os.path.join(folder, name + ".gz")) as f, \
+                open(path, "wb") as to:
+            to.write(f.read())
+        notes = subprocess.run(["readelf", "-n", path], check=True,
+                               stdout=subprocess.PIPE, encoding="utf-8").stdout
+        build_id = re.search(r"Build ID: ([0-9a-f]+)", notes)[1]
+        at = os.path.join(home, ".debug", ".build-id", build_id[:2],
+                          build_id[2:])
+        os.makedirs(at)
+        os.rename(path, os.path.join(at, "elf"))
+    return names
 
 
-def parse(text):
+def name_of(dso, text, programs):
+    """Of other programs nobody knows the functions."""
+    is_known = dso.startswith("[kernel") or os.path.basename(dso) in programs
+    return text if is_known else None
+
+
+def parse(text, programs):
     """[(head, [(ip, file, name)...])...] in the order of time and thread."""
     samples = []
     for line in text.splitlines():
@@ -50,19 +74,25 @@ def parse(text):
         elif not line.endswith("(inlined)"):
             ip, name, dso = re.match(r"\t *([0-9a-f]+) (.*) \((.*)\)$",
                                      line).groups()
-            samples[-1][1].append((ip, dso, name_of(dso, name)))
+            samples[-1][1].append((ip, dso, name_of(dso, name, programs)))
     return samples
 
 
-def kallsyms(samples, path):
-    """What perf's names say of where the kernel's functions begin. Return: the
-    option for them, where there are any."""
+def kallsyms(folder, name, samples, path):
+    """The kernel's symbols as the folder has them; else what perf's names say
+    of where its functions begin. Return: the option for them, where there are
+    any."""
+    own = os.path.join(folder, "kallsyms.gz")
+    if os.path.exists(own) and name not in OTHER_KERNEL:
+        with gzip.open(own) as f, open(path, "wb") as to:
+            to.write(f.read())
+        return ["--kallsyms", path]
     found = set()
     for _, frames in samples:
-        for ip, _, name in frames:
-            if name and "+0x" in name:
-                name, off = name.rsplit("+0x", 1)
-                found.add("%x T %s\n" % (int(ip, 16) - int(off, 16), name))
+        for ip, dso, text in frames:
+            if text and "+0x" in text and dso.startswith("[kernel"):
+                text, off = text.rsplit("+0x", 1)
+                found.add("%x T %s\n" % (int(ip, 16) - int(off, 16), text))
     with open(path, "w", encoding="ascii") as f:
         f.writelines(sorted(found))
     return ["--kallsyms", path] if found else []
@@ -107,14 +137,15 @@ def compare(name, perf, seam, problems):
 
 def check(seam_exe, folder, name, problems):
     data = os.path.join(folder, name + ".data")
-    with gzip.open(os.path.join(folder, name + ".script.gz"), "rt") as f:
-        perf = sorted(parse(f.read()), key=order)
     with tempfile.TemporaryDirectory() as tmp:
-        names = kallsyms(perf, os.path.join(tmp, "kallsyms"))
+        programs = put_programs(folder, tmp)
+        with gzip.open(os.path.join(folder, name + ".script.gz"), "rt") as f:
+            perf = sorted(parse(f.read(), programs), key=order)
+        names = kallsyms(folder, name, perf, os.path.join(tmp, "kallsyms"))
         run = subprocess.run([seam_exe, "script", "--no-inline", *names, "-i",
                               data], check=True, capture_output=True,
-                             text=True)
-    seam = sorted(parse(run.stdout), key=order)
+                             text=True, env=dict(os.environ, HOME=tmp))
+    seam = sorted(parse(run.stdout, programs), key=order)
     cookies, forgotten = compare(name, perf, seam, problems)
     fates = []
     for ours in cookies:
