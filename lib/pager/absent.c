@@ -110,6 +110,7 @@ int seam_absent_add(struct seam_absent *a, const struct seam_absent_new *key,
 		return gone;
 	k->is_known = true;
 	k->failures++;
+	k->why = key->why;
 	k->due_ns = key->why == SEAM_ABSENT_NO_CFI
 			    ? UINT64_MAX
 			    : key->now_ns + wait_ns(key->why, k->failures);

@@ -54,6 +54,7 @@ struct seam_absent_key {
 	uint64_t due_ns; /* when to ask again; UINT64_MAX: never */
 	uint64_t used_ns; /* while pruning */
 	uint32_t failures;
+	enum seam_absence why; /* the last time */
 	bool is_known; /* to BPF; else it may ask again */
 };
 

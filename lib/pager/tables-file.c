@@ -245,6 +245,8 @@ static bool has_image(const struct seam_map *map)
 static int give_up(struct seam_tables *t, const struct seam_wire_miss *miss,
 		   const struct seam_map *map, bool refused)
 {
+	if (t->at.is_again)
+		return 0;
 	t->stats.gone++;
 	return seam_tables_without(
 		t, &miss->key,

@@ -28,6 +28,7 @@ struct seam_tables_at {
 	bool in_turn; /* with what its process had mapped by then */
 	bool is_ours; /* of a task that we watch; it comes in turn, too */
 	bool is_done; /* it has been answered, as well as now */
+	bool is_again; /* so it has, but now it may be had */
 	bool has_put; /* something that BPF is to see */
 };
 

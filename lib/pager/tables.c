@@ -430,15 +430,21 @@ static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	return err == -ENOMEM || err == -ESHUTDOWN ? err : 0;
 }
 
-/* Without a table, as it would be again: ours are asked for in two rings, of
- * which either may be first. */
-static bool is_done(const struct seam_tables *t,
-		    const struct seam_wire_miss *miss, int held)
+/* Ours are asked for in two rings, of which either may be first. Where there
+ * was no table, there would be none again; but in its turn we know what a
+ * process that has ended had mapped, and find the file by that. */
+static void was_done(struct seam_tables *t, const struct seam_wire_miss *miss,
+		     int held)
 {
 	const struct seam_absent_key *known =
 		seam_absent_find(&t->absent, &miss->key);
 
-	return known && (held < 0 || known->due_ns == UINT64_MAX);
+	if (!known)
+		return;
+	t->at.is_again =
+		t->at.in_turn && held < 0 && known->why == SEAM_ABSENT_GONE;
+	t->at.is_done =
+		known->due_ns == UINT64_MAX || (held < 0 && !t->at.is_again);
 }
 
 int seam_tables_serve(struct seam_tables *t, const struct seam_wire_miss *miss,
@@ -451,8 +457,8 @@ int seam_tables_serve(struct seam_tables *t, const struct seam_wire_miss *miss,
 		t->at = (struct seam_tables_at){
 			.is_for_us = miss->key.kind & SEAM_KEY_OWN,
 			.is_ours =
-				miss->client == seam_kernel_client(t->kernel),
-			.is_done = is_done(t, miss, held)};
+				miss->client == seam_kernel_client(t->kernel)};
+		was_done(t, miss, held);
 		t->stats.asked += !t->at.is_ours;
 		err = answer(t, miss, held);
 	}
@@ -466,8 +472,8 @@ int seam_tables_answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	int err;
 
 	pthread_mutex_lock(&t->working);
-	t->at = (struct seam_tables_at){.in_turn = true,
-					.is_done = is_done(t, miss, held)};
+	t->at = (struct seam_tables_at){.in_turn = true};
+	was_done(t, miss, held);
 	t->stats.asked += !(miss->key.kind & SEAM_KEY_OWN);
 	err = answer(t, miss, held);
 	pthread_mutex_unlock(&t->working);

@@ -381,6 +381,22 @@ static void is_known_by_its_key_where_its_name_leads_to_it(void **state)
 	has(1, 1, 1, 0);
 }
 
+/* Nothing was known of its process when it was asked for. */
+static void is_found_in_its_turn_where_it_was_not_before(void **state)
+{
+	(void)state;
+	world.miss.head.pid = ended_pid();
+	world.miss.start = START;
+	world.miss.end = START + 4096;
+	seam_tables_serve(&world.tables, &world.miss, -1);
+	has(0, 0, 0, 1);
+	assert_int_equal(world.state, SEAM_TABLE_ASKED);
+	map_in_one_that_ended();
+	assert_non_null(known_to_it(-1));
+	has(1, 1, 1, 1);
+	assert_int_equal(world.state, SEAM_TABLE_LOADED);
+}
+
 static void is_not_where_another_build_has_its_name(void **state)
 {
 	(void)state;
@@ -471,6 +487,7 @@ int main(void)
 		TEST(is_gone_once_whichever_ring_is_first),
 		TEST(is_looked_for_again_where_it_is_held),
 		TEST(is_known_by_its_key_where_its_name_leads_to_it),
+		TEST(is_found_in_its_turn_where_it_was_not_before),
 		TEST(is_not_where_another_build_has_its_name),
 		TEST(is_known_though_it_is_written_over_once_it_was_read),
 		TEST(another_build_is_read_anew),
