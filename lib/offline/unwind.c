@@ -283,6 +283,7 @@ static void unsure(struct seam_offline_stack *ret)
 {
 	ret->n = 0;
 	ret->end = SEAM_UNSURE;
+	ret->is_cut = false;
 }
 
 /*
@@ -297,18 +298,13 @@ static void judge_later(struct full *full, const struct seam_dump *dump,
 	    is_another_call(full, dump, ret)) {
 		ret->n = 1;
 		ret->end = SEAM_SKID_MOMENT;
-		ret->skid = (struct seam_skid_outcome){SEAM_SKID_MOMENT_END,
-						       SEAM_SKID_KIND_UNKNOWN};
+		ret->is_cut = false;
+		if (!ret->skid.fate)
+			ret->skid.kind = SEAM_SKID_KIND_UNKNOWN;
+		ret->skid.fate = SEAM_SKID_MOMENT_END;
 	} else if (ret->end == SEAM_OUTERMOST) {
 		ret->end = SEAM_UNPROVEN;
 	}
-}
-
-static bool is_taken_back(const struct seam_offline_stack *s)
-{
-	return s->skid.fate == SEAM_SKID_SAME ||
-	       s->skid.fate == SEAM_SKID_UNDONE ||
-	       s->skid.fate == SEAM_SKID_BEHIND;
 }
 
 static void judge(struct full *full, const struct seam_dump *dump,
@@ -330,7 +326,7 @@ static void judge(struct full *full, const struct seam_dump *dump,
 	    (is_contradicted(copy, ret) || is_another_call(full, dump, ret)))
 		unsure(ret);
 	if ((copy->is_later && !ret->skid.fate) ||
-	    (copy->may_be_later && is_taken_back(ret)))
+	    (copy->may_be_later && ret->skid.fate != SEAM_SKID_MOMENT_END))
 		judge_later(full, dump, ret);
 	blame_file(copy, ret);
 }

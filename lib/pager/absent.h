@@ -37,7 +37,7 @@
 
 enum seam_absence {
 	SEAM_ABSENT_NO_CFI, /* nothing to make a table of; or too large */
-	SEAM_ABSENT_GONE, /* its process had ended */
+	SEAM_ABSENT_GONE, /* not through that process, which may have ended */
 	SEAM_ABSENT_REFUSED, /* its process lives */
 	SEAM_ABSENT_STUCK, /* whoever has it does not answer */
 };

@@ -423,6 +423,9 @@ static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 		err = seam_tables_load_vdso(t);
 	else
 		err = seam_tables_answer_file(t, &of, held);
+	/* It was counted, and is had after all. */
+	if (t->at.is_again && !err && !seam_tables_is_wanted(t, &of.key))
+		t->stats.gone--;
 	if (is_made || t->at.has_put)
 		seam_kernel_tables_changed(t->kernel);
 	seam_kernel_serves(t->kernel);
@@ -431,8 +434,9 @@ static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 }
 
 /* Ours are asked for in two rings, of which either may be first. Where there
- * was no table, there would be none again; but in its turn we know what a
- * process that has ended had mapped, and find the file by that. */
+ * was no table, there would be none again; but in its turn we know what its
+ * process had mapped, which may have ended or be closed to us, and find the
+ * file by that. */
 static void was_done(struct seam_tables *t, const struct seam_wire_miss *miss,
 		     int held)
 {
@@ -441,8 +445,8 @@ static void was_done(struct seam_tables *t, const struct seam_wire_miss *miss,
 
 	if (!known)
 		return;
-	t->at.is_again =
-		t->at.in_turn && held < 0 && known->why == SEAM_ABSENT_GONE;
+	t->at.is_again = t->at.in_turn && (known->why == SEAM_ABSENT_GONE ||
+					   known->why == SEAM_ABSENT_REFUSED);
 	t->at.is_done =
 		known->due_ns == UINT64_MAX || (held < 0 && !t->at.is_again);
 }

@@ -237,17 +237,28 @@ static void name_maps(struct job *job)
 	job->copy.maps[1] = before;
 }
 
+static bool is_of_hardware(const struct perf_event_attr *attr)
+{
+	return attr->type != PERF_TYPE_SOFTWARE &&
+	       attr->type != PERF_TYPE_TRACEPOINT &&
+	       attr->type != PERF_TYPE_BREAKPOINT;
+}
+
 /* PEBS stores the registers behind the instruction, and the kernel gives them
  * to who asks for REGS_INTR; else, until some version, those of the interrupt,
- * which is some instructions behind. */
+ * which is some instructions behind. So it does where the ip is not exact; but
+ * of others than Intel that one is the interrupt's as well. */
 static bool may_be_later(const struct copies *c, const struct seam_pd_rec *rec)
 {
 	const struct perf_event_attr *attr =
 		&seam_pd_event(c->r, (size_t)rec->event)->attr;
 
-	return is_precise(c, rec) &&
-	       !((attr->sample_type & PERF_SAMPLE_REGS_INTR) &&
-		 attr->sample_regs_intr);
+	if ((rec->misc & MISC_CPUMODE) != PERF_RECORD_MISC_USER ||
+	    !attr->precise_ip || !is_of_hardware(attr) ||
+	    (c->is_not_intel && !(rec->misc & PERF_RECORD_MISC_EXACT_IP)))
+		return false;
+	return !(attr->sample_type & PERF_SAMPLE_REGS_INTR) ||
+	       !(attr->sample_regs_intr & SEAM_PERF_REGS_MASK);
 }
 
 /* IBS knows the ip alone, of whatever event. */
@@ -459,7 +470,7 @@ int seam_copies_count(struct copies *c, uint32_t tid,
 	stats->copies_by_cfi += s->by_cfi;
 	stats->copies_foreign += c->is_foreign;
 	seam_skid_count(&stats->skid, &s->skid);
-	if (s->end != SEAM_OUTERMOST && !s->is_cut)
+	if (s->end != SEAM_OUTERMOST && s->end != SEAM_UNPROVEN && !s->is_cut)
 		return 0;
 	need = seam_idmap_make(&c->needs, tid, sizeof(*need));
 	if (!need)

@@ -393,8 +393,23 @@ static void is_found_in_its_turn_where_it_was_not_before(void **state)
 	assert_int_equal(world.state, SEAM_TABLE_ASKED);
 	map_in_one_that_ended();
 	assert_non_null(known_to_it(-1));
-	has(1, 1, 1, 1);
+	has(1, 1, 1, 0);
 	assert_int_equal(world.state, SEAM_TABLE_LOADED);
+}
+
+/* Another build is there by then. */
+static void is_not_found_in_its_turn_where_it_is_another(void **state)
+{
+	(void)state;
+	world.miss.head.pid = ended_pid();
+	world.miss.start = START;
+	world.miss.end = START + 4096;
+	seam_tables_serve(&world.tables, &world.miss, -1);
+	map_in_one_that_ended();
+	write_over();
+	assert_null(known_to_it(-1));
+	has(0, 0, 0, 1);
+	assert_int_equal(world.state, SEAM_TABLE_ASKED);
 }
 
 static void is_not_where_another_build_has_its_name(void **state)
@@ -488,6 +503,7 @@ int main(void)
 		TEST(is_looked_for_again_where_it_is_held),
 		TEST(is_known_by_its_key_where_its_name_leads_to_it),
 		TEST(is_found_in_its_turn_where_it_was_not_before),
+		TEST(is_not_found_in_its_turn_where_it_is_another),
 		TEST(is_not_where_another_build_has_its_name),
 		TEST(is_known_though_it_is_written_over_once_it_was_read),
 		TEST(another_build_is_read_anew),
