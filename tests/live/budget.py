@@ -13,7 +13,7 @@ import livetest
 
 PYTHON = ["/usr/bin/python3", "-c",
           "import json, re, decimal, sqlite3, ssl, ctypes\n"
-          "for i in range(5000):\n"
+          "for i in range(12000):\n"
           "    json.dumps([str(i)] * 500); re.compile('a%d(b|c)*' % i)\n"]
 SHELL = ["/bin/sh", "-c",
          "for i in $(seq 40); do /usr/bin/python3 -S -c 1; perl -e 1;"
