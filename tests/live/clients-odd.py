@@ -84,7 +84,6 @@ def a_lock(bench):
     fd = os.open(clients.FOLDER, os.O_RDONLY)
     fcntl.flock(fd, fcntl.LOCK_EX)
     recording = clients.spin(bench).wait()
-    serves_nobody(bench, "the lock is another's", "is locked")
     os.close(fd)
     alone(bench, "the lock is another's", "is locked", recording)
 
