@@ -16,7 +16,6 @@ void seam_populate(void *p, size_t size)
 	const uintptr_t at = (uintptr_t)p;
 	const uintptr_t first = (at + PAGE_MIN - 1) & -(uintptr_t)PAGE_MIN;
 	const uintptr_t last = (at + size) & -(uintptr_t)PAGE_MIN;
-
 	const int saved_errno = errno;
 
 	if (last > first && last - first >= WORTH)

@@ -409,6 +409,16 @@ static void publish(struct seam_tables *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* Whether it could not be had through some process. */
+static bool is_missing(const struct seam_tables *t,
+		       const struct seam_file_key *key)
+{
+	const struct seam_absent_key *known = seam_absent_find(&t->absent, key);
+
+	return known && (known->why == SEAM_ABSENT_GONE ||
+			 known->why == SEAM_ABSENT_REFUSED);
+}
+
 static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 		  int held)
 {
@@ -424,7 +434,7 @@ static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	else
 		err = seam_tables_answer_file(t, &of, held);
 	/* It was counted, and is had after all. */
-	if (t->at.is_again && !err && !seam_tables_is_wanted(t, &of.key))
+	if (t->at.is_again && !is_missing(t, &miss->key))
 		t->stats.gone--;
 	if (is_made || t->at.has_put)
 		seam_kernel_tables_changed(t->kernel);
@@ -440,13 +450,14 @@ static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 static void was_done(struct seam_tables *t, const struct seam_wire_miss *miss,
 		     int held)
 {
+	const uint32_t kind = miss->key.kind & ~(uint32_t)SEAM_KEY_OWN;
 	const struct seam_absent_key *known =
 		seam_absent_find(&t->absent, &miss->key);
 
 	if (!known)
 		return;
-	t->at.is_again = t->at.in_turn && (known->why == SEAM_ABSENT_GONE ||
-					   known->why == SEAM_ABSENT_REFUSED);
+	t->at.is_again = t->at.in_turn && kind == SEAM_KEY_FILE &&
+			 is_missing(t, &miss->key);
 	t->at.is_done =
 		known->due_ns == UINT64_MAX || (held < 0 && !t->at.is_again);
 }

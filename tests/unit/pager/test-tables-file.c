@@ -127,11 +127,20 @@ int __wrap_seam_tables_load_elf(struct seam_tables *t,
 				const struct seam_file_key *key,
 				const struct seam_elf *elf, bool is_near)
 {
-	(void)t;
-	(void)key;
 	(void)is_near;
 	assert_non_null(elf);
+	seam_absent_remove(&t->absent, key);
 	world.loads++;
+	world.state = SEAM_TABLE_LOADED;
+	return 0;
+}
+
+int __wrap_seam_tables_answer_made(struct seam_tables *t,
+				   const struct seam_wire_miss *miss);
+int __wrap_seam_tables_answer_made(struct seam_tables *t,
+				   const struct seam_wire_miss *miss)
+{
+	seam_absent_remove(&t->absent, &miss->key);
 	world.state = SEAM_TABLE_LOADED;
 	return 0;
 }
@@ -381,16 +390,21 @@ static void is_known_by_its_key_where_its_name_leads_to_it(void **state)
 	has(1, 1, 1, 0);
 }
 
-/* Nothing was known of its process when it was asked for. */
-static void is_found_in_its_turn_where_it_was_not_before(void **state)
+/* Nothing is known of its process yet. */
+static void ask_for_one_that_ended(void)
 {
-	(void)state;
 	world.miss.head.pid = ended_pid();
 	world.miss.start = START;
 	world.miss.end = START + 4096;
 	seam_tables_serve(&world.tables, &world.miss, -1);
 	has(0, 0, 0, 1);
 	assert_int_equal(world.state, SEAM_TABLE_ASKED);
+}
+
+static void is_found_in_its_turn_where_it_was_not_before(void **state)
+{
+	(void)state;
+	ask_for_one_that_ended();
 	map_in_one_that_ended();
 	assert_non_null(known_to_it(-1));
 	has(1, 1, 1, 0);
@@ -401,15 +415,52 @@ static void is_found_in_its_turn_where_it_was_not_before(void **state)
 static void is_not_found_in_its_turn_where_it_is_another(void **state)
 {
 	(void)state;
-	world.miss.head.pid = ended_pid();
-	world.miss.start = START;
-	world.miss.end = START + 4096;
-	seam_tables_serve(&world.tables, &world.miss, -1);
+	ask_for_one_that_ended();
 	map_in_one_that_ended();
 	write_over();
 	assert_null(known_to_it(-1));
 	has(0, 0, 0, 1);
 	assert_int_equal(world.state, SEAM_TABLE_ASKED);
+}
+
+/* It lives, and its files are closed to us but by their paths. */
+static void is_found_in_its_turn_where_it_was_refused(void **state)
+{
+	(void)state;
+	map_in_one_that_ended();
+	assert_int_equal(seam_tables_without(&world.tables, &world.miss.key,
+					     SEAM_TABLE_NONE,
+					     SEAM_ABSENT_REFUSED),
+			 0);
+	world.tables.stats.gone++;
+	assert_non_null(known_to_it(-1));
+	has(1, 1, 1, 0);
+	assert_int_equal(world.state, SEAM_TABLE_LOADED);
+}
+
+/* Another has them by then, who loads what it is asked for. */
+static void stays_lost_where_the_tables_are_anothers(void **state)
+{
+	(void)state;
+	ask_for_one_that_ended();
+	world.tables.is_owner = false;
+	for (int i = 0; i < 2; i++)
+		seam_tables_answer(&world.tables, &world.miss, -1);
+	assert_int_equal(world.tables.stats.gone, 1);
+}
+
+/* What a compiler has made is no file that is gone, nor is found again. */
+static void counts_no_made_code(void **state)
+{
+	(void)state;
+	world.miss.key.kind = SEAM_KEY_MEMORY;
+	assert_int_equal(seam_tables_without(&world.tables, &world.miss.key,
+					     SEAM_TABLE_NONE,
+					     SEAM_ABSENT_REFUSED),
+			 0);
+	seam_tables_answer(&world.tables, &world.miss, -1);
+	assert_int_equal(world.state, SEAM_TABLE_LOADED);
+	assert_int_equal(world.tables.stats.gone, 0);
 }
 
 static void is_not_where_another_build_has_its_name(void **state)
@@ -504,6 +555,9 @@ int main(void)
 		TEST(is_known_by_its_key_where_its_name_leads_to_it),
 		TEST(is_found_in_its_turn_where_it_was_not_before),
 		TEST(is_not_found_in_its_turn_where_it_is_another),
+		TEST(is_found_in_its_turn_where_it_was_refused),
+		TEST(stays_lost_where_the_tables_are_anothers),
+		TEST(counts_no_made_code),
 		TEST(is_not_where_another_build_has_its_name),
 		TEST(is_known_though_it_is_written_over_once_it_was_read),
 		TEST(another_build_is_read_anew),

@@ -366,24 +366,29 @@ static void merged(void **state)
 	unlink(to);
 }
 
-/*
- * push_first was called from here, and its push has made the event: the ip is
- * that of the push, rsp that behind it.
- */
+/* push_first was called from here, and its push has made the event: the ip is
+ * that of the push, rsp that behind it. The caller's to free. */
+static struct moment *behind_push(void)
+{
+	struct moment *m = malloc(sizeof(*m));
+
+	assert_non_null(m);
+	*m = now;
+	memcpy(m->stack, &now.regs[BX], 8);
+	memcpy(m->stack + 8, &now.regs[IP], 8);
+	m->regs[SP] -= 16;
+	m->regs[IP] = (uint64_t)(uintptr_t)push_first;
+	return m;
+}
+
 static void precise(void **state)
 {
-	struct moment *m2 = malloc(sizeof(*m2));
+	struct moment *m2 = behind_push();
 	const struct seam_skid_counts *skid;
 	struct image m;
 	struct read in;
 
 	(void)state;
-	assert_non_null(m2);
-	*m2 = now;
-	memcpy(m2->stack, &now.regs[BX], 8);
-	memcpy(m2->stack + 8, &now.regs[IP], 8);
-	m2->regs[SP] -= 16;
-	m2->regs[IP] = (uint64_t)(uintptr_t)push_first;
 	start_pebs(&m);
 	add_sample(&m, m2,
 		   (struct with){.misc = PERF_RECORD_MISC_USER | EXACT_IP,
@@ -473,27 +478,25 @@ static void precise_or_later(void **state)
 {
 	const struct with exact = {.misc = PERF_RECORD_MISC_USER | EXACT_IP,
 				   .skip = 16};
-	struct moment *m2 = malloc(sizeof(*m2));
+	struct moment *m2 = behind_push();
 	const struct seam_skid_counts *skid;
 	struct image m;
 	struct read in;
 
 	(void)state;
-	assert_non_null(m2);
-	*m2 = now;
-	memcpy(m2->stack, &now.regs[BX], 8);
-	memcpy(m2->stack + 8, &now.regs[IP], 8);
-	m2->regs[SP] -= 16;
-	m2->regs[IP] = (uint64_t)(uintptr_t)push_first;
 	start(&m, true);
 	add_cpuid(&m, "GenuineIntel,6,85,4");
 	add_sample(&m, m2, exact);
+	/* Nor where it says that the ip is not exact. */
+	add_sample(&m, &now, (struct with){0});
 	/* Behind its pop and ret: rsp is its caller's. */
 	m2->regs[SP] += 16;
 	add_sample(&m, m2, (struct with){.misc = exact.misc});
 	open_all(&in, &m);
 	next(&in, SEAM_HALF_WITH, SEAM_UNPROVEN);
 	check_frames(&in.out, 1);
+	next(&in, SEAM_HALF_WITH, SEAM_UNPROVEN);
+	check_frames(&in.out, 0);
 	next(&in, SEAM_HALF_WITH, SEAM_SKID_MOMENT);
 	assert_int_equal(in.out.n_frames, 1);
 	skid = &seam_stitch_stats(in.s)->skid;
@@ -501,6 +504,24 @@ static void precise_or_later(void **state)
 	assert_int_equal(skid->n[SEAM_SKID_MOMENT_END], 1);
 	close_all(&in);
 	free(m2);
+}
+
+/* An event of software interrupts nothing later, whatever was asked of it. */
+static void precise_software(void **state)
+{
+	struct perf_event_attr attr = clock_attr;
+	struct image m;
+	struct read in;
+
+	(void)state;
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.precise_ip = 2;
+	start_as(&m, attr);
+	add_sample(&m, &now, (struct with){0});
+	open_all(&in, &m);
+	next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
+	check_frames(&in.out, 0);
+	close_all(&in);
 }
 
 int main(void)
@@ -515,6 +536,7 @@ int main(void)
 		cmocka_unit_test(precise),
 		cmocka_unit_test(precise_elsewhere),
 		cmocka_unit_test(precise_or_later),
+		cmocka_unit_test(precise_software),
 	};
 
 	take_now();
