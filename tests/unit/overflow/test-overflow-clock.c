@@ -127,11 +127,13 @@ static void in_user_code(void **state)
 
 static int zero;
 
+/* By its number: what sanitizers have around read() takes as long as it does.
+ */
 static void read_zero(void)
 {
 	static char buffer[1 << 20];
 
-	assert_true(read(zero, buffer, sizeof(buffer)) > 0);
+	assert_true(syscall(SYS_read, zero, buffer, sizeof(buffer)) > 0);
 }
 
 /*
