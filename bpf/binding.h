@@ -13,10 +13,9 @@
 /* Of the file or the code in s->miss. */
 static __always_inline struct seam_table_ref *table_find(struct scratch *s)
 {
-	if (!SEAM_KEY_IS_OWN(s->miss.key.kind))
-		return bpf_map_lookup_elem(&tables, &s->miss.key);
-	return is_alive() ? bpf_map_lookup_elem(&made_tables, &s->miss.key)
-			  : NULL;
+	return SEAM_KEY_IS_OWN(s->miss.key.kind)
+		       ? own_find(&client_made_tables, &s->miss.key)
+		       : bpf_map_lookup_elem(&tables, &s->miss.key);
 }
 
 /* Of who loads the table of a file: us, where nobody owns them. Who dies before
@@ -95,8 +94,8 @@ static __always_inline void table_ask(struct scratch *s,
 	__builtin_memset(&s->ref, 0, sizeof(s->ref));
 	s->ref.state = SEAM_TABLE_ASKED;
 	if (is_own)
-		err = bpf_map_update_elem(&made_tables, &miss->key, &s->ref,
-					  BPF_NOEXIST);
+		err = own_put(&client_made_tables, &miss->key, &s->ref,
+			      BPF_NOEXIST);
 	else
 		err = bpf_map_update_elem(&tables, &miss->key, &s->ref,
 					  BPF_NOEXIST);
@@ -108,7 +107,7 @@ static __always_inline void table_ask(struct scratch *s,
 	if (table_request(s, task))
 		return;
 	if (is_own)
-		bpf_map_delete_elem(&made_tables, &miss->key);
+		own_drop(&client_made_tables, &miss->key);
 	else
 		bpf_map_delete_elem(&tables, &miss->key);
 }

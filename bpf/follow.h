@@ -185,7 +185,7 @@ static __always_inline void freed(struct task_struct *task)
 		bpf_map_delete_elem(&elements, &self);
 	}
 	if (task->pid == task->tgid) {
-		bpf_map_delete_elem(&makers, &tid);
+		own_drop(&client_makers, &tid);
 		spans_forget(task);
 	}
 	if (seam_watch_mode == SEAM_WATCH_ALL)

@@ -5,7 +5,11 @@
 #define SEAM_BPF_LENT_NAMES_H
 
 #define arena seam_arena
+#define client_made_spans seam_client_made_spans
+#define client_made_tables seam_client_made_tables
+#define client_makers seam_client_makers
 #define client_rings seam_client_rings
+#define client_sleeps seam_client_sleeps
 #define client_stacks seam_client_stacks
 #define client_states seam_client_states
 #define client_untold seam_client_untold

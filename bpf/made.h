@@ -28,6 +28,21 @@ struct {
 	__type(value, struct made);
 } makers SEC(".maps");
 
+struct other_makers {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct made);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SEAM_MAX_CLIENTS);
+	__type(key, uint32_t);
+	__array(values, struct other_makers);
+} client_makers SEC(".maps");
+
 /* The last generation given out, of all processes: none comes twice. */
 SEAM_SHARED uint32_t seam_made_generation = 0;
 
@@ -40,7 +55,7 @@ static __always_inline uint64_t made_start(struct task_struct *task)
 static __always_inline struct made *made_of(struct task_struct *task)
 {
 	uint32_t tgid = task->tgid;
-	struct made *made = bpf_map_lookup_elem(&makers, &tgid);
+	struct made *made = own_find(&client_makers, &tgid);
 
 	return made && made->start == made_start(task) &&
 			       made->exec == task->self_exec_id
@@ -121,7 +136,7 @@ static __always_inline void made_note(struct task_struct *task, bool is_more)
 		new.exec = task->self_exec_id;
 		new.generation = generation;
 		new.adds = 1;
-		if (bpf_map_update_elem(&makers, &tgid, &new, BPF_ANY))
+		if (own_put(&client_makers, &tgid, &new, BPF_ANY))
 			count(SEAM_COUNT_LOST_MADE);
 	}
 	made_changed();

@@ -30,6 +30,8 @@ static __always_inline bool seam_env_lose_fp(struct seam_env *env);
 
 #include <bpf/bpf_helpers.h>
 
+#define ENOENT 2
+
 #define SEAM_ARENA_TYPE 33 /* BPF_MAP_TYPE_ARENA; Debian 12 lacks the name */
 #define SEAM_CACHED_MAPPINGS 8
 #define SEAM_SCRATCHES 64
@@ -275,6 +277,21 @@ struct {
 	__type(value, struct seam_table_ref);
 } made_tables SEC(".maps");
 
+struct other_made_tables {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct seam_file_key);
+	__type(value, struct seam_table_ref);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SEAM_MAX_CLIENTS);
+	__type(key, uint32_t);
+	__array(values, struct other_made_tables);
+} client_made_tables SEC(".maps");
+
 /* What clients share of the arena. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -427,6 +444,21 @@ struct {
 	__type(value, struct sample_buffer);
 } sleeps SEC(".maps");
 
+struct other_sleeps {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, uint64_t);
+	__type(value, struct sample_buffer);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SEAM_MAX_CLIENTS);
+	__type(key, uint32_t);
+	__array(values, struct other_sleeps);
+} client_sleeps SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -543,16 +575,47 @@ static __always_inline bool is_alive(void)
 }
 
 /*
- * Our own ring, by our number, as others find it: a program that is yet to run
- * in a task that sleeps keeps the maps that it names, and these are most of the
- * memory of a client that has ended. which: SEAM_RING_STACKS ff. NULL: we have
+ * What is our own, by our number, as others find it: a program that is yet to
+ * run in a task that sleeps keeps the maps that it names, and these are most of
+ * the memory of a client that has ended. all: of all clients. NULL: we have
  * ended.
  */
+static __always_inline void *own_map(void *all)
+{
+	uint32_t at = seam_client;
+
+	return is_alive() ? bpf_map_lookup_elem(all, &at) : NULL;
+}
+
+/* Likewise. which: SEAM_RING_STACKS ff. */
 static __always_inline void *own_ring(uint32_t which)
 {
 	uint32_t at = which + seam_client;
 
 	return is_alive() ? bpf_map_lookup_elem(&client_rings, &at) : NULL;
+}
+
+static __always_inline void *own_find(void *all, const void *key)
+{
+	void *own = own_map(all);
+
+	return own ? bpf_map_lookup_elem(own, key) : NULL;
+}
+
+/* Return: 0, or -errno. */
+static __always_inline long own_put(void *all, const void *key,
+				    const void *value, uint64_t flags)
+{
+	void *own = own_map(all);
+
+	return own ? bpf_map_update_elem(own, key, value, flags) : -ENOENT;
+}
+
+static __always_inline long own_drop(void *all, const void *key)
+{
+	void *own = own_map(all);
+
+	return own ? bpf_map_delete_elem(own, key) : -ENOENT;
 }
 
 static __always_inline uint64_t tables_generation(void)

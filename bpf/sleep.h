@@ -17,7 +17,7 @@ static __always_inline bool sleep_fill(struct task_struct *task)
 	uint32_t slot = BUFFER_SLEEP;
 	struct sample_buffer *buf = bpf_map_lookup_elem(&sample_buffers, &slot);
 	uint64_t key = (uint64_t)task;
-	const struct sample_buffer *last = bpf_map_lookup_elem(&sleeps, &key);
+	const struct sample_buffer *last = own_find(&client_sleeps, &key);
 
 	if (!buf)
 		return false;
@@ -38,7 +38,7 @@ static __always_inline void sleep_keep(struct sample_buffer *buf,
 {
 	uint64_t key = (uint64_t)task;
 
-	if (bpf_map_update_elem(&sleeps, &key, buf, BPF_ANY))
+	if (own_put(&client_sleeps, &key, buf, BPF_ANY))
 		count(SEAM_COUNT_LOST_SLEEP);
 }
 
@@ -51,7 +51,7 @@ static __always_inline void sleep_keep(struct sample_buffer *buf,
 static __always_inline void sleep_end(uint64_t key)
 {
 	uint64_t now_ns = bpf_ktime_get_ns();
-	struct sample_buffer *buf = bpf_map_lookup_elem(&sleeps, &key);
+	struct sample_buffer *buf = own_find(&client_sleeps, &key);
 
 	if (!buf || __sync_val_compare_and_swap(&buf->sent, 0, 1))
 		return;
@@ -59,7 +59,7 @@ static __always_inline void sleep_end(uint64_t key)
 	buf->sample.head.time_ns = now_ns;
 	buf->sample.head.cpu = bpf_get_smp_processor_id();
 	sample_emit(buf);
-	bpf_map_delete_elem(&sleeps, &key);
+	own_drop(&client_sleeps, &key);
 }
 
 /* Of a task that is gone another may have the task_struct. */
@@ -67,7 +67,7 @@ static __always_inline void sleep_forget(struct task_struct *task)
 {
 	uint64_t key = (uint64_t)task;
 
-	if (!bpf_map_delete_elem(&sleeps, &key))
+	if (!own_drop(&client_sleeps, &key))
 		count(SEAM_COUNT_LOST_SLEEP);
 }
 

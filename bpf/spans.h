@@ -40,6 +40,21 @@ struct {
 	__type(value, struct spans);
 } made_spans SEC(".maps");
 
+struct other_made_spans {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct spans);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SEAM_MAX_CLIENTS);
+	__type(key, uint32_t);
+	__array(values, struct other_made_spans);
+} client_made_spans SEC(".maps");
+
 /* All zero: spans are too large for a program's own stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -58,7 +73,7 @@ static __always_inline bool spans_are_of(const struct spans *s,
 static __always_inline struct spans *spans_of(struct task_struct *task)
 {
 	uint32_t tgid = task->tgid;
-	struct spans *s = bpf_map_lookup_elem(&made_spans, &tgid);
+	struct spans *s = own_find(&client_made_spans, &tgid);
 
 	return s && spans_are_of(s, task) ? s : NULL;
 }
@@ -92,14 +107,14 @@ static __always_inline void spans_unlock(struct spans *s)
 static __always_inline struct spans *spans_make(struct task_struct *task)
 {
 	uint32_t tgid = task->tgid, zero = 0;
-	struct spans *s = bpf_map_lookup_elem(&made_spans, &tgid), *fresh;
+	struct spans *s = own_find(&client_made_spans, &tgid), *fresh;
 
 	if (s)
 		return s;
 	fresh = bpf_map_lookup_elem(&fresh_spans, &zero);
 	if (fresh)
-		bpf_map_update_elem(&made_spans, &tgid, fresh, BPF_NOEXIST);
-	s = bpf_map_lookup_elem(&made_spans, &tgid);
+		own_put(&client_made_spans, &tgid, fresh, BPF_NOEXIST);
+	s = own_find(&client_made_spans, &tgid);
 	if (!s)
 		count(SEAM_COUNT_LOST_MADE);
 	return s;
@@ -137,10 +152,10 @@ __noinline int seam_spans_add(struct task_struct *task ARG_TRUSTED,
 static __always_inline void spans_forget(struct task_struct *leader)
 {
 	uint32_t tgid = leader->tgid;
-	const struct spans *s = bpf_map_lookup_elem(&made_spans, &tgid);
+	const struct spans *s = own_find(&client_made_spans, &tgid);
 
 	if (s && s->start == leader->start_boottime)
-		bpf_map_delete_elem(&made_spans, &tgid);
+		own_drop(&client_made_spans, &tgid);
 }
 
 /* A child of fork has its parent's code. */
@@ -156,11 +171,11 @@ static __always_inline void spans_inherit(struct task_struct *parent,
 	if (!s)
 		return;
 	seq = spans_seq(s);
-	if (bpf_map_update_elem(&made_spans, &tgid, s, BPF_ANY)) {
+	if (own_put(&client_made_spans, &tgid, s, BPF_ANY)) {
 		count(SEAM_COUNT_LOST_MADE);
 		return;
 	}
-	own = bpf_map_lookup_elem(&made_spans, &tgid);
+	own = own_find(&client_made_spans, &tgid);
 	if (!own)
 		return;
 	own->start = process_start(child);

@@ -355,8 +355,8 @@ struct seam_common {
 	uint32_t last_busy[SEAM_LAST_SLOTS]; /* last stacks in use */
 	uint32_t serving; /* bits of clients that record nothing */
 	uint64_t far; /* requests refused: see process/far.h */
-	/* How far the arena was ever written: of files' tables, and each client
-	 * of its made code's. That memory stays. */
+	/* How far the arena was ever written: of files' tables, whose memory
+	 * stays, and each client of its made code's, which goes with it. */
 	uint64_t used_files, used_made[SEAM_MAX_CLIENTS];
 	uint32_t want_regs; /* bits of clients that have stacks' registers */
 	uint32_t want_all; /* that have every stack which any asked for */
@@ -369,6 +369,12 @@ struct seam_common {
 /* Argument of the program that sweeps bits of clients from all elements. */
 struct seam_sweep_args {
 	uint32_t clients, pad;
+};
+
+/* Argument of the program that gives pages of the arena back. */
+struct seam_arena_drop_args {
+	uint64_t at; /* offset */
+	uint32_t pages, pad;
 };
 
 /* Argument and answer of the program that watches a task. */

@@ -7,17 +7,40 @@
  */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <unistd.h>
 
 #include "kernel/kernel-priv.h"
+
+static int run(const struct bpf_program *prog, void *args, uint32_t size)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args,
+		    .ctx_size_in = size);
+
+	return bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
+}
 
 static int sweep(struct seam_kernel *k, uint32_t clients)
 {
 	struct seam_sweep_args args = {.clients = clients};
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &args,
-		    .ctx_size_in = sizeof(args));
 
-	return bpf_prog_test_run_opts(
-		bpf_program__fd(k->skel->progs.seam_sweep), &opts);
+	return run(k->skel->progs.seam_sweep, &args, sizeof(args));
+}
+
+/* What its tables of made code took of the arena. */
+static void drop_made(struct seam_kernel *k, uint32_t number)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), used;
+	struct seam_arena_drop_args args = {
+		.at = SEAM_MADE_OFFSET + number * SEAM_MADE_SIZE,
+	};
+
+	used = __atomic_exchange_n(&k->common->used_made[number], 0,
+				   __ATOMIC_SEQ_CST);
+	if (used > SEAM_MADE_SIZE)
+		used = SEAM_MADE_SIZE;
+	args.pages = (uint32_t)((used + page - 1) / page);
+	if (args.pages)
+		run(k->skel->progs.seam_arena_drop, &args, sizeof(args));
 }
 
 /* Nothing is kept back from it for what it does not know. */
@@ -40,7 +63,7 @@ static void drop(const struct bpf_map *map, uint32_t at)
 		bpf_map_delete_elem(fd, &at);
 }
 
-void seam_kernel_drop_rings(struct seam_kernel *k, uint32_t number)
+void seam_kernel_drop_maps(struct seam_kernel *k, uint32_t number)
 {
 	drop(k->skel->maps.client_rings, SEAM_RING_STACKS + number);
 	drop(k->skel->maps.client_rings, SEAM_RING_COPIES + number);
@@ -48,12 +71,17 @@ void seam_kernel_drop_rings(struct seam_kernel *k, uint32_t number)
 	drop(k->skel->maps.client_rings, SEAM_RING_REQUESTS + number);
 	drop(k->skel->maps.client_states, number);
 	drop(k->skel->maps.client_stacks, number);
+	drop(k->skel->maps.client_made_tables, number);
+	drop(k->skel->maps.client_made_spans, number);
+	drop(k->skel->maps.client_makers, number);
+	drop(k->skel->maps.client_sleeps, number);
 }
 
 int seam_kernel_sweep_own(struct seam_kernel *k)
 {
 	int err = trust(k, seam_kernel_client(k));
 
+	drop_made(k, seam_kernel_client(k));
 	return err ? err : sweep(k, 1U << seam_kernel_client(k));
 }
 
@@ -75,7 +103,8 @@ static void forget(void *ctx, uint32_t clients)
 		if (!(clients >> i & 1))
 			continue;
 		seam_kernel_name(k, i, NULL);
-		seam_kernel_drop_rings(k, i);
+		seam_kernel_drop_maps(k, i);
+		drop_made(k, i);
 		trust(k, i);
 	}
 	sweep(k, clients);

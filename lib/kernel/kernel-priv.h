@@ -78,7 +78,7 @@ int seam_kernel_shared(struct seam_kernel *k);
  * takes a stack for us before, since nothing is asked for us. */
 int seam_kernel_sweep_own(struct seam_kernel *k);
 /* Of a number that is nobody's any more. */
-void seam_kernel_drop_rings(struct seam_kernel *k, uint32_t number);
+void seam_kernel_drop_maps(struct seam_kernel *k, uint32_t number);
 /* We are there, to be missed when we are killed; and we go. */
 void seam_kernel_arrive(struct seam_kernel *k);
 void seam_kernel_depart(struct seam_kernel *k);

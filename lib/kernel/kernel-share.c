@@ -11,7 +11,7 @@
 #include "kernel/kernel-priv.h"
 #include "kernel/share-way.h"
 
-#define N_SHARED 9
+#define N_SHARED 14
 
 static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 {
@@ -24,6 +24,11 @@ static void shared_maps(const struct seam_kernel *k, struct bpf_map **ret)
 	ret[6] = k->skel->maps.arena;
 	ret[7] = k->skel->maps.client_stacks;
 	ret[8] = k->skel->maps.outsides;
+	ret[9] = k->skel->maps.scratches;
+	ret[10] = k->skel->maps.client_made_tables;
+	ret[11] = k->skel->maps.client_made_spans;
+	ret[12] = k->skel->maps.client_makers;
+	ret[13] = k->skel->maps.client_sleeps;
 }
 
 uint64_t seam_kernel_group(const struct seam_kernel *k,
@@ -113,7 +118,7 @@ static void drop_dead(struct seam_kernel *k)
 {
 	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++)
 		if (i != k->share.number && !(k->share.others >> i & 1))
-			seam_kernel_drop_rings(k, i);
+			seam_kernel_drop_maps(k, i);
 }
 
 int seam_kernel_cookies(struct seam_kernel *k, struct seam_errinfo *reterr)
@@ -181,10 +186,32 @@ static int put_ring(struct seam_kernel *k, uint32_t at, int fd)
 				    &fd, sizeof(fd), BPF_ANY);
 }
 
+/* What is ours alone, by our number. */
+static int put_own(struct seam_kernel *k)
+{
+	const struct bpf_map *const own[][2] = {
+		{k->skel->maps.client_states, k->skel->maps.cpu_states},
+		{k->skel->maps.client_made_tables, k->skel->maps.made_tables},
+		{k->skel->maps.client_made_spans, k->skel->maps.made_spans},
+		{k->skel->maps.client_makers, k->skel->maps.makers},
+		{k->skel->maps.client_sleeps, k->skel->maps.sleeps},
+	};
+	uint32_t number = seam_kernel_client(k);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(own) / sizeof(own[0]); i++) {
+		int fd = bpf_map__fd(own[i][1]);
+
+		err = bpf_map__update_elem(own[i][0], &number, sizeof(number),
+					   &fd, sizeof(fd), BPF_ANY);
+	}
+	return err;
+}
+
 int seam_kernel_shared(struct seam_kernel *k)
 {
 	uint32_t number = seam_kernel_client(k);
-	int fd = bpf_map__fd(k->skel->maps.cpu_states), err;
+	int err;
 	int stacks = bpf_map__fd(k->skel->maps.client_stacks);
 	int rings = bpf_map__fd(k->skel->maps.client_rings);
 	const uint32_t losses = SEAM_RING_LOSSES + number;
@@ -202,9 +229,7 @@ int seam_kernel_shared(struct seam_kernel *k)
 	if (!err)
 		err = put_ring(k, SEAM_RING_REQUESTS + number, k->requests_fd);
 	if (!err)
-		err = bpf_map__update_elem(k->skel->maps.client_states, &number,
-					   sizeof(number), &fd, sizeof(fd),
-					   BPF_ANY);
+		err = put_own(k);
 	/* Behind the rings: another's program that has read before who wants
 	 * the stack sends it to us, or we would have it and never get it. */
 	if (!err && k->is_shared)

@@ -127,6 +127,7 @@ static void load_only_keys(struct seam_kernel *k)
 		bpf_program__set_autoload(prog, false);
 	bpf_program__set_autoload(k->skel->progs.seam_key, true);
 	bpf_program__set_autoload(k->skel->progs.seam_sweep, true);
+	bpf_program__set_autoload(k->skel->progs.seam_arena_drop, true);
 }
 
 static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)

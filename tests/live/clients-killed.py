@@ -23,7 +23,7 @@ import livetest
 import made
 import serve
 from pins import (all_maps, bits_of, dump, is_ring, map_id, maps_by_id, maps_of,
-                  memory, pinned, rings_of, wishes)
+                  memory, pinned, programs, rings_of, wishes)
 
 A_WHILE = 0.05 # seconds of the target's CPU time
 
@@ -215,6 +215,8 @@ def forgotten_asker(bench):
     target.wait()
 
 
+LITTLE = 64 << 10 # bytes, of maps that are kept for a program
+
 # Sleeps in each read until a byte comes.
 SLEEPER = r"""
 #include <unistd.h>
@@ -235,7 +237,8 @@ def is_asked_for(sleeper):
 
 def asleep(bench):
     """One is killed that was asked for the stack of a task that sleeps, which
-    its program is to take when that wakes. Its rings do not wait for that."""
+    its program is to take when that wakes. What it has of any size does not wait
+    for that."""
     spin = bench.start([bench.compile(clients.SOURCE, "known")])
     sleeper = bench.start([bench.compile(SLEEPER, "sleeper")],
                           stdin=subprocess.PIPE)
@@ -255,7 +258,7 @@ def asleep(bench):
     had = [m for i, m in maps_by_id().items() if i in its]
     kill(killed)
     left = had
-    while any(map(is_ring, left)) and not patience.is_over():
+    while memory(left) > LITTLE and not patience.is_over():
         time.sleep(0.05)
         left = [m for i, m in maps_by_id().items() if i in its]
     bench.note("%d of %d KiB are kept" % (memory(left) >> 10,
@@ -263,7 +266,8 @@ def asleep(bench):
     bench.test("it had rings", any(map(is_ring, had)), had)
     bench.test("the task sleeps, and its program is kept for it",
                in_read(sleeper.pid) and left)
-    bench.test("but none of its rings", not any(map(is_ring, left)), left)
+    bench.test("but nothing that is large", memory(left) <= LITTLE and
+               not any(map(is_ring, left)), left)
     sleeper.stdin.write(b".")
     sleeper.stdin.flush()
     patience = serve.Patience(spin)
@@ -272,6 +276,49 @@ def asleep(bench):
     left = [m for i, m in maps_by_id().items() if i in its]
     bench.test("when it has woken nothing is left", not left, left)
     clients.check_file(bench, "who goes on", one.interrupt(), spin.pid, 512)
+    for process in (spin, sleeper):
+        process.kill()
+        process.wait()
+
+
+def of_clients():
+    """Maps and programs in the kernel, beside the counters of cookies."""
+    return {i for i, m in maps_by_id().items()
+            if m.get("name") != "cookies"}, programs()
+
+
+def all_asleep(bench):
+    """All are killed, while a task sleeps that each was asked for. The next
+    that comes leaves nothing of theirs, though the task sleeps on."""
+    spin = bench.start([bench.compile(clients.SOURCE, "known")])
+    sleeper = bench.start([bench.compile(SLEEPER, "sleeper")],
+                          stdin=subprocess.PIPE)
+    before = of_clients()
+    two = [bench.recorder("-p", str(sleeper.pid), "-e",
+                          "raw_syscalls:sys_" + event, "-c", "1",
+                          name=event + ".data").ready()
+           for event in ("exit", "enter")]
+    sleeper.stdin.write(b".")
+    sleeper.stdin.flush()
+    patience = serve.Patience(spin)
+    while not is_asked_for(sleeper) and not patience.is_over():
+        time.sleep(0.01)
+    for recorder in two:
+        kill(recorder)
+    livetest.burn(A_WHILE, spin.pid)
+    maps, progs = of_clients()
+    bench.test("all: the task sleeps, and a program is to run in it",
+               in_read(sleeper.pid) and is_asked_for(sleeper) and
+               maps - before[0] and progs - before[1])
+    bench.recorder("-p", str(spin.pid), *clients.EVENT,
+                   name="next.data").ready().interrupt()
+    patience = serve.Patience(spin)
+    while (maps - before[0] or progs - before[1]) and not patience.is_over():
+        time.sleep(0.05)
+        maps, progs = of_clients()
+    bench.test("all: behind the next nothing is left",
+               not maps - before[0] and not progs - before[1], maps)
+    bench.test("all: while the task sleeps on", in_read(sleeper.pid))
     for process in (spin, sleeper):
         process.kill()
         process.wait()
@@ -459,7 +506,7 @@ def same_number_made(bench):
 if __name__ == "__main__":
     clients.private()
     sys.exit(livetest.main(
-        moments, all_of_them, forgotten, forgotten_asker, asleep,
+        moments, all_of_them, forgotten, forgotten_asker, asleep, all_asleep,
         same_number, same_number_made, options=(
             ("--times", "2"), ("--tool", "build/tests/live/tracer"),
             ("--asker", "build/examples/example-slow-calls"))))

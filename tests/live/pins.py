@@ -72,6 +72,12 @@ def maps_by_id():
         check=True).stdout)}
 
 
+def programs():
+    return {p["id"] for p in json.loads(subprocess.run(
+        ["bpftool", "-j", "prog", "list"], stdout=subprocess.PIPE,
+        check=True).stdout)}
+
+
 def maps_of(pid):
     """The numbers of those that it holds."""
     folder, found = "/proc/%d/fdinfo" % pid, set()

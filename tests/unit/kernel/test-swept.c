@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: a client's bits are gone from all that clients share when it has
- * ended, been killed, or another comes with its number; and nobody else's. Else
- * that one has stacks that it never asked for. */
+ * ended, been killed, or another comes with its number, and so is the memory of
+ * its tables of made code; and nobody else's. Else that one has stacks that it
+ * never asked for. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -111,9 +112,38 @@ static uint64_t rest_of(const struct word *word, const struct field *f)
 	return f->size == 8 ? ~of_clients(word, ALL) : 0;
 }
 
+#define MADE_BYTES (SEAM_MADE_SIZE / 2 + 1)
+
+/* The first and the last bytes of its tables of made code. */
+static uint8_t *made_of(uint32_t number, int which)
+{
+	return first->arena + SEAM_MADE_OFFSET + number * SEAM_MADE_SIZE +
+	       (which ? MADE_BYTES - 1 : 0);
+}
+
+static void make_tables(void)
+{
+	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++) {
+		*made_of(i, 0) = *made_of(i, 1) = 1;
+		first->common->used_made[i] = MADE_BYTES;
+	}
+}
+
+/* A page that was given back comes back with zeros. */
+static void check_tables_without(uint32_t number)
+{
+	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++) {
+		assert_int_equal(*made_of(i, 0), i != number);
+		assert_int_equal(*made_of(i, 1), i != number);
+		assert_int_equal(first->common->used_made[i],
+				 i == number ? 0 : MADE_BYTES);
+	}
+}
+
 /* A task has to do with all clients that may be, in every way. */
 static void entangle(void)
 {
+	make_tables();
 	for (size_t i = 0; i < N_WORDS; i++) {
 		const struct bpf_map *map;
 		struct field f;
@@ -134,6 +164,7 @@ static void entangle(void)
 /* It has still to do with all but one of them. */
 static void check_without(uint32_t number)
 {
+	check_tables_without(number);
 	for (size_t i = 0; i < N_WORDS; i++) {
 		const struct bpf_map *map;
 		struct field f;
