@@ -173,3 +173,13 @@ int of_irq(unsigned long long *ctx)
 		ask(ASKS_IRQ, SEAM_FROM_KERNEL);
 	return 0;
 }
+
+/* Behind each handler of an NMI, which may have come anywhere: where the task's
+ * registers are not saved yet is not known here, and is met by few. */
+SEC("raw_tp/nmi_handler")
+int of_nmi(void *ctx)
+{
+	if (one_type == ASKS_NMI)
+		ask(ASKS_NMI, SEAM_FROM_KERNEL);
+	return 0;
+}

@@ -37,6 +37,7 @@ static const char *const names[ASKS_TYPES] = {
 	[ASKS_UPROBE_S] = "uprobe.s",
 	[ASKS_KPROBE] = "kprobe",
 	[ASKS_IRQ] = "irq",
+	[ASKS_NMI] = "nmi",
 };
 /* What this kernel has none of. */
 static bool is_none[ASKS_TYPES];
@@ -156,6 +157,7 @@ static int attach(struct asks *skel, int pid)
 	if (!is_none[ASKS_KPROBE])
 		links[ASKS_KPROBE] = bpf_program__attach(skel->progs.of_kprobe);
 	links[ASKS_IRQ] = bpf_program__attach(skel->progs.of_irq);
+	links[ASKS_NMI] = bpf_program__attach(skel->progs.of_nmi);
 	links[ASKS_PERF_EVENT] = attach_perf(skel->progs.of_perf_event, pid);
 	links[ASKS_TRACEPOINT] = bpf_program__attach(skel->progs.of_tracepoint);
 	if (!bpf_program__attach(skel->progs.finds))

@@ -12,6 +12,7 @@ enum asks_type {
 	ASKS_UPROBE_S,
 	ASKS_KPROBE,
 	ASKS_IRQ, /* where it is the one type that asks */
+	ASKS_NMI, /* likewise */
 	ASKS_TYPES,
 };
 
