@@ -9,7 +9,7 @@
 #include "core/err.h"
 #include "core/wire.h"
 #include "seam/tracer.h"
-#include "unwind/skid-private.h"
+#include "unwind/skid-insn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -20,14 +20,25 @@ struct seam_env {
 	uint64_t at[2], words[2];
 };
 
+/* Whether what a precise event's instruction has written is in that word. */
+static bool is_gone(const struct seam_dump *d, uint64_t addr)
+{
+	return d->over_size &&
+	       (addr - d->over_avma < d->over_size || d->over_avma - addr < 8);
+}
+
 static bool seam_env_word(struct seam_env *env, uint64_t addr, uint64_t *ret)
 {
 	const struct seam_dump *d = env->dump;
 	uint64_t off = addr - d->stack_avma;
 
 	env->is_beyond = false;
-	if (addr < d->stack_avma)
+	if (is_gone(d, addr))
 		return false;
+	if (addr < d->stack_avma) {
+		*ret = d->below;
+		return d->has_below && addr == d->below_avma;
+	}
 	if (off > d->stack_size || d->stack_size - off < 8) {
 		env->is_beyond = true;
 		env->reach->missing = off + 8;

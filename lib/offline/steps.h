@@ -13,7 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "unwind/skid-insn.h"
+
 #define SEAM_OFFLINE_STEPS 512
+#define SEAM_OFFLINE_INSNS 512
 #define SEAM_STEP_NO_WORD UINT32_MAX
 
 /* Of a frame that calls, its FP known, and its caller's too. */
@@ -29,9 +32,17 @@ struct seam_step_kept {
 
 static_assert(sizeof(struct seam_step_kept) == 64, "one line of a cache");
 
+/* What an instruction does that precise events have named. */
+struct seam_insn_kept {
+	uint64_t ip;
+	uint32_t maps[2]; /* 0, 0: none is kept here */
+	struct seam_skid_insn insn;
+};
+
 /* Of one thread that unwinds; all 0 at first. */
 struct seam_offline_steps {
 	struct seam_step_kept v[SEAM_OFFLINE_STEPS];
+	struct seam_insn_kept insns[SEAM_OFFLINE_INSNS];
 };
 
 static inline struct seam_step_kept *

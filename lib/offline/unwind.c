@@ -9,6 +9,7 @@
 #include "core/err.h"
 #include "core/wire.h"
 #include "offline/entered.h"
+#include "offline/precise.h"
 #include "seam/tracer.h"
 #include "unwind/skid.h"
 
@@ -77,19 +78,13 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	return 0;
 }
 
-/* Of files alone, which are what they were; nothing is left of other memory. */
 static size_t read_code(void *ctx, uint64_t avma, enum seam_dump_when when,
 			void *to, size_t size)
 {
 	const struct full *full = ctx;
-	struct seam_offline_file *f = NULL;
-	uint64_t off;
 
 	(void)when;
-	if (!full->copy->find(full->copy->ctx, avma, &f, &off) || !f ||
-	    !seam_offline_have_locked(&full->o->files, f))
-		return 0;
-	return seam_offline_code(&full->o->files, f, off, to, size);
+	return seam_offline_code_at(full->o, full->copy, avma, to, size);
 }
 
 static bool area_at(void *ctx, size_t i, struct seam_entered_area *ret)
@@ -121,12 +116,13 @@ static size_t unwind_precise(struct full *full, struct seam_dump *dump,
 			     struct seam_offline_stack *ret)
 {
 	struct seam_skid skid = {
+		.decoder = seam_offline_decoder(full->o),
 		.ip = full->copy->ip,
 		.is_ip_lost = full->copy->ip == dump->regs.r[REG_IP],
 		.outcome = &ret->skid,
 	};
 
-	if (!full->o->decoder && seam_decoder_new(&full->o->decoder)) {
+	if (!skid.decoder) {
 		ret->ips[0] = skid.ip;
 		ret->methods[0] = SEAM_METHOD_NONE;
 		ret->end = SEAM_IRREVERSIBLE;
@@ -134,7 +130,6 @@ static size_t unwind_precise(struct full *full, struct seam_dump *dump,
 						       SEAM_SKID_KIND_UNKNOWN};
 		return 1;
 	}
-	skid.decoder = full->o->decoder;
 	return seam_skid_unwind(&skid, dump, ret->ips, SEAM_OFFLINE_FRAMES,
 				&ret->end);
 }
@@ -368,7 +363,8 @@ void seam_offline_unwind(struct seam_offline *o,
 	}
 	is_precise =
 		(copy->is_precise && !copy->is_later) || is_of_two(copy, &dump);
-	if (is_precise || !seam_offline_step(o, copy, &dump, ret)) {
+	if (!(is_precise ? seam_offline_precise(o, copy, &dump, ret)
+			 : seam_offline_step(o, copy, &dump, ret))) {
 		ret->reach = (struct seam_dump_reach){0};
 		unwind_full(&full, &dump, is_precise, ret);
 	}

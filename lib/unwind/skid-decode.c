@@ -4,7 +4,7 @@
  * moves rsp in ordinary code. */
 #include <string.h>
 
-#include "unwind/skid-private.h"
+#include "unwind/skid-insn.h"
 
 #define BIT(reg) SEAM_SKID_BIT(reg)
 #define SP_BIT BIT(SEAM_AMD64_REG_SP)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "core/err.h"
 #include "unwind/dump-private.h"
-#include "unwind/skid-private.h"
+#include "unwind/skid-insn.h"
 
 #define SP SEAM_AMD64_REG_SP
 #define FP SEAM_AMD64_REG_FP

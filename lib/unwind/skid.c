@@ -4,7 +4,7 @@
 #include "core/err.h"
 #include "core/wire.h"
 #include "seam/tracer.h"
-#include "unwind/skid-private.h"
+#include "unwind/skid-insn.h"
 
 #define SP_BIT SEAM_SKID_BIT(SEAM_AMD64_REG_SP)
 

@@ -26,11 +26,12 @@ int seam_pairs_init(struct seam_pairs *p, struct seam_check *c)
 	*p = (struct seam_pairs){.check = c};
 	p->is = calloc(SEAM_CHECK_MAX_FRAMES, sizeof(*p->is));
 	p->is_signal = calloc(SEAM_CHECK_MAX_FRAMES, sizeof(*p->is_signal));
-	return p->is && p->is_signal ? 0 : -ENOMEM;
+	return p->is && p->is_signal ? seam_precise_init(&p->precise) : -ENOMEM;
 }
 
 void seam_pairs_fini(struct seam_pairs *p)
 {
+	seam_precise_fini(&p->precise);
 	free(p->is);
 	free(p->is_signal);
 }
@@ -166,6 +167,9 @@ static void unwind(struct seam_pairs *p, uint64_t ip, enum seam_pair_mode mode)
 	if (skid.is_ip_lost)
 		p->kind = pair.skid.kind;
 	seam_skid_count(&p->counts[mode].skid, &pair.skid);
+	seam_precise_compare(&p->precise, &c->space, ip, &dump,
+			     &(struct seam_precise_want){c->ips, pair.n,
+							 pair.end, &pair.skid});
 	judge(p, &pair);
 }
 
@@ -212,6 +216,13 @@ static void print_counts(const struct seam_pair_counts *n, const char *mode)
 			       n->skid.by[SEAM_SKID_IRREVERSIBLE][i],
 			       n->skid.by[SEAM_SKID_BELOW_SP][i],
 			       n->skid.by[SEAM_SKID_MOMENT_END][i]);
+}
+
+static bool says_the_same(const struct seam_precise *p)
+{
+	printf("# by tables alone: %" PRIu64 " of %" PRIu64 "\n", p->by_tables,
+	       p->pairs);
+	return !p->differ && p->by_tables > p->pairs / 8;
 }
 
 static int result(int number, bool good, const char *name, const char *says)
@@ -263,6 +274,8 @@ int seam_pairs_report(const struct seam_pairs *p, const char *name,
 			 "it ran each kind of instruction that it should");
 	failed |= result(5, !err && n[0].pairs >= want->least, name,
 			 "it ran as far as it should");
-	printf("1..5\n");
+	failed |= result(6, says_the_same(&p->precise), name,
+			 "many are so by tables alone, each as by CFI");
+	printf("1..6\n");
 	return failed;
 }

@@ -10,6 +10,7 @@
 
 #include "core/err.h"
 #include "truth/check.h"
+#include "truth/precise.h"
 #include "unwind/skid.h"
 
 /* Whether the registers' own ip came with them: see unwind/skid.h. */
@@ -43,6 +44,7 @@ struct seam_pairs_want {
 struct seam_pairs {
 	struct seam_check *check;
 	struct seam_pair_counts counts[SEAM_PAIR_MODES];
+	struct seam_precise precise;
 	uint64_t *is; /* the callers' ips at the instruction */
 	bool *is_signal; /* the caller was interrupted */
 	size_t n_is;

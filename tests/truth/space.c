@@ -156,6 +156,7 @@ int seam_space_read(struct seam_space *s, const struct seam_stepper *stepper)
 	int err = 0;
 
 	s->stepper = stepper;
+	s->generation++;
 	s->n = 0;
 	snprintf(name, sizeof(name), "/proc/%d/maps", (int)stepper->pid);
 	f = fopen(name, "re");

@@ -33,6 +33,7 @@ struct seam_space {
 	struct seam_truth_file *files;
 	struct seam_truth_mapping *v; /* executable ones, by address */
 	size_t n;
+	uint32_t generation; /* how often they were read */
 };
 
 /* Reads the mappings anew; files stay open. Return: 0 or -errno. */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "unwind/skid-private.h"
+#include "unwind/skid-insn.h"
 
 #define IP 0x401000ull
 #define STACK 0x7000ull

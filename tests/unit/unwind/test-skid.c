@@ -18,7 +18,7 @@
 #include "core/err.h"
 #include "seam/tracer.h"
 #include "sframe/encode.h"
-#include "unwind/skid-private.h"
+#include "unwind/skid-insn.h"
 
 #define OUTER 0x1000u /* code of 256 bytes, the outermost frame */
 #define MIDDLE 0x2000u /* rbp's frame: CFA = rbp + 16, rbp saved */
