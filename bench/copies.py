@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """What reading a recording of perf record --call-graph dwarf takes, beside
 perf's own script, and samply's import where there is a samply. The recording is
-given, or made of a shell that runs git. All read it in turns, in one run."""
+given, or made of a shell that runs git. All read it in turns, in one run; and
+once more as if its event had been a precise one."""
 
 import os
 import shutil
@@ -11,6 +12,7 @@ import sys
 import tempfile
 
 import measure
+from as_precise import as_precise
 
 AIMS = {"perf": "<= 0.1", "samply": "<= 0.5"}
 TEXT = ["script", "--no-inline", "-i"]
@@ -76,6 +78,10 @@ def main():
         table = rows(machine, args.rounds, "script, stack copies",
                      [machine.seam, *TEXT, data], [args.perf, *TEXT, data],
                      "perf")
+        precise = as_precise(data, machine.path("precise.data"))
+        table += rows(machine, args.rounds, "script, precise stack copies",
+                      [machine.seam, *TEXT, precise],
+                      [args.perf, *TEXT, precise], "perf")
         samply = find_samply()
         if samply:
             imports = [samply, "import", "--save-only", "-o",

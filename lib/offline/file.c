@@ -40,8 +40,9 @@ void seam_offline_files_fini(struct seam_offline_files *files)
 	seam_index_fini(&files->index);
 	seam_images_fini(&files->images);
 	seam_table_cache_close(files->cache);
-	if (files->code_of)
-		close(files->code_fd);
+	for (size_t i = 0; i < SEAM_OFFLINE_CODES; i++)
+		if (files->codes[i].of)
+			close(files->codes[i].fd);
 	pthread_mutex_destroy(&files->lock);
 }
 
@@ -406,25 +407,39 @@ const struct seam_links *seam_offline_links(struct seam_offline_files *files,
 	return f->links;
 }
 
+/* Return: a descriptor, which is kept; or -errno. */
+static int open_code(struct seam_offline_files *files,
+		     struct seam_offline_file *f)
+{
+	struct seam_offline_code *code;
+	int fd;
+
+	for (size_t i = 0; i < SEAM_OFFLINE_CODES; i++)
+		if (files->codes[i].of == f)
+			return files->codes[i].fd;
+	fd = reopen(f);
+	if (fd < 0)
+		return fd;
+	code = &files->codes[files->next_code++ % SEAM_OFFLINE_CODES];
+	if (code->of)
+		close(code->fd);
+	*code = (struct seam_offline_code){f, fd};
+	return fd;
+}
+
 size_t seam_offline_code(struct seam_offline_files *files,
 			 struct seam_offline_file *f, uint64_t off, void *to,
 			 size_t size)
 {
 	ssize_t n;
+	int fd;
 
 	if (!f->found || !f->has_code)
 		return 0;
-	if (files->code_of != f) {
-		int fd = reopen(f);
-
-		if (fd < 0)
-			return 0;
-		if (files->code_of)
-			close(files->code_fd);
-		files->code_of = f;
-		files->code_fd = fd;
-	}
-	n = pread(files->code_fd, to, size, (off_t)off);
+	fd = open_code(files, f);
+	if (fd < 0)
+		return 0;
+	n = pread(fd, to, size, (off_t)off);
 	return n > 0 ? (size_t)n : 0;
 }
 

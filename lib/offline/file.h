@@ -61,6 +61,13 @@ struct seam_offline_file {
 	uint64_t stacks; /* atomic: that end since it is not had */
 };
 
+/* Files whose code is read, mostly that of libraries, in turns. */
+#define SEAM_OFFLINE_CODES 16
+struct seam_offline_code {
+	struct seam_offline_file *of; /* NULL: none */
+	int fd;
+};
+
 struct seam_offline_files {
 	pthread_mutex_t lock;
 	struct seam_offline_file **v;
@@ -74,8 +81,8 @@ struct seam_offline_files {
 	 * is at the path of one without may be any. A stack through it would
 	 * look whole, so that only the user may take it (seam_trusts_all()). */
 	bool lost_ids;
-	struct seam_offline_file *code_of; /* code_fd is its; NULL: none */
-	int code_fd;
+	struct seam_offline_code codes[SEAM_OFFLINE_CODES];
+	size_t next_code; /* is given up for another file's */
 };
 
 int seam_offline_files_init(struct seam_offline_files *files);

@@ -78,6 +78,13 @@ static void read_insn(struct seam_offline *o,
 		};
 }
 
+/* What ends with the copy may have its callers behind the instruction. */
+static bool is_good(int end, bool is_ip_known)
+{
+	return end == SEAM_OUTERMOST || end == SEAM_MAX_STACK ||
+	       (end == SEAM_UNREADABLE && !is_ip_known);
+}
+
 bool seam_offline_precise(struct seam_offline *o,
 			  const struct seam_offline_copy *copy,
 			  const struct seam_dump *dump,
@@ -96,7 +103,7 @@ bool seam_offline_precise(struct seam_offline *o,
 	    !(before.regs.valid & SEAM_SKID_BIT(SEAM_AMD64_REG_SP)))
 		return false;
 	if (!seam_offline_step(o, copy, &before, ret) ||
-	    (ret->end != SEAM_OUTERMOST && ret->end != SEAM_MAX_STACK))
+	    !is_good(ret->end, is_ip_known))
 		return false;
 	ret->skid = (struct seam_skid_outcome){SEAM_SKID_UNDONE, insn.kind};
 	return true;

@@ -10,8 +10,8 @@
 
 #include "offline/unwind.h"
 
-/* dump: of the copy. Return: whether the stack is whole, as CFI would have it.
- */
+/* dump: of the copy. Return: whether it came to an end, the one that CFI would
+ * come to: the outermost frame, or that of the copy. */
 bool seam_offline_precise(struct seam_offline *o,
 			  const struct seam_offline_copy *copy,
 			  const struct seam_dump *dump,
