@@ -5,12 +5,16 @@
 Description: a recording of more than 10 GiB is read by report, script and
 inject with all of its samples, in memory that does not grow with it: a real
 one's rounds, again and again with other times and cookies, between unknown
-records and AUX data. Records lie across 4 GiB, 8 GiB and the 10th.
+records and AUX data. Records lie across 4 GiB, 8 GiB and the 10th. And one as
+large of nothing but stack copies, as perf makes them, where the kernel gives no
+more memory than a small part of it.
 """
 
 import json
 import os
+import shutil
 import struct
+import subprocess
 import sys
 
 import measured
@@ -24,6 +28,7 @@ FILLERS = 400 # between two such
 UNKNOWN = 60 # no record of the kernel's that is known
 SAMPLE, STACK, ROUND, AUXTRACE = 9, 22, 68, 71
 DEFERRED = struct.pack("<q", -640)
+LIMIT = 512 << 20 # of a cgroup, files' pages included
 MOST = 400 << 20 # bytes of memory; of files' pages there are up to 192 MiB
 
 
@@ -93,7 +98,7 @@ class Large:
             for n in rounds:
                 self.round(n)
             self.jump(SIZE)
-            self.finish()
+            finish(self.f, golden)
 
     def round(self, n):
         for record in self.golden.round(n):
@@ -120,22 +125,38 @@ class Large:
         self.f.seek(size, os.SEEK_CUR)
         self.skips += 1
 
-    def finish(self):
-        data, header = self.golden.data, list(self.golden.header)
-        end = self.f.tell()
-        header[6] = end - header[5]
-        bodies = []
-        for i in range(bin(header[9]).count("1")):
-            at, size = struct.unpack_from("<QQ", data,
-                                          self.golden.end + 16 * i)
-            bodies.append(data[at:at + size])
-        at = end + 16 * len(bodies)
-        for body in bodies:
-            self.f.write(struct.pack("<QQ", at, len(body)))
-            at += len(body)
-        self.f.write(b"".join(bodies))
-        self.f.seek(0)
-        self.f.write(struct.pack("<8s12Q", *header))
+
+def finish(f, golden):
+    """What stands behind the records, and where."""
+    header = list(golden.header)
+    end = f.tell()
+    header[6] = end - header[5]
+    bodies = []
+    for i in range(bin(header[9]).count("1")):
+        at, size = struct.unpack_from("<QQ", golden.data, golden.end + 16 * i)
+        bodies.append(golden.data[at:at + size])
+    at = end + 16 * len(bodies)
+    for body in bodies:
+        f.write(struct.pack("<QQ", at, len(body)))
+        at += len(body)
+    f.write(b"".join(bodies))
+    f.seek(0)
+    f.write(struct.pack("<8s12Q", *header))
+
+
+class Copies:
+    """All rounds there is room for."""
+
+    def __init__(self, golden, path):
+        self.golden, self.rounds = golden, 1
+        with open(path, "wb") as self.f:
+            self.f.write(golden.data[:golden.end])
+            while self.f.tell() < SIZE:
+                for record in golden.round(self.rounds):
+                    self.f.write(record)
+                self.f.write(head(ROUND, 8))
+                self.rounds += 1
+            finish(self.f, golden)
 
 
 def report(t, path):
@@ -215,4 +236,41 @@ def large(t):
     inject(t, path, one)
 
 
-sys.exit(measured.run(sys.argv[1], large))
+LOOP = """end=$(($(date +%s) + 2))
+while [ "$(date +%s)" -lt "$end" ]; do ls -lR /usr/include >/dev/null; done"""
+
+
+def copies(t):
+    perf = shutil.which(os.environ.get("SEAM_PERF", "perf"))
+    room = os.statvfs(t.folder)
+    one, path = (os.path.join(t.folder, name) for name in ("one", "copies"))
+    if not perf or subprocess.run(
+            [perf, "record", "-q", "-e", "cpu-clock", "-F", "4999",
+             "--call-graph", "dwarf", "-o", one, "sh", "-c", LOOP],
+            stderr=subprocess.DEVNULL).returncode:
+        t.skip("copies", "no perf that records here")
+        return
+    if room.f_bavail * room.f_frsize < SIZE + GIB:
+        t.skip("copies", "no room for them")
+        return
+    rounds = Copies(Golden(one), path).rounds
+    first, _ = report(t, one)
+    with t.limited(LIMIT) as is_limited:
+        t.test("copies: memory is limited, of a file of 10 GiB",
+               is_limited and os.path.getsize(path) > SIZE, is_limited)
+        told, most = report(t, path)
+        t.test("copies: every sample is as in the first round",
+               told["samples"] == rounds * first["samples"] and
+               told["end"] == times_each(first["end"], rounds) and
+               told["copies"]["unwound"] == rounds *
+               first["copies"]["unwound"] > 0, told["end"])
+        t.test("copies: every function has its weight",
+               functions(told) == times(functions(first), rounds))
+        t.test("copies: memory does not grow with the file", most < MOST, most)
+
+
+def times_each(counts, n):
+    return {name: n * count for name, count in counts.items()}
+
+
+sys.exit(measured.run(sys.argv[1], large, copies))
