@@ -578,21 +578,24 @@ static __always_inline bool is_alive(void)
  * What is our own, by our number, as others find it: a program that is yet to
  * run in a task that sleeps keeps the maps that it names, and these are most of
  * the memory of a client that has ended. all: of all clients. NULL: we have
- * ended.
+ * ended. Who gets our number says so first, so that is looked at last.
  */
-static __always_inline void *own_map(void *all)
+static __always_inline void *own_at(void *all, uint32_t at)
 {
-	uint32_t at = seam_client;
+	void *own = bpf_map_lookup_elem(all, &at);
 
-	return is_alive() ? bpf_map_lookup_elem(all, &at) : NULL;
+	return own && is_alive() ? own : NULL;
 }
 
-/* Likewise. which: SEAM_RING_STACKS ff. */
+static __always_inline void *own_map(void *all)
+{
+	return own_at(all, seam_client);
+}
+
+/* which: SEAM_RING_STACKS ff. */
 static __always_inline void *own_ring(uint32_t which)
 {
-	uint32_t at = which + seam_client;
-
-	return is_alive() ? bpf_map_lookup_elem(&client_rings, &at) : NULL;
+	return own_at(&client_rings, which + seam_client);
 }
 
 static __always_inline void *own_find(void *all, const void *key)

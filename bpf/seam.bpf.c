@@ -193,7 +193,8 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	buf = bpf_map_lookup_elem(&sample_buffers, &slot);
 	if (!buf)
 		return 0;
-	buf->sp = 0;
+	/* As if it were the user's still. */
+	buf->sp = !!(seam_asks[event].flags & SEAM_ASK_IN_NMI);
 	buf->sample.ip = 0;
 	buf->sample.period = seam_tracepoint_period[event];
 	buf->sample.event = event;
@@ -496,6 +497,19 @@ static long sweep_outside(struct bpf_map *map, const void *key,
 	return 0;
 }
 
+/*
+ * The kernel has what is taken out of a map of maps wait for programs that may
+ * sleep only if one of these names it. Task works are none to it, though they
+ * may: so this one names all that they use.
+ */
+static __always_inline void outer_maps_use(void)
+{
+	asm volatile("" ::"r"(&client_rings), "r"(&client_states));
+	asm volatile("" ::"r"(&client_stacks), "r"(&client_sleeps));
+	asm volatile("" ::"r"(&client_makers), "r"(&client_made_spans));
+	asm volatile("" ::"r"(&client_made_tables));
+}
+
 /* Before our number is used, or when others' end is noticed: they may have
  * ended in the middle of many entries. */
 SEC("syscall")
@@ -503,6 +517,7 @@ int seam_sweep(struct seam_sweep_args *args)
 {
 	uint32_t clients = args->clients;
 
+	outer_maps_use();
 	/* What is pending may become an entry meanwhile, which comes second. */
 	bpf_for_each_map_elem(&outsides, sweep_outside, &clients, 0);
 	bpf_for_each_map_elem(&elements, sweep_element, &clients, 0);

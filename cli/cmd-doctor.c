@@ -180,6 +180,8 @@ int cmd_doctor(int argc, char **argv)
 	if (!unseen) {
 		seam_share_look(&clients);
 		(void)seam_share_judge(&clients, &obstacle);
+	} else if (unseen != -ENOENT && unseen != -EACCES) {
+		seam_share_unusable(-unseen, &obstacle);
 	}
 	if (only_clients) {
 		rc = print_clients(&clients, unseen, obstacle.reason, json);

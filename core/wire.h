@@ -287,6 +287,7 @@ enum seam_ask {
 				 * there is the user's at the ip of entry */
 	SEAM_ASK_KERNEL_MODE = 2, /* :k: only what happens in the kernel */
 	SEAM_ASK_NO_KERNEL_STACK = 4, /* of the kernel the ip at most */
+	SEAM_ASK_IN_NMI = 8, /* where registers may not be saved yet */
 };
 
 struct seam_event_ask {

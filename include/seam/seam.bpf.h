@@ -32,7 +32,8 @@
 /* What the program interrupted, which decides what the registers are worth. */
 enum seam_from {
 	/* The kernel at work for the task: tracepoints, fentry, kprobes. Safe
-	 * to say wherever no NMI may be: at a perf event, SEAM_FROM_PERF. */
+	 * to say wherever no NMI may be: at a perf event, SEAM_FROM_PERF, and
+	 * else SEAM_FROM_NMI. */
 	SEAM_FROM_KERNEL,
 	SEAM_FROM_USER, /* user code: a perf event in user mode */
 	SEAM_FROM_PROBE, /* a uprobe, or a probe at a function's return */
@@ -93,6 +94,9 @@ struct seam_bpf_stack {
 #define SEAM_FROM_STACK 3U
 #define SEAM_FROM_KIND 3U
 #define SEAM_FROM_OUTSIDE 4U
+/* A tracepoint in an NMI: wherever that came, as if registers were not saved.
+ */
+#define SEAM_FROM_NMI (SEAM_FROM_STACK | SEAM_FROM_OUTSIDE)
 #define SEAM_FROM_AREA 0xfffffe0000000000ULL
 #define SEAM_FROM_AREA_SIZE (512ULL << 30)
 #define SEAM_FROM_REGS_SIZE 192U

@@ -342,7 +342,7 @@ char *seam_tracepoint_text(const char *file);
 
 /* Below, what returns an int and says nothing else returns 0 or -errno; reterr
  * may be NULL. At most 16 clients of one machine share, in each way to unwind;
- * one more is alone. */
+ * those behind them share with each other. */
 int seam_session_open(const struct seam_session_opts *opts,
 		      struct seam_session **ret, struct seam_errinfo *reterr);
 int seam_client_add(struct seam_session *s, const struct seam_client_opts *opts,

@@ -389,8 +389,7 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->followed_again = k->count[SEAM_COUNT_SEEN_AGAIN];
 	ret->lost_stacks = k->count[SEAM_COUNT_LOST_STACK] + s->lost_stacks;
 	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] + s->lost_waiting;
-	/* Else samples tell it, if without the registers. */
-	if (s->lent)
+	if (seam_session_is_told(s))
 		ret->lost_untold =
 			k->count[SEAM_COUNT_LOST_UNTOLD] + s->losses.n_dropped;
 	ret->lost_sideband = s->lost_sideband;
@@ -484,7 +483,7 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 	seam_worker_stats(s->worker, &worker);
 	c.files_stuck = worker.files_stuck;
 	c.lost_copies += worker.lost;
-	c.lost_untold += s->lent ? worker.untold : 0;
+	c.lost_untold += seam_session_is_told(s) ? worker.untold : 0;
 	c.processes_left = seam_aside_left();
 	c.fp_frames += worker.dump.by_fp;
 	c.guessed_frames = worker.dump.guessed;

@@ -62,6 +62,13 @@ struct seam_session {
 	uint8_t *found; /* methods of one stack: SEAM_MAX_FRAMES */
 };
 
+/* Whether it is told of stacks whose cookies came with no sample of its own:
+ * its programs' and others'. */
+static inline bool seam_session_is_told(const struct seam_session *s)
+{
+	return s->lent || s->client.all;
+}
+
 /* session-client.c: opens the client's next event; direct: see event/event.h.
  */
 int seam_session_open_event(struct seam_session *s,

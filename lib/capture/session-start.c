@@ -171,14 +171,15 @@ static int join_fds(struct seam_session *s)
 }
 
 /* Who is told cookies with samples finds out by itself that no stack comes, but
- * not what the registers were. */
+ * not what the registers were; and of others' cookies it is told nothing. */
 static int hear_losses(struct seam_session *s)
 {
+	const bool hears = s->client.registers || s->client.all;
 	int err = 0;
 
-	if (s->client.registers)
+	if (hears)
 		err = seam_kernel_hear_losses(s->kernel);
-	s->hears_losses |= s->client.registers && !err;
+	s->hears_losses |= hears && !err;
 	return err;
 }
 

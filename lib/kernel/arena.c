@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* AddressSanitizer's shadow lies below; ThreadSanitizer leaves room only
  * there. */
@@ -25,6 +27,18 @@ static struct slot {
 	uint32_t id; /* of the map */
 	size_t size;
 } slots[SLOTS];
+
+static pid_t owner; /* of the slots, by the process */
+
+/* A child of fork has no arena mapped: where one is, kernels before Linux 7.1
+ * take it for the parent's when pages are given back. */
+static void take_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	if (owner != getpid())
+		memset(slots, 0, sizeof(slots));
+	owner = getpid();
+}
 
 static uint64_t address_of(size_t slot)
 {
@@ -50,7 +64,7 @@ uint64_t seam_arena_address(uint64_t hint)
 {
 	uint64_t found = 0;
 
-	pthread_mutex_lock(&lock);
+	take_lock();
 	for (size_t i = 0; !found && i < SLOTS; i++) {
 		size_t slot = (hint + i) % SLOTS;
 
@@ -65,7 +79,7 @@ uint64_t seam_arena_address(uint64_t hint)
 
 void seam_arena_give_back(uint64_t address)
 {
-	pthread_mutex_lock(&lock);
+	take_lock();
 	slots[(address - FIRST_ADDR) / SLOT_SIZE].is_kept = false;
 	pthread_mutex_unlock(&lock);
 }
@@ -85,6 +99,7 @@ static int map_there(int fd, size_t slot, uint32_t id, size_t size)
 		s->users = 0;
 		return errno == EEXIST ? -EBUSY : -errno;
 	}
+	(void)madvise(at, size, MADV_DONTFORK);
 	s->id = id;
 	s->size = size;
 	return 0;
@@ -102,7 +117,7 @@ int seam_arena_map(int fd, size_t size, uint64_t kept, void **ret)
 	slot = (info.map_extra - FIRST_ADDR) / SLOT_SIZE;
 	if (slot >= SLOTS || info.map_extra != address_of(slot))
 		return -EINVAL; /* another's */
-	pthread_mutex_lock(&lock);
+	take_lock();
 	if (slots[slot].is_kept && kept != info.map_extra)
 		err = -EBUSY;
 	else
@@ -119,8 +134,8 @@ void seam_arena_unmap(void *at)
 {
 	size_t slot = ((uint64_t)(uintptr_t)at - FIRST_ADDR) / SLOT_SIZE;
 
-	pthread_mutex_lock(&lock);
-	if (!--slots[slot].users)
+	take_lock();
+	if (slots[slot].users && !--slots[slot].users)
 		munmap(at, slots[slot].size);
 	pthread_mutex_unlock(&lock);
 }

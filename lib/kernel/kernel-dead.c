@@ -104,9 +104,13 @@ static void forget(void *ctx, uint32_t clients)
 			continue;
 		seam_kernel_name(k, i, NULL);
 		seam_kernel_drop_maps(k, i);
-		drop_made(k, i);
 		trust(k, i);
 	}
+	/* What is bound to their tables is bound anew, before these go. */
+	seam_kernel_tables_changed(k);
+	for (uint32_t i = 0; i < SEAM_MAX_CLIENTS; i++)
+		if (clients >> i & 1)
+			drop_made(k, i);
 	sweep(k, clients);
 	unset(&k->common->there, clients);
 }

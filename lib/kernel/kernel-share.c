@@ -153,7 +153,7 @@ static int try_share(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 	if (err && !reterr->reason[0])
 		return seam_fail(reterr, err,
 				 "what is pinned in " SEAM_SHARE_FOLDER
-				 "/%s is not seam's (%s)",
+				 "/%s is not seam's (%s): remove it",
 				 k->share.group, strerror(-err));
 	if (err || !k->share.others)
 		return err;

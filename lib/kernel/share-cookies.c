@@ -52,7 +52,8 @@ static int get(int dir_fd, struct seam_errinfo *reterr)
 	if (fd < 0)
 		return seam_fail(reterr, -errno,
 				 SEAM_SHARE_FOLDER "/" PIN
-						   " cannot be opened (%s)",
+						   " cannot be opened (%s): "
+						   "remove it",
 				 strerror(errno));
 	if (are_counters(fd))
 		return fd;

@@ -47,8 +47,9 @@ static int mount_bpf_fs(struct seam_errinfo *reterr)
 			       MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
 		return 0;
 	return seam_fail(reterr, -errno,
-			 SEAM_SHARE_MOUNT " is no BPF file system, and none "
-					  "can be mounted (%s)",
+			 SEAM_SHARE_MOUNT
+			 " is no BPF file system, and none can be mounted "
+			 "(%s): see to 'mount -t bpf bpf " SEAM_SHARE_MOUNT "'",
 			 strerror(errno));
 }
 
@@ -67,7 +68,8 @@ static int check_folder(int fd, struct seam_errinfo *reterr)
 	if (!is_bpf_fs(fd))
 		return seam_fail(reterr, -ENOTSUP,
 				 SEAM_SHARE_FOLDER
-				 " is not in a BPF file system");
+				 " is not in a BPF file system: unmount what "
+				 "is there");
 	return seam_share_check_folder(fd, "", reterr);
 }
 
@@ -88,6 +90,13 @@ static int lock_folder(int fd, int tries)
 			nanosleep(&wait, NULL);
 	}
 	return -EBUSY;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }
 
 static void name_client(uint32_t number, char ret[static 16])
@@ -159,6 +168,18 @@ static int each_name(int dir_fd,
 	return 0;
 }
 
+/* name: of a group, or a client's below it. err: an errno. */
+static int no_folder(const char *group, const char *name, int err,
+		     struct seam_errinfo *reterr)
+{
+	return seam_fail(reterr, -err, SEAM_SHARE_FOLDER "/%s%s%s %s (%s)%s",
+			 group, *name ? "/" : "", name,
+			 err == EBUSY ? "is locked by somebody"
+				      : "cannot be had",
+			 strerror(err),
+			 err == ENOTDIR || err == ELOOP ? ": remove it" : "");
+}
+
 /* A pin, or an empty folder. */
 static void remove_one(void *ctx, int dir_fd, const char *name)
 {
@@ -196,8 +217,8 @@ static int find_number(const struct seam_share *s, struct seam_errinfo *reterr)
 	}
 	return seam_fail(reterr, -ENOSPC,
 			 "%d others share theirs, and there is room "
-			 "for no more",
-			 SEAM_MAX_CLIENTS);
+			 "for no more: end one, 'seam doctor' lists them",
+			 SEAM_MAX_CLIENTS * SEAM_SHARE_PARTS);
 }
 
 static int take_number(struct seam_share *s, struct seam_errinfo *reterr)
@@ -217,9 +238,16 @@ static int take_number(struct seam_share *s, struct seam_errinfo *reterr)
 	s->others &= ~(1U << s->number);
 	name_client(s->number, name);
 	s->own_fd = open_folder(s->group_fd, name);
-	if (s->own_fd < 0)
-		return s->own_fd;
-	return lock_folder(s->own_fd, OWN_TRIES);
+	number = s->own_fd < 0 ? s->own_fd : lock_folder(s->own_fd, OWN_TRIES);
+	return number < 0 ? no_folder(s->group, name, -number, reterr) : 0;
+}
+
+int seam_share_unusable(int err, struct seam_errinfo *reterr)
+{
+	return seam_fail(
+		reterr, -err, SEAM_SHARE_FOLDER " cannot be had (%s)%s",
+		strerror(err),
+		err == ENOTDIR || err == ELOOP ? ": remove what is there" : "");
 }
 
 int seam_share_meet(struct seam_errinfo *reterr)
@@ -230,9 +258,7 @@ int seam_share_meet(struct seam_errinfo *reterr)
 		return err;
 	fd = open_folder(AT_FDCWD, SEAM_SHARE_FOLDER);
 	if (fd < 0)
-		return seam_fail(reterr, fd,
-				 SEAM_SHARE_FOLDER " cannot be had (%s)",
-				 strerror(-fd));
+		return seam_share_unusable(-fd, reterr);
 	err = check_folder(fd, reterr);
 	if (!err)
 		return fd;
@@ -253,7 +279,29 @@ int seam_share_lock(int dir_fd, struct seam_errinfo *reterr)
 	return 0;
 }
 
-static int enter(struct seam_share *s, struct seam_errinfo *reterr)
+/* A group of its own, of those for whom there was no room before. */
+static int enter_part(struct seam_share *s, uint64_t group, uint32_t part,
+		      struct seam_errinfo *reterr)
+{
+	int err;
+
+	close_fd(&s->group_fd);
+	snprintf(s->group, sizeof(s->group), "%016" PRIx64, group);
+	if (part)
+		snprintf(s->group, sizeof(s->group), "%016" PRIx64 "-%" PRIu32,
+			 group, part + 1);
+	s->group_fd = open_folder(s->dir_fd, s->group);
+	if (s->group_fd < 0)
+		return no_folder(s->group, "", -s->group_fd, reterr);
+	err = seam_share_check_folder(s->group_fd, s->group, reterr);
+	if (err)
+		return err;
+	err = each_name(s->dir_fd, remove_dead, s->group);
+	return err ? err : take_number(s, reterr);
+}
+
+static int enter(struct seam_share *s, uint64_t group,
+		 struct seam_errinfo *reterr)
 {
 	int err;
 
@@ -263,14 +311,12 @@ static int enter(struct seam_share *s, struct seam_errinfo *reterr)
 	err = seam_share_lock(s->dir_fd, reterr);
 	if (err)
 		return err;
-	s->group_fd = open_folder(s->dir_fd, s->group);
-	if (s->group_fd < 0)
-		return s->group_fd;
-	err = seam_share_check_folder(s->group_fd, s->group, reterr);
-	if (err)
-		return err;
-	err = each_name(s->dir_fd, remove_dead, s->group);
-	return err ? err : take_number(s, reterr);
+	for (uint32_t part = 0; part < SEAM_SHARE_PARTS; part++) {
+		err = enter_part(s, group, part, reterr);
+		if (err != -ENOSPC)
+			break;
+	}
+	return err;
 }
 
 int seam_share_enter(uint64_t group, struct seam_share *ret,
@@ -279,8 +325,7 @@ int seam_share_enter(uint64_t group, struct seam_share *ret,
 	int err;
 
 	*ret = (struct seam_share)SEAM_SHARE_NONE;
-	snprintf(ret->group, sizeof(ret->group), "%016" PRIx64, group);
-	err = enter(ret, reterr);
+	err = enter(ret, group, reterr);
 	if (err)
 		seam_share_leave(ret);
 	return err;
@@ -291,13 +336,6 @@ void seam_share_path(const struct seam_share *s, const char *name, char *ret,
 {
 	/* The folder that was checked, whatever its name leads to by now. */
 	snprintf(ret, size, "/proc/self/fd/%d/%s", s->group_fd, name);
-}
-
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
 }
 
 /* A child that was forked meanwhile may have the descriptor too. */

@@ -34,6 +34,8 @@ struct seam_share {
 /* What clients are that do the same with what they share. */
 extern const char seam_shares_as[];
 
+/* Groups that are one but for want of room: so many times as many clients. */
+#define SEAM_SHARE_PARTS 16
 #define SEAM_SHARE_SOCKET "/run/seam/serve.socket"
 /* The folder that who has the tables locks. */
 #define SEAM_SHARE_OWNER "owner"
@@ -53,7 +55,8 @@ int seam_share_cookies_begin(int fd);
  * Comes in, with the folder's lock, so that nobody else comes meanwhile. What
  * groups without clients have left is removed, their own pins too.
  * -EPERM: the folder is another's, or open to others; -ENOSPC: there are
- * SEAM_MAX_CLIENTS; -EBUSY: somebody keeps the lock; another -errno.
+ * SEAM_MAX_CLIENTS in each of its parts; -EBUSY: somebody keeps the lock;
+ * another -errno.
  */
 int seam_share_enter(uint64_t group, struct seam_share *ret,
 		     struct seam_errinfo *reterr);
@@ -90,7 +93,7 @@ uint32_t seam_share_holder(int fd);
 /* Whether a process is stopped, by a signal or a debugger. */
 bool seam_share_is_stopped(uint32_t pid);
 
-#define SEAM_SHARE_LISTED 64
+#define SEAM_SHARE_LISTED 128
 
 /* What was lost for want of room in a client's rings. */
 enum seam_share_lost {
@@ -141,6 +144,9 @@ int seam_share_list(struct seam_share_list *ret);
  * these. -EPERM: something is not root's alone; or another -errno. */
 int seam_share_judge(const struct seam_share_list *list,
 		     struct seam_errinfo *reterr);
+/* Says of the folder where clients meet why it is none: err, an errno. Return:
+ * -err. */
+int seam_share_unusable(int err, struct seam_errinfo *reterr);
 /* What a process calls itself, as far as that is ASCII; else, ?. */
 void seam_share_name_of(uint32_t pid, char ret[static 16]);
 /* And what is pinned for them, as far as that may be seen. */

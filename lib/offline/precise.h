@@ -10,8 +10,10 @@
 
 #include "offline/unwind.h"
 
-/* dump: of the copy. Return: whether it came to an end, the one that CFI would
- * come to: the outermost frame, or that of the copy. */
+/* dump: of the copy. Return: whether it came to an end, with the frames that
+ * CFI would have: the outermost one, or where the copy ends. What CFI wants
+ * besides, other registers of a frame that lie below sp or were written over,
+ * is not missed then. */
 bool seam_offline_precise(struct seam_offline *o,
 			  const struct seam_offline_copy *copy,
 			  const struct seam_dump *dump,

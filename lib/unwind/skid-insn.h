@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* skid-decode.c says what an instruction does to the registers that a stack is
  * unwound by, skid-undo.c takes that back, skid.c unwinds. */
-#ifndef SEAM_LIB_UNWIND_SKID_PRIVATE_H
-#define SEAM_LIB_UNWIND_SKID_PRIVATE_H
+#ifndef SEAM_LIB_UNWIND_SKID_INSN_H
+#define SEAM_LIB_UNWIND_SKID_INSN_H
 
 #include "core/arch.h"
 #include "unwind/skid.h"

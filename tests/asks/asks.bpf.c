@@ -174,12 +174,11 @@ int of_irq(unsigned long long *ctx)
 	return 0;
 }
 
-/* Behind each handler of an NMI, which may have come anywhere: where the task's
- * registers are not saved yet is not known here, and is met by few. */
+/* Behind each handler of an NMI, which may have come anywhere. */
 SEC("raw_tp/nmi_handler")
 int of_nmi(void *ctx)
 {
 	if (one_type == ASKS_NMI)
-		ask(ASKS_NMI, SEAM_FROM_KERNEL);
+		ask(ASKS_NMI, SEAM_FROM_NMI);
 	return 0;
 }

@@ -22,8 +22,8 @@ import clients
 import livetest
 import made
 import serve
-from pins import (all_maps, bits_of, dump, is_ring, map_id, maps_by_id, maps_of,
-                  memory, pinned, programs, rings_of, wishes)
+from pins import (all_maps, all_programs, bits_of, dump, is_ring, map_id, maps_by_id, maps_of,
+                  memory, pinned, programs_by_id, programs_of, rings_of, wishes)
 
 A_WHILE = 0.05 # seconds of the target's CPU time
 
@@ -216,6 +216,7 @@ def forgotten_asker(bench):
 
 
 LITTLE = 64 << 10 # bytes, of maps that are kept for a program
+CODE = 256 << 10 # of that
 
 # Sleeps in each read until a byte comes.
 SLEEPER = r"""
@@ -249,6 +250,7 @@ def asleep(bench):
                             "raw_syscalls:sys_enter", "-c", "1",
                             name="killed.data").ready()
     its = maps_of(killed.process.pid) - before
+    progs = programs_of(killed.process.pid)
     # Out of the read that nobody saw it begin, and into one that is seen.
     sleeper.stdin.write(b".")
     sleeper.stdin.flush()
@@ -261,12 +263,14 @@ def asleep(bench):
     while memory(left) > LITTLE and not patience.is_over():
         time.sleep(0.05)
         left = [m for i, m in maps_by_id().items() if i in its]
-    bench.note("%d of %d KiB are kept" % (memory(left) >> 10,
-                                          memory(had) >> 10))
+    code = [p for i, p in programs_by_id().items() if i in progs]
+    bench.note("%d of %d KiB are kept, and %d KiB of programs" % (
+        memory(left) >> 10, memory(had) >> 10, memory(code) >> 10))
     bench.test("it had rings", any(map(is_ring, had)), had)
     bench.test("the task sleeps, and its program is kept for it",
-               in_read(sleeper.pid) and left)
+               in_read(sleeper.pid) and left and len(code) == 1, code)
     bench.test("but nothing that is large", memory(left) <= LITTLE and
+               memory(code) <= CODE and
                not any(map(is_ring, left)), left)
     sleeper.stdin.write(b".")
     sleeper.stdin.flush()
@@ -281,23 +285,19 @@ def asleep(bench):
         process.wait()
 
 
-def of_clients():
-    """Maps and programs in the kernel, beside the counters of cookies."""
-    return {i for i, m in maps_by_id().items()
-            if m.get("name") != "cookies"}, programs()
-
-
 def all_asleep(bench):
     """All are killed, while a task sleeps that each was asked for. The next
     that comes leaves nothing of theirs, though the task sleeps on."""
     spin = bench.start([bench.compile(clients.SOURCE, "known")])
     sleeper = bench.start([bench.compile(SLEEPER, "sleeper")],
                           stdin=subprocess.PIPE)
-    before = of_clients()
     two = [bench.recorder("-p", str(sleeper.pid), "-e",
                           "raw_syscalls:sys_" + event, "-c", "1",
                           name=event + ".data").ready()
            for event in ("exit", "enter")]
+    maps, progs = (set().union(*(ids(r.process.pid) for r in two))
+                   for ids in (maps_of, programs_of))
+    maps -= {i for i, m in maps_by_id().items() if m.get("name") == "cookies"}
     sleeper.stdin.write(b".")
     sleeper.stdin.flush()
     patience = serve.Patience(spin)
@@ -306,18 +306,18 @@ def all_asleep(bench):
     for recorder in two:
         kill(recorder)
     livetest.burn(A_WHILE, spin.pid)
-    maps, progs = of_clients()
     bench.test("all: the task sleeps, and a program is to run in it",
                in_read(sleeper.pid) and is_asked_for(sleeper) and
-               maps - before[0] and progs - before[1])
+               maps & all_maps() and progs & all_programs())
     bench.recorder("-p", str(spin.pid), *clients.EVENT,
                    name="next.data").ready().interrupt()
     patience = serve.Patience(spin)
-    while (maps - before[0] or progs - before[1]) and not patience.is_over():
+    while (maps & all_maps() or progs & all_programs()) and \
+            not patience.is_over():
         time.sleep(0.05)
-        maps, progs = of_clients()
     bench.test("all: behind the next nothing is left",
-               not maps - before[0] and not progs - before[1], maps)
+               not maps & all_maps() and not progs & all_programs(),
+               maps & all_maps())
     bench.test("all: while the task sleeps on", in_read(sleeper.pid))
     for process in (spin, sleeper):
         process.kill()

@@ -9,6 +9,7 @@ counters of cookies; one of three does not read; one is the 17th; and one wants 
 program that is gone.
 """
 
+import contextlib
 import fcntl
 import os
 import subprocess
@@ -142,12 +143,13 @@ def owners(bench):
         beside(bench, what, as_told(change, why), why)
 
 
-MOST = 16 # clients that share
+MOST, PARTS = 16, 16 # clients that share, and groups that are one
 REQUESTS = 512 << 10 # bytes of a ring that is read all the same
 
 
 def seventeenth(bench):
-    """One shares with fifteen, as far as locks tell, and another comes."""
+    """One shares with fifteen, as far as locks tell, and two others come, who
+    share with each other."""
     target = bench.start([bench.compile(clients.SOURCE, "known")])
     pid = str(target.pid)
     first = bench.recorder("-p", pid, *clients.EVENT, name="first.data").ready()
@@ -158,26 +160,69 @@ def seventeenth(bench):
         os.mkdir(folder, 0o700)
         locks.append(os.open(folder, os.O_RDONLY))
         fcntl.flock(locks[-1], fcntl.LOCK_EX)
-    last = bench.recorder("-p", pid, *clients.EVENT, name="last.data").ready()
+    more = [bench.recorder("-p", pid, *clients.EVENT, name=name).ready()
+            for name in ("17.data", "18.data")]
     livetest.burn(clients.ENOUGH, target.pid)
-    last = last.interrupt()
-    alone(bench, "a 17th", "room for no more", last)
-    # When one ends, there is.
+    found = {g["group"]: len(g["clients"]) for g in clients.doctor(bench)}
+    bench.test("doctor: two groups", found == {group: MOST, group + "-2": 2},
+               found)
+    more = [r.interrupt() for r in more]
+    bench.test("a 17th and an 18th share with each other",
+               [r.summary["clients"] for r in more] == [0, 1] and
+               all("shared with no other" not in r.log for r in more),
+               more[1].log)
+    # When one ends, there is room.
     os.close(locks.pop())
     late = bench.recorder("-p", pid, *clients.EVENT, name="late.data").ready()
     livetest.burn(clients.ENOUGH, target.pid)
     late = late.interrupt()
-    bench.test("one that comes when another has ended shares",
-               late.summary["clients"] == MOST - 1 and
-               "shared with no other" not in late.log, late.log)
+    bench.test("one that comes when another has ended shares with the first",
+               late.summary["clients"] == MOST - 1, late.log)
     for lock in locks:
         os.close(lock)
-    for name, recording in (("the 17th", last), ("who comes late", late),
-                            ("the first", first.interrupt())):
-        clients.check_file(bench, name, recording, target.pid, 512)
+    entries = [clients.check_file(bench, name, recording, target.pid, 512)
+               for name, recording in (
+                   ("the 17th", more[0]), ("the 18th", more[1]),
+                   ("who comes late", late), ("the first", first.interrupt()))]
+    clients.compare(bench, "the 17th and the 18th", *entries[:2], 512)
     target.kill()
     target.wait()
     bench.test("a 17th: nothing is pinned any more", not clients.groups(),
+               clients.groups())
+
+
+def no_room(bench):
+    """Nor in any of the groups that there may be, for whoever comes."""
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    first = bench.recorder("-p", str(target.pid), *clients.EVENT,
+                           name="first.data").ready()
+    group, = clients.groups()
+    locks = []
+    for part in range(1, PARTS + 1):
+        top = os.path.join(clients.FOLDER, group + (
+            "-%d" % part if part > 1 else ""))
+        for folder in (top, *(os.path.join(top, str(number))
+                              for number in range(MOST))):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+        for number in range(MOST):
+            folder = os.path.join(top, str(number))
+            locks.append(os.open(folder, os.O_RDONLY))
+            if number or part > 1:
+                fcntl.flock(locks[-1], fcntl.LOCK_EX)
+    late = bench.recorder("-p", str(target.pid), *clients.EVENT,
+                          name="late.data").ready()
+    livetest.burn(clients.ENOUGH, target.pid)
+    late = late.interrupt()
+    alone(bench, "no room", "room for no more: end one", late)
+    for lock in locks:
+        os.close(lock)
+    for name, recording in (("no room, late", late),
+                            ("no room, first", first.interrupt())):
+        clients.check_file(bench, name, recording, target.pid, 512)
+    target.kill()
+    target.wait()
+    bench.test("no room: nothing is pinned any more", not clients.groups(),
                clients.groups())
 
 
@@ -256,4 +301,4 @@ def unread(bench):
 if __name__ == "__main__":
     clients.private()
     sys.exit(livetest.main(a_file, counters, a_lock, pins, owners, seventeenth,
-                           unread))
+                           no_room, unread))

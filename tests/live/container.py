@@ -119,6 +119,13 @@ def private():
     return done.stderr.strip() if done.returncode else None
 
 
+def is_inside():
+    """Where all may be changed: not by the word of a variable alone."""
+    return bool(os.environ.get(INSIDE)) and any(
+        line.split()[4] == "/" and " - overlay " in line
+        for line in lines("/proc/self/mountinfo"))
+
+
 def settings():
     """Those of the machine that systemd likes to change."""
     return [lines("/proc/sys/" + name) for name in (

@@ -72,23 +72,35 @@ def maps_by_id():
         check=True).stdout)}
 
 
-def programs():
-    return {p["id"] for p in json.loads(subprocess.run(
+def programs_by_id():
+    return {p["id"]: p for p in json.loads(subprocess.run(
         ["bpftool", "-j", "prog", "list"], stdout=subprocess.PIPE,
         check=True).stdout)}
 
 
-def maps_of(pid):
-    """The numbers of those that it holds."""
+def all_programs():
+    return set(programs_by_id())
+
+
+def ids_of(pid, name):
+    """The numbers of what it holds."""
     folder, found = "/proc/%d/fdinfo" % pid, set()
     for fd in os.listdir(folder):
         try:
             with open(os.path.join(folder, fd)) as info:
                 found |= {int(line.split()[1]) for line in info
-                          if line.startswith("map_id:")}
+                          if line.startswith(name)}
         except FileNotFoundError: # closed meanwhile
             continue
     return found
+
+
+def maps_of(pid):
+    return ids_of(pid, "map_id:")
+
+
+def programs_of(pid):
+    return ids_of(pid, "prog_id:")
 
 
 def memory(maps):

@@ -219,7 +219,8 @@ def idle(bench, systemd, spin):
 def user(bench):
     """Root's own manager, that sees the machine's processes."""
     shutil.copytree(bench.args.units,
-                    os.path.dirname(bench.args.units) + "/user")
+                    os.path.dirname(bench.args.units) + "/user",
+                    dirs_exist_ok=True)
     with booted(bench, "user") as (systemd, spin):
         shared(bench, systemd, spin)
         killed(bench, systemd, spin)
@@ -323,6 +324,6 @@ def outside():
 
 
 if __name__ == "__main__":
-    if os.environ.get(container.INSIDE):
+    if container.is_inside():
         sys.exit(livetest.main(user, system, options=(("--units", ""),)))
     sys.exit(outside())

@@ -6,7 +6,8 @@
  * tracer.py judges. polls: one that waits by its descriptor alone, and then by
  * seam_session_run, until it has killed the process. itself: one that traces
  * the system calls of its own process. loses ENGINE: one with small buffers
- * that it reads when it is told so alone.
+ * that it reads when it is told so alone; loses-all: likewise, of others'
+ * stacks.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -110,7 +111,9 @@ static int add(struct client *c)
 		opts.events = &call;
 		opts.stacks_only = true; /* others' calls fill payloads */
 	}
-	if (!strcmp(c->kind, "all"))
+	if (!strcmp(c->kind, "loses-all"))
+		opts.all = true;
+	if (!strcmp(c->kind, "all") || !strcmp(c->kind, "loses-all"))
 		opts.n_events = 0;
 	err = seam_client_add(c->session, &opts, &info);
 	if (err)
@@ -233,8 +236,8 @@ static int lose(struct client *c, const char *engine)
 	if (seam_session_stop(c->session) ||
 	    seam_session_counts(c->session, &counts))
 		return 1;
-	printf("loses counts %" PRIu64 " %" PRIu64 "\n", counts.lost_stacks,
-	       counts.lost_untold);
+	printf("loses counts %" PRIu64 " %" PRIu64 "\n",
+	       counts.lost_stacks + counts.lost_copies, counts.lost_untold);
 	seam_session_close(c->session);
 	return 0;
 }
@@ -272,7 +275,7 @@ int main(int argc, char **argv)
 		return poll_only(clients);
 	if (!strcmp(argv[3], "itself"))
 		return trace_itself(clients);
-	if (!strcmp(argv[3], "loses"))
+	if (!strncmp(argv[3], "loses", strlen("loses")))
 		return lose(clients, argv[4] ? argv[4] : "");
 	for (int i = 0; i < n && !err; i++) {
 		clients[i] = (struct client){.kind = argv[3 + i]};

@@ -274,6 +274,33 @@ def lost(bench):
     losses(bench, "immediate", {"lost", "outermost", "unreadable"})
 
 
+def lost_of_others(bench):
+    """Who wants all is told of each of the others', and has no room for most."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
+             "encoding": "utf-8", "env": bench.env}
+    target = bench.start([bench.compile(SOURCE, "known")])
+    words = [bench.args.tool, str(target.pid)]
+    listener = bench.start([*words, "0", "loses-all"], **pipes)
+    said = hear(listener)
+    deep = bench.start([*words, SECONDS, "deep"], **pipes).communicate()[0]
+    said += say(listener)
+    listener.stdin.close()
+    said += listener.stdout.read()
+    target.kill()
+    target.wait()
+    asked, told = Told(deep).stacks["deep"], Told(said).stacks["loses-all"]
+    lost, untold = map(int, re.search(r"loses counts (\d+) (\d+)",
+                                      said).groups())
+    ends = collections.Counter(told[c][0] for c in asked.keys() & told.keys())
+    bench.note("others': %d asked for, %s; %d lost, %d untold" % (
+        len(asked), dict(ends), lost, untold))
+    bench.test("others': what is lost is told, or counted",
+               listener.wait() == 0 and ends["lost"] and ends["outermost"] and
+               len(asked.keys() - told.keys()) == untold, said[-500:])
+    bench.test("others': and no more is", lost == ends["lost"] + untold,
+               (lost, untold, ends))
+
+
 EXECS = """
 #include <unistd.h>
 int main(int argc, char **argv)
@@ -375,6 +402,7 @@ def example(bench):
 if __name__ == "__main__":
     private()
     sys.exit(livetest.main(tracers, example, polls, execs, itself, lost,
+                           lost_of_others,
                            options=(
         ("--tool", "build/tests/live/tracer"),
         ("--example", "build/examples/example-profile"))))

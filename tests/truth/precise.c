@@ -42,17 +42,21 @@ static bool find(void *ctx, uint64_t avma, struct seam_offline_file **ret,
 	return true;
 }
 
-/* A copy that is too short has a name of its own only with the recorder. */
-static int end_of(const struct seam_precise_want *want)
+/* A copy that is too short has another name here, or that of what else CFI
+ * wanted. */
+static bool ends_alike(const struct seam_offline_stack *s,
+		       const struct seam_precise_want *want)
 {
-	return want->end == SEAM_COPY_SHORT ? SEAM_UNREADABLE : want->end;
+	if (s->end == SEAM_UNREADABLE)
+		return want->end != SEAM_OUTERMOST &&
+		       want->end != SEAM_MAX_STACK;
+	return s->end == want->end && s->skid.fate == want->skid->fate;
 }
 
 static bool is_same(const struct seam_offline_stack *s,
 		    const struct seam_precise_want *want)
 {
-	return s->n == want->n && s->end == end_of(want) &&
-	       s->skid.fate == want->skid->fate &&
+	return s->n == want->n && ends_alike(s, want) &&
 	       s->skid.kind == want->skid->kind &&
 	       !memcmp(s->ips, want->ips, s->n * sizeof(*s->ips));
 }
