@@ -53,7 +53,7 @@ static void print_text(const struct seam_probe *probe,
 	for (size_t i = 0; i < probe->n; i++)
 		if (!probe->results[i].is_engine)
 			print_result(&probe->results[i]);
-	if (clients->n || why[0])
+	if (clients->n || clients->n_alone || why[0])
 		putchar('\n');
 	doctor_print_clients(clients);
 	print_obstacle(why);
@@ -98,6 +98,12 @@ static void put_obstacle(json_t *all, const char *why)
 		json_object_set_new(all, "cannot_share", json_string(why));
 }
 
+static void put_alone(json_t *all, const struct seam_share_list *clients)
+{
+	if (all && clients->n_alone)
+		json_object_set_new(all, "alone", doctor_alone_json(clients));
+}
+
 static int print_json(const struct seam_probe *probe,
 		      const struct seam_share_list *clients, const char *why)
 {
@@ -113,6 +119,7 @@ static int print_json(const struct seam_probe *probe,
 	if (clients->n)
 		json_object_set_new(all, "clients",
 				    doctor_clients_json(clients));
+	put_alone(all, clients);
 	put_obstacle(all, why);
 	if (probe->engine)
 		json_object_set_new(all, "engine", json_string(probe->engine));
@@ -135,6 +142,7 @@ static int print_clients(const struct seam_share_list *clients, int err,
 	if (json) {
 		all = json_pack("{s:o}", "clients",
 				doctor_clients_json(clients));
+		put_alone(all, clients);
 		put_obstacle(all, why);
 		return put_json(all);
 	}
@@ -177,6 +185,7 @@ int cmd_doctor(int argc, char **argv)
 		return 2;
 	}
 	unseen = seam_share_list(&clients);
+	seam_share_find_alone(&clients);
 	if (!unseen) {
 		seam_share_look(&clients);
 		(void)seam_share_judge(&clients, &obstacle);

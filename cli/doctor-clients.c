@@ -68,10 +68,11 @@ static void print_client(const struct seam_share_client *c, bool is_ours)
 		puts("rings cannot be seen");
 		return;
 	}
-	printf("rings %.1f MiB, %.1f MiB unread; made code %.1f MiB; %" PRIu64
-	       " unwinds, %" PRIu64 " by others",
+	printf("rings %.1f MiB, %.1f MiB unread; made code %.1f MiB; %.1f MiB "
+	       "in all; %" PRIu64 " unwinds, %" PRIu64 " by others",
 	       (double)c->ring_bytes / MIB, (double)c->ring_used / MIB,
-	       (double)c->made_bytes / MIB, c->unwinds, c->by_others);
+	       (double)c->made_bytes / MIB, (double)c->memory / MIB, c->unwinds,
+	       c->by_others);
 	print_lost(c);
 }
 
@@ -95,17 +96,29 @@ static void print_group(const struct seam_share_group *g, uint32_t n)
 		       " read where they are mapped, %" PRIu32
 		       " files have none; %" PRIu64
 		       " requests refused, of file systems that others serve; "
-		       "tasks %.1f MiB, arena %.1f MiB; %" PRIu32
-		       " of %d clients\n",
+		       "tasks %.1f MiB, arena %.1f MiB, %.1f MiB in all; "
+		       "%" PRIu32 " of %d clients\n",
 		       g->tables, (double)g->table_bytes / MIB, g->asked,
 		       g->mapped, g->without, g->far,
 		       (double)g->element_bytes / MIB,
-		       (double)g->arena_bytes / MIB, n, SEAM_MAX_CLIENTS);
+		       (double)g->arena_bytes / MIB, (double)g->memory / MIB, n,
+		       SEAM_MAX_CLIENTS);
 	else
 		puts("its tables cannot be seen");
 	printf("    --unwind %s --stack-copy %" PRIu32 " --tables %s\n",
 	       g->way.order, g->way.stack_copy,
 	       tables_from[g->way.tables_from]);
+}
+
+static void print_alone(const struct seam_share_list *list)
+{
+	if (list->n_alone)
+		puts("Who shares with nobody that is seen from here:");
+	for (uint32_t i = 0; i < list->n_alone; i++) {
+		printf("    %7" PRIu32 "  ", list->alone[i].pid);
+		print_name(list->alone[i].name, 0);
+		putchar('\n');
+	}
 }
 
 void doctor_print_clients(const struct seam_share_list *list)
@@ -123,6 +136,19 @@ void doctor_print_clients(const struct seam_share_list *list)
 			if (list->clients[j].group == i)
 				print_client(&list->clients[j], g->way.order);
 	}
+	print_alone(list);
+}
+
+json_t *doctor_alone_json(const struct seam_share_list *list)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < list->n_alone; i++)
+		json_array_append_new(all,
+				      json_pack("{s:I, s:s}", "pid",
+						(json_int_t)list->alone[i].pid,
+						"name", list->alone[i].name));
+	return all;
 }
 
 static json_t *client_json(const struct seam_share_client *c)
@@ -140,6 +166,7 @@ static json_t *client_json(const struct seam_share_client *c)
 			    json_integer((json_int_t)c->ring_used));
 	json_object_set_new(o, "made_bytes",
 			    json_integer((json_int_t)c->made_bytes));
+	json_object_set_new(o, "memory", json_integer((json_int_t)c->memory));
 	json_object_set_new(o, "unwinds", json_integer((json_int_t)c->unwinds));
 	json_object_set_new(o, "by_others",
 			    json_integer((json_int_t)c->by_others));
@@ -187,6 +214,7 @@ static json_t *group_json(const struct seam_share_list *list, uint32_t at)
 			    json_integer((json_int_t)g->element_bytes));
 	json_object_set_new(o, "arena_bytes",
 			    json_integer((json_int_t)g->arena_bytes));
+	json_object_set_new(o, "memory", json_integer((json_int_t)g->memory));
 	json_object_set_new(o, "tables_far", json_integer((json_int_t)g->far));
 	return o;
 }

@@ -11,5 +11,7 @@
 void doctor_print_clients(const struct seam_share_list *list);
 /* An array of groups; NULL: out of memory. */
 json_t *doctor_clients_json(const struct seam_share_list *list);
+/* An array of who shares with nobody; likewise. */
+json_t *doctor_alone_json(const struct seam_share_list *list);
 
 #endif

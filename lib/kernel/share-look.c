@@ -2,6 +2,7 @@
 /* What clients have pinned, as seen by another that changes nothing. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ static int open_pin(const struct seam_share_group *g, const char *name)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), SEAM_SHARE_FOLDER "/%s/%s", g->name, name);
+	snprintf(path, sizeof(path), SEAM_SHARE_FOLDER "/%s/%.63s", g->name,
+		 name);
 	return bpf_obj_get(path);
 }
 
@@ -184,6 +186,54 @@ static void look_elements(struct seam_share_group *g)
 	close(fd);
 }
 
+/* Of the maps that clients have by their numbers in this one, which may hold
+ * several of each. */
+static void add_own(struct seam_share_list *list, uint32_t group, int outer)
+{
+	uint32_t at, *last = NULL;
+
+	while (!bpf_map_get_next_key(outer, last, &at)) {
+		int fd = open_inner(outer, at);
+		uint64_t bytes = fd < 0 ? 0 : map_memory(fd);
+
+		last = &at;
+		if (fd >= 0)
+			close(fd);
+		for (uint32_t i = 0; i < list->n; i++)
+			if (list->clients[i].group == group &&
+			    list->clients[i].number == at % SEAM_MAX_CLIENTS)
+				list->clients[i].memory += bytes;
+	}
+}
+
+/* All that is pinned for a group, and what that leads to. */
+static void look_memory(struct seam_share_list *list, uint32_t group)
+{
+	struct seam_share_group *g = &list->groups[group];
+	struct bpf_map_info info;
+	const struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), SEAM_SHARE_FOLDER "/%s", g->name);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		int fd = entry->d_type == DT_REG ? open_pin(g, entry->d_name)
+						 : -1;
+		uint32_t size = sizeof(info);
+
+		if (fd < 0)
+			continue;
+		g->memory += map_memory(fd);
+		if (!bpf_obj_get_info_by_fd(fd, &info, &size) &&
+		    info.type == BPF_MAP_TYPE_ARRAY_OF_MAPS)
+			add_own(list, group, fd);
+		close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static void look_group(struct seam_share_group *g)
 {
 	int fd = open_pin(g, "tables");
@@ -238,9 +288,11 @@ void seam_share_look(struct seam_share_list *list)
 			continue;
 		look_group(&list->groups[i]);
 		look_elements(&list->groups[i]);
+		look_memory(list, i);
 		knows[i] = read_common(&list->groups[i], &common[i]);
 		if (knows[i])
 			look_arena(&list->groups[i], &common[i]);
+		list->groups[i].memory += list->groups[i].arena_bytes;
 	}
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct seam_share_client *c = &list->clients[i];

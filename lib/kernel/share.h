@@ -116,6 +116,7 @@ struct seam_share_client {
 	uint64_t lost[SEAM_SHARE_LOST_MAX];
 	uint64_t unwinds, by_others, again; /* as struct seam_counts has them */
 	uint64_t made_bytes; /* of tables of made code, in the arena */
+	uint64_t memory; /* of the maps that it alone has */
 };
 
 struct seam_share_group {
@@ -130,12 +131,20 @@ struct seam_share_group {
 	uint64_t element_bytes; /* of tasks' states, as the kernel counts */
 	uint64_t arena_bytes; /* that table_bytes and made_bytes lie in */
 	uint64_t far; /* requests that were left, for files that are far */
+	uint64_t memory; /* of all that is shared, the arena included */
+};
+
+/* Who has clients that share with nobody who can be seen. */
+struct seam_share_alone {
+	uint32_t pid;
+	char name[16]; /* of its process, printable */
 };
 
 struct seam_share_list {
-	uint32_t n, n_groups;
+	uint32_t n, n_groups, n_alone;
 	struct seam_share_client clients[SEAM_SHARE_LISTED];
 	struct seam_share_group groups[SEAM_SHARE_LISTED];
+	struct seam_share_alone alone[SEAM_SHARE_LISTED];
 };
 
 /* Which clients live. -ENOENT: there never was one; -EACCES: not for us. */
@@ -151,5 +160,7 @@ int seam_share_unusable(int err, struct seam_errinfo *reterr);
 void seam_share_name_of(uint32_t pid, char ret[static 16]);
 /* And what is pinned for them, as far as that may be seen. */
 void seam_share_look(struct seam_share_list *list);
+/* And who else there is. That takes root, or nobody is found. */
+void seam_share_find_alone(struct seam_share_list *list);
 
 #endif

@@ -110,9 +110,10 @@ def check_text(bench, group, listed):
             "%(tables_asked)d asked for, %(tables_mapped)d read where they are "
             "mapped, %(tables_none)d files have none; %(tables_far)d requests "
             "refused, of file systems that others serve; " % group +
-            "tasks %.1f MiB, arena %.1f MiB; %d of 16 clients\n" % (
+            "tasks %.1f MiB, arena %.1f MiB, %.1f MiB in all; "
+            "%d of 16 clients\n" % (
                 group["element_bytes"] / MIB, group["arena_bytes"] / MIB,
-                len(listed)))
+                group["memory"] / MIB, len(listed)))
     bench.test("the group's line says the same", head in text, text)
     bench.test("and the next what makes it one", head +
                "    --unwind %(unwind)s --stack-copy %(stack_copy)d --tables "
@@ -128,7 +129,8 @@ def check_text(bench, group, listed):
                    (" %(client)s; " % client) in line and
                    ("owns the tables; " in line) == client["owns_tables"] and
                    "rings %.1f MiB, " % (client["ring_bytes"] / MIB) in line and
-                   "made code %.1f MiB; " % (client["made_bytes"] / MIB) in
+                   "made code %.1f MiB; %.1f MiB in all; " % (
+                       client["made_bytes"] / MIB, client["memory"] / MIB) in
                    line and
                    "%(unwinds)d unwinds, %(by_others)d by others; " % client
                    in line and line.endswith("lost: " + (told or "nothing")),
@@ -148,6 +150,57 @@ def check_group(bench, group):
                int(elements["bytes_memlock"]) > 0, elements)
     bench.test("the arena has the tables", group["arena_bytes"] >=
                MIB + table_bytes, group)
+
+
+def check_memory(bench, group, listed):
+    """Of what is pinned, and what each client's numbers lead to."""
+    shared, own = group["arena_bytes"], dict.fromkeys(range(MAX_CLIENTS), 0)
+    folder = os.path.join(clients.FOLDER, group["group"])
+    for pin in os.listdir(folder):
+        path = os.path.join(folder, pin)
+        if not os.path.isfile(path):
+            continue
+        shown = bpftool("map", "show", "pinned", path)
+        shared += int(shown["bytes_memlock"])
+        for row in bpftool("map", "dump", "pinned", path) \
+                if shown["type"] == "array_of_maps" else ():
+            at, inner = (int.from_bytes(
+                bytes(int(byte, 16) for byte in row[name]), "little")
+                for name in ("key", "value"))
+            own[at % MAX_CLIENTS] += int(
+                bpftool("map", "show", "id", str(inner))["bytes_memlock"])
+    bench.test("the memory in all is the maps'", group["memory"] == shared,
+               "%d %d" % (group["memory"], shared))
+    told = {number_of(group["group"], pid): c["memory"]
+            for pid, c in listed.items()}
+    bench.test("and each client's is its maps'", told and all(
+        own[number] == memory > 1 << 20 for number, memory in told.items()),
+               "%s %s" % (told, own))
+
+
+def alone(bench):
+    """Who shares with nobody is listed: of an engine that cannot, and where the
+    folder is a file. Who shares is not."""
+    target = bench.start([bench.compile(clients.SOURCE, "known")])
+    of = ("-p", str(target.pid), *clients.EVENT)
+    two = [bench.recorder(*of, "--engine", engine, name=engine).ready()
+           for engine in ("immediate", "deferred")]
+    told = clients.answer(bench)
+    bench.test("who is of immediate is alone",
+               [a["pid"] for a in told["alone"]] == [two[0].process.pid] and
+               [c["pid"] for g in told["clients"] for c in g["clients"]] ==
+               [two[1].process.pid], told)
+    text = subprocess.run([bench.seam, "doctor", "--clients"],
+                          stdout=subprocess.PIPE, encoding="utf-8",
+                          env=bench.env).stdout
+    bench.test("and a line for people", "Who shares with nobody that is seen "
+               "from here:\n    %7d  seam\n" % two[0].process.pid in text, text)
+    for recorder in two:
+        recorder.interrupt()
+    target.kill()
+    target.wait()
+    bench.test("nobody is, when they have ended",
+               "alone" not in clients.answer(bench))
 
 
 def check_way(bench, group):
@@ -245,6 +298,7 @@ def what_there_is(bench):
     processes = {"reads": reads.process, "unread": unread.process, "tool": tool}
     check_clients(bench, group, listed, processes)
     check_group(bench, group)
+    check_memory(bench, group, listed)
     check_way(bench, group)
     check_text(bench, group, listed)
     unread.go()
@@ -266,5 +320,5 @@ def what_there_is(bench):
 
 if __name__ == "__main__":
     clients.private()
-    sys.exit(livetest.main(what_there_is, two_ways, options=(
+    sys.exit(livetest.main(what_there_is, two_ways, alone, options=(
         ("--tool", "build/examples/example-slow-calls"),)))
