@@ -201,6 +201,24 @@ def check_before(bench, deep, shallow, began):
                0 < by_killed <= len(deep) - began[0]["unwinds"], began)
 
 
+def check_killed(bench, recording, pid, deep):
+    """What its file has to the last whole record: of each entry the cookie and
+    the stack that who went on has, as deep as it wanted it."""
+    mine = {(s["tid"], s["cookie"]): s
+            for s in of_target(recording.samples(), pid)}
+    wrong = [s for s in mine.values()
+             if not fits(livetest.user_path(s), BETWEEN)]
+    bench.test("killed: every stack that it had written is the known path",
+               mine and not wrong,
+               livetest.show(wrong[0]) if wrong else recording.complaint)
+    compare(bench, "killed and process", deep, mine, BETWEEN)
+    # From when the other one was there.
+    first = min(s["time_ns"] for s in deep.values())
+    bench.test("killed: under no cookie that the other has not",
+               since(mine, first) <= deep.keys(),
+               list(since(mine, first) - deep.keys())[:3])
+
+
 def check_exact(bench, entries, recordings, began):
     """Of three that see the same: one cookie and one unwind for each."""
     n = len(entries[0])
@@ -244,6 +262,7 @@ def three(bench):
                listed)
     killed.process.kill()
     killed.process.wait()
+    killed.log.close()
     livetest.burn(ENOUGH, pid)
     freeze(target)
     began, now = clients_of(bench), time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -262,6 +281,8 @@ def three(bench):
                    ("whole machine", late, 512))]
     compare(bench, "process and less deep", entries[0], entries[1], SHALLOW)
     compare(bench, "process and whole machine", entries[0], entries[2], 512)
+    check_killed(bench, livetest.Recording(bench, killed.data, None, "", None),
+                 pid, entries[0])
     check_before(bench, *({key: s for key, s in e.items() if
                            s["time_ns"] < now} for e in entries[:2]), began)
     check_exact(bench, [since(e, now) for e in entries],
