@@ -55,6 +55,9 @@ forbid 'the pager of tables stands on processes' '^(capture|record)/' lib/pager
 forbid 'sessions know no recording' '^record/' lib/capture
 forbid 'a recording is a client of the public interface' \
 	'^(event|kernel|process|pager|capture)/' lib/record
+forbid 'and its commands have but the names of events, orders and engines besides' \
+	'^(event/(event\.|payload)|kernel/(kernel|share|probe|arena)|process|pager|capture)' \
+	cli/cmd-record.c cli/cmd-top.c cli/record-*.c cli/top-*.c
 forbid 'cli does not include bpf' '^bpf/|\.skel\.h$' cli
 forbid 'cli reaches core through lib only' '^core/' cli
 forbid 'a header of lib has one name, that begins with its folder' '^lib/' \
