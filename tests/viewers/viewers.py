@@ -5,7 +5,8 @@ write, with the stacks that were recorded.
 
     viewers.py --seam build/seam --progs build/tests/progs [--match 'perf *']
 
-A program of known paths is recorded. Each viewer reads the file in its way,
+A program of known paths is recorded, by seam, and by perf with copies of its
+stacks. Each viewer reads the file in its way,
 and what it then has is asked for: by its own export, its command line, or, of
 speedscope, by what it saves from within a browser. Its stacks that end in the
 program's leaf, from main on, must be those that seam script prints, each as
@@ -18,6 +19,7 @@ import collections
 import fnmatch
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +29,7 @@ import files
 import firefox
 import samply
 import speedscope
-from missing import Missing
+from missing import Missing, newer_perf
 
 DEPTH = 12
 KNOWN = [("main", "run") + ("down",) * DEPTH + ("leaf",),
@@ -67,10 +69,13 @@ def recorded(seam, data):
                  for sample in map(json.loads, out.splitlines()))
 
 
-def record(seam, prog, folder):
+def record(seam, recorder, prog, folder):
+    """recorder: None: there is none."""
+    if not recorder:
+        raise Missing("no perf")
     data = os.path.join(folder, "perf.data")
     # A sample each millisecond: what weighs them by time counts them too.
-    subprocess.run([seam, "record", "-q", "-e", "cpu-clock", "-c", "1000000",
+    subprocess.run([*recorder, "-q", "-e", "cpu-clock", "-c", "1000000",
                     "-o", data, "--", prog, "1", str(DEPTH)], check=True)
     merged = os.path.join(folder, "merged.data")
     subprocess.run([seam, "inject", "-i", data, "-o", merged], check=True,
@@ -100,6 +105,33 @@ def one(args, data, merged, folder, viewer):
     return None
 
 
+def said(name, wrong, skipped=None):
+    """At once; the plan comes last, so that no line has a number."""
+    print("%sok - %s%s" % ("not " if wrong else "", name,
+                           " # SKIP %s" % skipped if skipped else ""))
+    if wrong:
+        print("# " + wrong.replace("\n", "\n# "))
+    sys.stdout.flush()
+
+
+def all_of(args, kind, recorder, viewers, folder):
+    """Yields None or what is wrong, for each."""
+    made = None
+    for viewer in viewers:
+        wrong = skipped = None
+        try:
+            made = made or record(args.seam, recorder, os.path.join(
+                args.progs, "recurse-gcc-O2"), folder)
+            wrong = one(args, *made, folder, viewer)
+        except Missing as why:
+            skipped = why
+        except (OSError, ValueError, KeyError, AssertionError,
+                subprocess.SubprocessError):
+            wrong = traceback.format_exc()
+        said(kind + viewer, wrong, skipped)
+        yield wrong
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seam", required=True)
@@ -109,27 +141,17 @@ def main():
     if os.geteuid():
         print("recording with BPF needs root")
         return 77
+    perf = newer_perf() or shutil.which("perf")
+    recorders = {"": [args.seam, "record"],
+                 "stack copies: ": perf and [perf, "record", "--call-graph",
+                                             "dwarf"]}
     viewers = [v for v in VIEWERS if fnmatch.fnmatch(v, args.match)]
-    failed = 0
-    with tempfile.TemporaryDirectory(prefix="viewers-") as folder:
-        prog = os.path.join(args.progs, "recurse-gcc-O2")
-        data, merged = record(args.seam, prog, folder)
-        for n, viewer in enumerate(viewers, 1):
-            try:
-                wrong = one(args, data, merged, folder, viewer)
-            except Missing as why:
-                print("ok %d - %s # SKIP %s" % (n, viewer, why), flush=True)
-                continue
-            except (OSError, ValueError, KeyError, AssertionError,
-                    subprocess.SubprocessError):
-                wrong = traceback.format_exc()
-            failed += wrong is not None
-            print("%sok %d - %s" % ("not " if wrong else "", n, viewer))
-            if wrong:
-                print("# " + wrong.replace("\n", "\n# "))
-            sys.stdout.flush()
-    print("1..%d" % len(viewers))
-    return 1 if failed else 0
+    results = []
+    for kind, recorder in recorders.items():
+        with tempfile.TemporaryDirectory(prefix="viewers-") as folder:
+            results += all_of(args, kind, recorder, viewers, folder)
+    print("1..%d" % len(results))
+    return 1 if any(results) else 0
 
 
 sys.exit(main())
