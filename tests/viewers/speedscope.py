@@ -10,7 +10,7 @@ from missing import npm
 from patience import tries
 from webdriver import Browser
 
-MS = 10 ** 6
+MS = {"nanoseconds": 10 ** 6, "microseconds": 1000}
 
 # What the key for saving gives to the browser, or what the page says instead.
 SAVE = """
@@ -51,20 +51,20 @@ def stacks(path, folder):
     group = saved(path, folder)
     names = [frame["name"] for frame in group["shared"]["frames"]]
     for profile in group["profiles"]:
-        assert profile["unit"] == "nanoseconds", profile["unit"]
+        ms = MS[profile["unit"]]
         if profile["type"] == "evented":
-            yield from of_events(profile["events"], names)
+            yield from of_events(profile["events"], names, ms)
         else:
-            for sample, ns in zip(profile["samples"], profile["weights"]):
-                yield [names[i] for i in sample], ns / MS
+            for sample, took in zip(profile["samples"], profile["weights"]):
+                yield [names[i] for i in sample], took / ms
 
 
-def of_events(events, names):
+def of_events(events, names, ms):
     """How long each stack was there, in milliseconds."""
     stack, since = [], 0
     for event in events:
         if event["at"] > since:
-            yield list(stack), (event["at"] - since) / MS
+            yield list(stack), (event["at"] - since) / ms
             since = event["at"]
         if event["type"] == "O":
             stack.append(names[event["frame"]])

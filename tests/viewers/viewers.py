@@ -38,6 +38,7 @@ KNOWN = [("main", "run") + ("down",) * DEPTH + ("leaf",),
 # Name: format of export, or None for what inject wrote; what reads it.
 VIEWERS = {
     "speedscope in chromium": ("speedscope", speedscope.stacks),
+    "speedscope, of chrome": ("chrome", speedscope.stacks),
     "the Firefox Profiler's reader": ("firefox", firefox.stacks),
     "Google's pprof": ("pprof", files.pprof),
     "hotspot's reader": (None, files.hotspot),
