@@ -234,7 +234,13 @@ def main():
                         help="how many at once; 16 share at most")
     parser.add_argument("--no-recordings", action="store_true",
                         help="only what asking costs at the event")
+    parser.add_argument("--at-most", type=float,
+                        help="fail where a request that joins costs more than "
+                        "this part of the one that schedules")
     args = parser.parse_args()
+    if os.geteuid():
+        print("clients: recording with BPF needs root")
+        return 77
     args.recordings = sorted(int(n) for n in args.recordings.split(","))
     with tempfile.TemporaryDirectory(prefix="seam-bench.") as folder:
         machine = measure.Machine(args.build, None, folder)
@@ -244,8 +250,14 @@ def main():
                        check=True)
         if not args.no_recordings:
             measure.print_table(list(rows(machine, args, program)))
-        measure.print_table(list(request_rows(machine, args)))
+        asking = list(request_rows(machine, args))
+        measure.print_table(asking)
+    dear = [row.what for row in asking if args.at_most and row.peer and
+            measure.median(row.ours) > args.at_most * measure.median(row.peer)]
+    for what in dear:
+        print("%s: costs more than %g of that" % (what, args.at_most))
+    return 1 if dear else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -88,6 +88,10 @@ def main():
                        machine.path("samply.json"), data]
             table += rows(machine, args.rounds, "script, stack copies",
                           [machine.seam, *TEXT, data], imports, "samply")
+            # Which names nothing either.
+            table += rows(machine, args.rounds, "inject, stack copies",
+                          [machine.seam, "inject", "-f", "-i", data, "-o",
+                           machine.path("merged.data")], imports, "samply")
             table += rows(
                 machine, args.rounds, "import, stack copies",
                 [machine.seam, "export", "--to", "firefox", "-i", data, "-o",

@@ -339,6 +339,12 @@ void input_warn_copies(const struct input *in,
 		say("seam: %s: %llu stack copies are of another machine "
 		    "than x86-64 and were not unwound\n",
 		    in->path, (unsigned long long)st->copies_foreign);
+	if (st->copies_unchecked)
+		say("seam: %s: of %llu stack copies in the kernel it is not "
+		    "known where in it, so that some may be of another moment "
+		    "than the sample and not be doubted: give the recorded "
+		    "kernel's --kallsyms\n",
+		    in->path, (unsigned long long)st->copies_unchecked);
 	warn_of_skid(in, &st->skid);
 	if (!st->copies_cut)
 		return;

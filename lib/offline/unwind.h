@@ -51,6 +51,9 @@ struct seam_offline_stack {
 	int end; /* enum seam_err */
 	bool is_cut; /* the copy's size is why it ends */
 	bool by_cfi; /* tables did not do */
+	/* The caller's: whether it was in the kernel, of which nothing is
+	 * known. */
+	bool is_unchecked;
 	size_t n;
 	uint64_t sp;
 	struct seam_dump_reach reach;

@@ -134,6 +134,37 @@ static bool take_raw(struct span *s, struct seam_pd_rec_sample *o)
 	return o->raw;
 }
 
+/* Of perf record --off-cpu, from perf 6.15 on. */
+static bool is_off_cpu(const struct pd_event *ev)
+{
+	return ev->pub.attr.type == PERF_TYPE_SOFTWARE &&
+	       ev->pub.attr.config == PERF_COUNT_SW_BPF_OUTPUT && ev->name &&
+	       !strcmp(ev->name, "offcpu-time");
+}
+
+/*
+ * Whose it is, how long, and the stack are in the payload; what the sample says
+ * itself is of whoever ran when it was written. perf writes thread and process
+ * in either order: a process's first thread is the oldest.
+ */
+static bool take_off_cpu(bool swap, struct seam_pd_rec *rec)
+{
+	struct seam_pd_rec_sample *o = &rec->sample;
+	struct span s = {.p = o->raw, .left = o->raw_len, .swap = swap};
+	uint32_t a, b;
+
+	if (!take_pair(&s, &a, &b) || !span_u64(&s, &o->period) ||
+	    !take_chain(&s, &o->chain))
+		return false;
+	rec->pid = a < b ? a : b;
+	rec->tid = a < b ? b : a;
+	rec->has_tid = true;
+	rec->misc = (rec->misc & ~PERF_RECORD_MISC_CPUMODE_MASK) |
+		    PERF_RECORD_MISC_USER;
+	o->ip = o->chain.n > 1 ? seam_pd_word(o->chain, 1) : 0;
+	return true;
+}
+
 /* What lies behind STACK_USER is not looked at. */
 static bool parse_sample(const struct pd_event *ev, struct span s,
 			 struct seam_pd_rec *rec)
@@ -154,6 +185,8 @@ static bool parse_sample(const struct pd_event *ev, struct span s,
 		return false;
 	if ((t & PERF_SAMPLE_RAW) && !take_raw(&s, o))
 		return false;
+	if (o->raw && is_off_cpu(ev))
+		return take_off_cpu(s.swap, rec);
 	if ((t & PERF_SAMPLE_BRANCH_STACK) &&
 	    !take_branches(&s, ev->branch_type, &o->branches))
 		return false;

@@ -80,14 +80,15 @@ void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 			   (ull)st->unused_lost, (ull)st->unused_foreign,
 			   (ull)st->unused_late, (ull)st->disordered,
 			   (ull)st->unknown_members, (ull)st->unmoved);
-	seam_strbuf_printf(b,
-			   ",\"copies\":{\"unwound\":%llu,\"by_cfi\":%llu,"
-			   "\"foreign\":%llu,\"too_small\":%llu,"
-			   "\"size\":%llu,\"size_is_least\":%s}",
-			   (ull)(st->copies - st->copies_foreign),
-			   (ull)st->copies_by_cfi, (ull)st->copies_foreign,
-			   (ull)st->copies_cut, (ull)st->copy_size,
-			   st->copy_size_is_least ? "true" : "false");
+	seam_strbuf_printf(
+		b,
+		",\"copies\":{\"unwound\":%llu,\"by_cfi\":%llu,"
+		"\"foreign\":%llu,\"unchecked\":%llu,"
+		"\"too_small\":%llu,\"size\":%llu,\"size_is_least\":%s}",
+		(ull)(st->copies - st->copies_foreign), (ull)st->copies_by_cfi,
+		(ull)st->copies_foreign, (ull)st->copies_unchecked,
+		(ull)st->copies_cut, (ull)st->copy_size,
+		st->copy_size_is_least ? "true" : "false");
 	skid(b, &st->skid);
 }
 

@@ -387,6 +387,7 @@ static void unwind_one(void *ctx, size_t i, size_t who)
 	w->jobs[i].copy.steps = &c->steps[who];
 	w->jobs[i].copy.is_doubted = is_doubted(c, &w->jobs[i]);
 	seam_offline_unwind(&c->offline, &w->jobs[i].copy, to);
+	to->is_unchecked = w->jobs[i].is_kernel && !c->doubt.is_known;
 }
 
 /* Each stack has pages of its own. */
@@ -468,6 +469,7 @@ int seam_copies_count(struct copies *c, uint32_t tid,
 		return 0;
 	stats->copies++;
 	stats->copies_by_cfi += s->by_cfi;
+	stats->copies_unchecked += s->is_unchecked;
 	stats->copies_foreign += c->is_foreign;
 	seam_skid_count(&stats->skid, &s->skid);
 	if (s->end != SEAM_OUTERMOST && s->end != SEAM_UNPROVEN && !s->is_cut)

@@ -130,6 +130,9 @@ struct seam_stitch_stats {
 	 * small. Of these the size, in bytes, that would have held each; or, if
 	 * that is not known of all, that they lacked at least. */
 	uint64_t copies, copies_by_cfi, copies_foreign, copies_cut;
+	/* In the kernel, whose code is not known: SP may be of another moment.
+	 */
+	uint64_t copies_unchecked;
 	uint64_t copy_size;
 	bool copy_size_is_least;
 	struct seam_skid_counts skid; /* of those that are precise */

@@ -7,7 +7,8 @@ inject with all of its samples, in memory that does not grow with it: a real
 one's rounds, again and again with other times and cookies, between unknown
 records and AUX data. Records lie across 4 GiB, 8 GiB and the 10th. And one as
 large of nothing but stack copies, as perf makes them, where the kernel gives no
-more memory than a small part of it.
+more memory than a small part of it; and 2 GiB of nothing but samples and stacks
+that cookies join, in less than what is kept of these.
 """
 
 import json
@@ -28,6 +29,7 @@ FILLERS = 400 # between two such
 UNKNOWN = 60 # no record of the kernel's that is known
 SAMPLE, STACK, ROUND, AUXTRACE = 9, 22, 68, 71
 DEFERRED = struct.pack("<q", -640)
+DENSE = 2 * GIB # of records that all need an index
 LIMIT = 512 << 20 # of a cgroup, files' pages included
 MOST = 400 << 20 # bytes of memory; of files' pages there are up to 192 MiB
 
@@ -144,19 +146,16 @@ def finish(f, golden):
     f.write(struct.pack("<8s12Q", *header))
 
 
-class Copies:
-    """All rounds there is room for."""
-
-    def __init__(self, golden, path):
-        self.golden, self.rounds = golden, 1
-        with open(path, "wb") as self.f:
-            self.f.write(golden.data[:golden.end])
-            while self.f.tell() < SIZE:
-                for record in golden.round(self.rounds):
-                    self.f.write(record)
-                self.f.write(head(ROUND, 8))
-                self.rounds += 1
-            finish(self.f, golden)
+def dense(golden, path, size):
+    """Round upon round, with nothing between. Return: how many."""
+    rounds = 1
+    with open(path, "wb") as f:
+        f.write(golden.data[:golden.end])
+        while f.tell() < size:
+            f.write(b"".join((*golden.round(rounds), head(ROUND, 8))))
+            rounds += 1
+        finish(f, golden)
+    return rounds
 
 
 def report(t, path):
@@ -253,7 +252,7 @@ def copies(t):
     if room.f_bavail * room.f_frsize < SIZE + GIB:
         t.skip("copies", "no room for them")
         return
-    rounds = Copies(Golden(one), path).rounds
+    rounds = dense(Golden(one), path, SIZE)
     first, _ = report(t, one)
     with t.limited(LIMIT) as is_limited:
         if not is_limited:
@@ -271,8 +270,30 @@ def copies(t):
         t.test("copies: memory does not grow with the file", most < MOST, most)
 
 
+def cookies(t):
+    """Of the kernel's own deferral, with more of an index than it may have."""
+    golden = os.path.join(sys.argv[2], "sig.data")
+    path = os.path.join(t.folder, "cookies.data")
+    one, _ = report(t, golden)
+    rounds = dense(Golden(golden), path, DENSE)
+    with t.limited(LIMIT // 2) as is_limited:
+        if not is_limited:
+            t.skip("cookies, limited", "no cgroup for it can be made here")
+        told, most = report(t, path)
+        t.test("cookies: each sample has its stack",
+               told["samples"] == rounds * one["samples"] and
+               told["stacks"] == rounds * one["stacks"] and
+               not told["user_half"]["missing"] and not told["unused"] and
+               not told["damaged"], told["user_half"])
+        t.test("cookies: every function has its weight",
+               functions(told) == times(functions(one), rounds))
+        t.test("cookies: memory does not grow with the file",
+               most < LIMIT // 2, most)
+    print("# %d samples" % told["samples"])
+
+
 def times_each(counts, n):
     return {name: n * count for name, count in counts.items()}
 
 
-sys.exit(measured.run(sys.argv[1], large, copies))
+sys.exit(measured.run(sys.argv[1], large, copies, cookies))
