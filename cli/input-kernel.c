@@ -2,17 +2,33 @@
 #include "cli/input-kernel.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <sys/stat.h>
 
 #include "cli/doubts.h"
 #include "cli/messages.h"
 #include "elf/doubt.h"
 #include "stitch/here.h"
 
+/* It is opened more than once. */
+static bool is_no_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISREG(st.st_mode);
+}
+
 int input_find_kallsyms(struct input *in)
 {
-	int rc = in->kallsyms
-			 ? 0
-			 : seam_kernel_kept(in->reader, &in->kept_kallsyms);
+	int rc;
+
+	if (in->kallsyms && is_no_file(in->kallsyms)) {
+		say("seam: %s: it is no regular file: copy it to one\n",
+		    in->kallsyms);
+		return -1;
+	}
+	rc = in->kallsyms ? 0
+			  : seam_kernel_kept(in->reader, &in->kept_kallsyms);
 
 	if (rc == SEAM_DOUBTED)
 		doubts_say_file("[kernel.kallsyms]", in->kept_kallsyms);

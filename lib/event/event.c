@@ -235,7 +235,7 @@ static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 	if (name->file_at)
 		return open_probe(name, ev, reterr);
 	ev->is_tracepoint = true;
-	if (!strncmp(ev->name, "nmi:", strlen("nmi:")))
+	if (!strncmp(ev->base, "nmi:", strlen("nmi:")))
 		ev->asks |= SEAM_ASK_IN_NMI;
 	return 0;
 }

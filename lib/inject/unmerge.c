@@ -63,7 +63,8 @@ static bool has_user_half(const struct seam_pd_reader *r,
 {
 	const struct seam_pd_words chain = rec->sample.chain;
 
-	if (!(attr_of(r, rec)->sample_type & PERF_SAMPLE_CALLCHAIN))
+	if (rec->sample.chain_in_raw ||
+	    !(attr_of(r, rec)->sample_type & PERF_SAMPLE_CALLCHAIN))
 		return false;
 	for (size_t i = 0; i < chain.n; i++)
 		if (seam_pd_word(chain, i) == (uint64_t)PERF_CONTEXT_USER)

@@ -145,7 +145,10 @@ static int try_share(struct seam_kernel *k, const struct seam_kernel_opts *opts,
 		return err;
 	if (!opts->only_tables)
 		seam_share_wake();
-	err = seam_share_enter(seam_kernel_group(k, opts), &k->share, reterr);
+	/* Who serves tables does so for those that come first. */
+	err = seam_share_enter(seam_kernel_group(k, opts),
+			       opts->only_tables ? 1 : SEAM_SHARE_PARTS,
+			       &k->share, reterr);
 	if (err)
 		return err;
 	k->is_shared = true;

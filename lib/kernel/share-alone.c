@@ -79,7 +79,8 @@ static bool is_listed(const struct seam_share_list *list, uint32_t pid)
 
 void seam_share_find_alone(struct seam_share_list *list)
 {
-	DIR *dir = opendir("/proc");
+	/* Who is not listed for want of room would seem to be alone. */
+	DIR *dir = list->n < SEAM_SHARE_LISTED ? opendir("/proc") : NULL;
 	const struct dirent *entry;
 
 	while (dir && list->n_alone < SEAM_SHARE_LISTED &&

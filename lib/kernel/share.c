@@ -300,7 +300,7 @@ static int enter_part(struct seam_share *s, uint64_t group, uint32_t part,
 	return err ? err : take_number(s, reterr);
 }
 
-static int enter(struct seam_share *s, uint64_t group,
+static int enter(struct seam_share *s, uint64_t group, uint32_t parts,
 		 struct seam_errinfo *reterr)
 {
 	int err;
@@ -311,7 +311,10 @@ static int enter(struct seam_share *s, uint64_t group,
 	err = seam_share_lock(s->dir_fd, reterr);
 	if (err)
 		return err;
-	for (uint32_t part = 0; part < SEAM_SHARE_PARTS; part++) {
+	for (uint32_t part = 0; part < parts; part++) {
+		/* Of one that is full there is nothing to say. */
+		if (reterr)
+			*reterr = (struct seam_errinfo){0};
 		err = enter_part(s, group, part, reterr);
 		if (err != -ENOSPC)
 			break;
@@ -319,13 +322,13 @@ static int enter(struct seam_share *s, uint64_t group,
 	return err;
 }
 
-int seam_share_enter(uint64_t group, struct seam_share *ret,
+int seam_share_enter(uint64_t group, uint32_t parts, struct seam_share *ret,
 		     struct seam_errinfo *reterr)
 {
 	int err;
 
 	*ret = (struct seam_share)SEAM_SHARE_NONE;
-	err = enter(ret, group, reterr);
+	err = enter(ret, group, parts, reterr);
 	if (err)
 		seam_share_leave(ret);
 	return err;

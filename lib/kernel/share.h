@@ -28,7 +28,7 @@ struct seam_share {
 	int tables_fd; /* that of the owner of the tables, if that is us */
 	uint32_t number; /* of the client, below SEAM_MAX_CLIENTS */
 	uint32_t others; /* bits of those that live */
-	char group[24];
+	char group[32];
 };
 
 /* What clients are that do the same with what they share. */
@@ -55,10 +55,10 @@ int seam_share_cookies_begin(int fd);
  * Comes in, with the folder's lock, so that nobody else comes meanwhile. What
  * groups without clients have left is removed, their own pins too.
  * -EPERM: the folder is another's, or open to others; -ENOSPC: there are
- * SEAM_MAX_CLIENTS in each of its parts; -EBUSY: somebody keeps the lock;
- * another -errno.
+ * SEAM_MAX_CLIENTS in each of these parts, at most SEAM_SHARE_PARTS; -EBUSY:
+ * somebody keeps the lock; another -errno.
  */
-int seam_share_enter(uint64_t group, struct seam_share *ret,
+int seam_share_enter(uint64_t group, uint32_t parts, struct seam_share *ret,
 		     struct seam_errinfo *reterr);
 /* Whether what is pinned in a folder is root's alone, that of a group, or where
  * clients meet (""). -EPERM: it is not; or another -errno. */
@@ -93,7 +93,7 @@ uint32_t seam_share_holder(int fd);
 /* Whether a process is stopped, by a signal or a debugger. */
 bool seam_share_is_stopped(uint32_t pid);
 
-#define SEAM_SHARE_LISTED 128
+#define SEAM_SHARE_LISTED 256
 
 /* What was lost for want of room in a client's rings. */
 enum seam_share_lost {

@@ -145,7 +145,7 @@ static bool is_off_cpu(const struct pd_event *ev)
 /*
  * Whose it is, how long, and the stack are in the payload; what the sample says
  * itself is of whoever ran when it was written. perf writes thread and process
- * in either order: a process's first thread is the oldest.
+ * in either order: mostly a process's first thread has the lowest number.
  */
 static bool take_off_cpu(bool swap, struct seam_pd_rec *rec)
 {
@@ -154,8 +154,9 @@ static bool take_off_cpu(bool swap, struct seam_pd_rec *rec)
 	uint32_t a, b;
 
 	if (!take_pair(&s, &a, &b) || !span_u64(&s, &o->period) ||
-	    !take_chain(&s, &o->chain))
+	    !take_chain(&s, &o->chain) || seam_pd_chain_deferred(o->chain))
 		return false;
+	o->chain_in_raw = true;
 	rec->pid = a < b ? a : b;
 	rec->tid = a < b ? b : a;
 	rec->has_tid = true;

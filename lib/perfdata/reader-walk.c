@@ -13,9 +13,7 @@
  * of a stack that hardly changes, 64 KiB each, have been 2,700 times as large
  * as what perf's zstd made of them; zstd itself ends at some 30,000 times. */
 #define INFLATE_MIN (64ULL << 20)
-#define INFLATE_RATIO 16384
-/* And one record, which is had in memory. */
-#define INFLATE_RECORD_RATIO 4096
+#define INFLATE_RATIO 4096
 #define ANOTHER_FRAME 5 /* bytes that say how long its header is */
 #define BLOCK_HEADER 3
 
@@ -218,8 +216,8 @@ static size_t asked_for(size_t rc)
 static int inflate_to(struct seam_pd_reader *r, struct span in, size_t *len)
 {
 	const uint64_t most = INFLATE_MIN + INFLATE_RATIO * r->total_size;
-	const uint64_t record_most =
-		INFLATE_MIN + INFLATE_RECORD_RATIO * in.left;
+	/* Which is had in memory. */
+	const uint64_t record_most = INFLATE_MIN + INFLATE_RATIO * in.left;
 	ZSTD_inBuffer i = {in.p, 0, 0};
 	struct pd_inflate *z = r->zstd;
 

@@ -65,6 +65,7 @@ struct seam_pd_rec_sample {
 	uint64_t ip, addr, period, stream_id;
 	struct seam_pd_reads reads;
 	struct seam_pd_words chain; /* with its context markers */
+	bool chain_in_raw; /* it is a part of the payload */
 	struct seam_pd_words
 		branches; /* from, to, flags of each, newest first */
 	const uint8_t *raw;

@@ -119,8 +119,6 @@ int seam_symtab_read_kallsyms(struct seam_symtab *tab, const char *path)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	/* Opened without waiting, but a pipe is waited for. */
-	(void)fcntl(fd, F_SETFL, 0);
 	rc = read_all(fd, &text);
 	close(fd);
 	if (!rc)

@@ -9,14 +9,16 @@ import json, os, struct, subprocess, sys, tempfile
 
 SEAM = sys.argv[1]
 TYPE = 1 | 2 | 4 | 256 | 1024 | 1 << 16 # IP, TID, TIME, PERIOD, RAW, IDENTIFIER
+CHAIN = 32
 USER = 0xFFFFFFFFFFFFFE00
 HOSTNAME, EVENT_DESC, ID = 3, 12, 77
 STACK = [0x1234, 0x9000, 0xa000]
 
 
 class Recording:
-    def __init__(self, order, name='offcpu-time'):
+    def __init__(self, order, name='offcpu-time', chain=False):
         self.order, self.name, self.data = order, name, b''
+        self.type = TYPE | (CHAIN if chain else 0)
 
     def pack(self, form, *values):
         return struct.pack(self.order + form, *values)
@@ -30,11 +32,13 @@ class Recording:
         payload += bytes(-(len(payload) + 4) % 8)
         # What was running, and not what slept.
         body = self.pack('QQIIQQ', ID, 0, 1, 1, time, 0)
+        if self.type & CHAIN:
+            body += self.pack('Q', 0)
         body += self.pack('I', len(payload)) + payload
         self.data += self.pack('IHH', 9, 1, 8 + len(body)) + body
 
     def whole(self):
-        attr = self.pack('IIQQQQQ', 1, 128, 10, 1, TYPE, 0, 0) + bytes(80)
+        attr = self.pack('IIQQQQQ', 1, 128, 10, 1, self.type, 0, 0) + bytes(80)
         ids = 104 + len(attr) + 16
         at = ids + 8
         host = self.string('host')
@@ -82,7 +86,14 @@ def check(folder, recording, wanted, says):
     with open(path, 'wb') as f:
         f.write(recording.whole())
     got, err = told(path)
-    return got == wanted and says in err, f'{got} {err}'
+    ok = got == wanted and says in err
+    if ok and not says:
+        parted = path + '.parted'
+        subprocess.run([SEAM, 'inject', '--unmerge', '-i', path, '-o', parted],
+                       check=True, stderr=subprocess.PIPE)
+        got, err = told(parted)
+        ok = got == wanted
+    return ok, f'{got} {err}'
 
 
 def main():
@@ -90,6 +101,7 @@ def main():
     short.sample(13, 500, 501, 4000, STACK, short=24)
     tests = [('little endian', made('<'), SLEPT, ''),
              ('big endian', made('>'), SLEPT, ''),
+             ('a chain besides', made('<', chain=True), SLEPT, ''),
              ('a payload that is too short', short, SLEPT, 'malformed'),
              ('another event', made('<', name='bpf-output'),
               [(1, 1, 0, [0])] * 3, '')]

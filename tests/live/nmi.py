@@ -24,7 +24,7 @@ import livetest
 import requests
 import serve
 
-EVENT = ("-e", "nmi:nmi_handler", "-c", "1")
+EVENT = ("-e", "nmi:nmi_handler/name=watchdog/", "-c", "1")
 # The kernel's, and how they stand while a task is to be found that hangs. The
 # last begins it.
 KERNEL = "/proc/sys/kernel/"
@@ -100,9 +100,11 @@ def settings():
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(signum, signal.SIG_IGN)
         os.read(ours, 1)
-        for name, value in reversed(before):
-            setting(name, value)
-        os._exit(0)
+        try:
+            for name, value in reversed(before):
+                setting(name, value)
+        finally:
+            os._exit(0)
     os.close(ours)
     try:
         for name, value in SETTINGS:
