@@ -28,20 +28,7 @@ struct {
 	__type(value, struct made);
 } makers SEC(".maps");
 
-struct other_makers {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct made);
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, SEAM_MAX_CLIENTS);
-	__type(key, uint32_t);
-	__array(values, struct other_makers);
-} client_makers SEC(".maps");
+CLIENT_HASHES(makers, uint32_t, struct made);
 
 /* The last generation given out, of all processes: none comes twice. */
 SEAM_SHARED uint32_t seam_made_generation = 0;

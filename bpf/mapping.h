@@ -11,7 +11,7 @@
 #ifndef SEAM_BPF_MAPPING_H
 #define SEAM_BPF_MAPPING_H
 
-#include "bpf/maps.h"
+#include "bpf/clients.h"
 #include "bpf/words.h"
 #include "core/disk.h"
 #include "core/env.h"

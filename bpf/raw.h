@@ -2,7 +2,7 @@
 #ifndef SEAM_BPF_RAW_H
 #define SEAM_BPF_RAW_H
 
-#include "bpf/maps.h"
+#include "bpf/clients.h"
 
 /*
  * What raw tracepoints' programs share: a sample whose buffer they have filled,

@@ -9,7 +9,7 @@
 #ifndef SEAM_BPF_SPANS_H
 #define SEAM_BPF_SPANS_H
 
-#include "bpf/maps.h"
+#include "bpf/clients.h"
 #include "core/code-spans.h"
 
 #define SPANS_LOCK_TRIES 4096
@@ -40,20 +40,7 @@ struct {
 	__type(value, struct spans);
 } made_spans SEC(".maps");
 
-struct other_made_spans {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct spans);
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, SEAM_MAX_CLIENTS);
-	__type(key, uint32_t);
-	__array(values, struct other_made_spans);
-} client_made_spans SEC(".maps");
+CLIENT_HASHES(made_spans, uint32_t, struct spans);
 
 /* All zero: spans are too large for a program's own stack. */
 struct {
