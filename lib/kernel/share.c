@@ -216,9 +216,8 @@ static int find_number(const struct seam_share *s, struct seam_errinfo *reterr)
 			return (int)i;
 	}
 	return seam_fail(reterr, -ENOSPC,
-			 "%d others share theirs, and there is room "
-			 "for no more: end one, 'seam doctor' lists them",
-			 SEAM_MAX_CLIENTS * SEAM_SHARE_PARTS);
+			 "there is room for no more: end one, 'seam doctor' "
+			 "lists them");
 }
 
 static int take_number(struct seam_share *s, struct seam_errinfo *reterr)

@@ -160,6 +160,12 @@ def seventeenth(bench):
         os.mkdir(folder, 0o700)
         locks.append(os.open(folder, os.O_RDONLY))
         fcntl.flock(locks[-1], fcntl.LOCK_EX)
+    served = subprocess.run([bench.seam, "serve", "--idle", "1"],
+                            stderr=subprocess.PIPE, encoding="utf-8",
+                            env=bench.env, check=False)
+    bench.test("who serves the first has no place with others",
+               served.returncode == 1 and "room for no more: end one" in
+               served.stderr, served.stderr)
     more = [bench.recorder("-p", pid, *clients.EVENT, name=name).ready()
             for name in ("17.data", "18.data")]
     livetest.burn(clients.ENOUGH, target.pid)
