@@ -5,7 +5,9 @@ Description: of perf record --call-graph lbr the user half is the processor's
 stack of calls, in recordings of either byte order, merged or not; the chain's
 where it has none, or the branches are others; a count of branches that are not
 there makes a malformed record."""
-import os, struct, subprocess, sys, tempfile
+import os, struct, subprocess, sys
+
+from each import each
 
 SEAM = sys.argv[1]
 TYPE = 1 | 2 | 4 | 32 | 2048  # IP, TID, TIME, CALLCHAIN, BRANCH_STACK
@@ -87,16 +89,7 @@ def main():
              ('big endian', made('>', CALLS), whole, ''),
              ('other branches', made('<', 1), [[TOP] + OWN, OWN, OWN], ''),
              ('too many', cut, whole, 'malformed')]
-    failed = 0
-    print(f'1..{len(tests)}')
-    for i, (name, *test) in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            ok, text = same(folder, *test)
-        failed += not ok
-        print(f'{"ok" if ok else "not ok"} {i} - {name}')
-        if not ok:
-            print('#', text.replace('\n', '\n# '))
-    return failed > 0
+    return each(tests, same)
 
 
 if __name__ == '__main__':

@@ -5,7 +5,9 @@ Description: of perf record --off-cpu, from perf 6.15 on, a sample's thread, how
 long it slept and its stack are those in the payload, in recordings of either
 byte order, and whichever of thread and process comes first; a payload that is too
 short makes a malformed record, and one of another event is none of this."""
-import json, os, struct, subprocess, sys, tempfile
+import json, os, struct, subprocess, sys
+
+from each import each
 
 SEAM = sys.argv[1]
 TYPE = 1 | 2 | 4 | 256 | 1024 | 1 << 16 # IP, TID, TIME, PERIOD, RAW, IDENTIFIER
@@ -105,16 +107,7 @@ def main():
              ('a payload that is too short', short, SLEPT, 'malformed'),
              ('another event', made('<', name='bpf-output'),
               [(1, 1, 0, [0])] * 3, '')]
-    failed = 0
-    print(f'1..{len(tests)}')
-    for i, (name, *test) in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            ok, text = check(folder, *test)
-        failed += not ok
-        print(f'{"ok" if ok else "not ok"} {i} - {name}')
-        if not ok:
-            print('#', text.replace('\n', '\n# '))
-    return failed > 0
+    return each(tests, check)
 
 
 if __name__ == '__main__':

@@ -20,6 +20,7 @@ import time
 import uuid
 
 import livetest
+from afterwards import afterwards
 
 INSIDE = "SEAM_TEST_CONTAINER"
 SOURCES = os.path.realpath(os.path.join(livetest.HERE, "../.."))
@@ -158,27 +159,6 @@ def clean(top, group):
     return not os.path.exists(top)
 
 
-@contextlib.contextmanager
-def cleaned(top, group):
-    """By a process that lives on for it if this one is killed."""
-    ours, its = os.pipe()
-    cleaner = os.fork()
-    if not cleaner:
-        os.setsid()
-        os.close(its)
-        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(signum, signal.SIG_IGN)
-        os.read(ours, 1)
-        os._exit(0 if clean(top, group) else 1)
-    os.close(ours)
-    try:
-        yield
-    finally:
-        os.close(its)
-        if os.waitpid(cleaner, 0)[1]:
-            raise RuntimeError("%s or %s is left" % (top, group))
-
-
 def make(top, group):
     """Return: why there can be none; else None."""
     done = subprocess.run(["sh", "-c", MAKE, "sh", top], encoding="utf-8",
@@ -212,7 +192,7 @@ def run(why_not, install, command):
     top = tempfile.mkdtemp(prefix="seam-live-")
     group = os.path.normpath("%s/cgroup/%s/seam-test-%d" % (
         top, own[0], os.getpid()))
-    with cleaned(top, group):
+    with afterwards(lambda: clean(top, group)):
         reason = make(top, group)
         if reason:
             print("1..0 # SKIP " + " ".join(reason.split()))

@@ -12,7 +12,6 @@ The task that hangs has asked a FUSE daemon something, which never answers.
 import collections
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ import fuse
 import livetest
 import requests
 import serve
+from afterwards import afterwards
 
 EVENT = ("-e", "nmi:nmi_handler/name=watchdog/", "-c", "1")
 # The kernel's, and how they stand while a task is to be found that hangs. The
@@ -89,30 +89,17 @@ def nmis(cpu):
 
 @contextlib.contextmanager
 def settings():
-    """They are set back by a process that lives on for it if this one is
-    killed."""
     before = [(name, setting(name)) for name, _ in SETTINGS]
-    ours, its = os.pipe()
-    restorer = os.fork()
-    if not restorer:
-        os.setsid()
-        os.close(its)
-        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(signum, signal.SIG_IGN)
-        os.read(ours, 1)
-        try:
-            for name, value in reversed(before):
-                setting(name, value)
-        finally:
-            os._exit(0)
-    os.close(ours)
-    try:
+
+    def restore():
+        for name, value in reversed(before):
+            setting(name, value)
+        return True
+
+    with afterwards(restore):
         for name, value in SETTINGS:
             setting(name, value)
         yield
-    finally:
-        os.close(its)
-        os.waitpid(restorer, 0)
 
 
 def hang(bench, daemon):
