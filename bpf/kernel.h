@@ -176,7 +176,9 @@ struct thread_struct {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
-	int on_cpu;
+	/* 4 bytes, and 1 since Linux 7.3: of what has no sign libbpf fits how
+	 * many are read. */
+	unsigned int on_cpu;
 	struct sched_entity se;
 	unsigned int flags;
 	unsigned int ptrace;

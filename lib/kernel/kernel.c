@@ -165,10 +165,13 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 		skel->rodata_seam->seam_max_stack = opts->request_depth;
 	/* Verifying takes time that a short recording would feel. */
 	bpf_program__set_autoload(skel->progs.seam_tracepoint,
-				  opts->tracepoints);
-	bpf_program__set_autoload(skel->progs.seam_uprobe, opts->probes);
-	bpf_program__set_autoload(skel->progs.seam_switch, opts->sleeps);
-	bpf_program__set_autoload(skel->progs.seam_sleepers, false);
+				  opts->tracepoints || opts->every_program);
+	bpf_program__set_autoload(skel->progs.seam_uprobe,
+				  opts->probes || opts->every_program);
+	bpf_program__set_autoload(skel->progs.seam_switch,
+				  opts->sleeps || opts->every_program);
+	bpf_program__set_autoload(skel->progs.seam_sleepers,
+				  opts->every_program);
 	skel->rodata_seam->seam_sleep_event = opts->sleep_event;
 	skel->rodata_seam->seam_take_sleeps = opts->sleeps;
 	/* 4 MiB, before there is any in it. */

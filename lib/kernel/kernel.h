@@ -36,6 +36,7 @@ struct seam_kernel_opts {
 	bool only_tables; /* nothing is taken: for others' stacks alone */
 	bool sleeps; /* are recorded, as */
 	uint32_t sleep_event;
+	bool every_program; /* is loaded, to find out whether it can be */
 };
 
 /* Loads and attaches what follows tasks; no event yet. */

@@ -198,6 +198,7 @@ static int load(const struct seam_kernel_entry *at_once,
 		.stack_copy = 65536,
 		.at_once = at_once,
 		.alone = true,
+		.every_program = true,
 	};
 	struct seam_kernel *kernel;
 	int rc = seam_kernel_open(&opts, &kernel, reterr);
@@ -207,7 +208,7 @@ static int load(const struct seam_kernel_entry *at_once,
 	return rc;
 }
 
-/* The surest answer: load what a recording loads. */
+/* The surest answer: load what any recording loads. */
 static void gather_load(struct seam_probe_facts *f)
 {
 	struct seam_errinfo err = {0}, at_once_err = {0};

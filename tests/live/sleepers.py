@@ -89,6 +89,7 @@ int main(void)
 	puts("ready"); fflush(stdout);
 	getchar();
 	for (int i = 0; i < 100; i++) usleep(2000); /* tables come */
+	puts("rested"); fflush(stdout);
 	if (write(go[1], "12345", 5) != 5) return 2;
 	pthread_join(t[0], NULL);
 	printf("%f %d %ld\n", slept, failed, switches); fflush(stdout);
@@ -108,11 +109,9 @@ def switches(pid):
 
 
 def await_rest(process):
-    """Until main, which naps a hundred times before, and all its threads have
+    """Until main, which says when it has napped, and all its threads have
     slept where they are for a while."""
-    begun = livetest.naps(process.pid)
-    while process.poll() is None and livetest.naps(process.pid) < begun + 100:
-        time.sleep(0.05)
+    process.stdout.readline()
     before, now = None, switches(process.pid)
     while process.poll() is None and now != before:
         time.sleep(0.5)
