@@ -42,24 +42,31 @@ static __always_inline bool loss_put(void *to, uint32_t client,
 	return true;
 }
 
-static __always_inline bool loss_tell(uint32_t client,
-				      const struct task_state *state,
-				      struct task_struct *task, uint64_t cookie,
-				      uint64_t flags)
+/* Global, as the next: the verifier walks each once. */
+__noinline int seam_lose_of(struct task_state *state ARG_NONNULL,
+			    struct task_struct *task ARG_TRUSTED,
+			    uint64_t cookie, uint64_t flags, uint32_t client)
 {
 	const struct seam_common *all = common_state();
 	uint32_t at = SEAM_RING_LOSSES + client;
 	void *to = bpf_map_lookup_elem(&client_rings, &at);
+	bool is_told;
 
 	if (!to)
-		return true; /* its cookies all come with samples */
-	if (all && *(volatile uint32_t *)&all->want_regs >> client & 1)
-		return loss_put(to, client, state, task, cookie, flags, true);
-	return loss_put(to, client, state, task, cookie, flags, false);
+		return 0; /* its cookies all come with samples */
+	if (all && *(volatile uint32_t *)&all->want_regs >> (client & 31) & 1)
+		is_told =
+			loss_put(to, client, state, task, cookie, flags, true);
+	else
+		is_told =
+			loss_put(to, client, state, task, cookie, flags, false);
+	if (!is_told)
+		count_for(client, SEAM_COUNT_LOST_UNTOLD);
+	return 0;
 }
 
 /* These clients do not get the stack. flags: of enum seam_stack_flags, and
- * LOSS_UNSURE. Global, for the verifier. */
+ * LOSS_UNSURE. */
 __noinline int seam_lose(struct task_state *state ARG_NONNULL,
 			 struct task_struct *task ARG_TRUSTED, uint64_t cookie,
 			 uint64_t flags, uint32_t clients)
@@ -68,9 +75,8 @@ __noinline int seam_lose(struct task_state *state ARG_NONNULL,
 
 	for (i = seam_zero; i < SEAM_MAX_CLIENTS; i++) {
 		SEAM_LOOP_GUARD;
-		if (clients >> (i & 31) & 1 &&
-		    !loss_tell(i, state, task, cookie, flags))
-			count_for(i, SEAM_COUNT_LOST_UNTOLD);
+		if (clients >> (i & 31) & 1)
+			seam_lose_of(state, task, cookie, flags, i);
 	}
 	return 0;
 }

@@ -252,7 +252,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 18);
+	__uint(max_entries, 1 << 16);
 	__type(key, uint32_t);
 	__type(value, uint64_t);
 } watched SEC(".maps");

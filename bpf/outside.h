@@ -23,7 +23,7 @@ struct outside_key {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 18);
+	__uint(max_entries, 1 << 16);
 	__type(key, struct outside_key);
 	__type(value, struct outside_element);
 } outsides SEC(".maps");

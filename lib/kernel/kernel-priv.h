@@ -102,6 +102,7 @@ void seam_kernel_followers(const struct seam_kernel *k, bool again,
 
 /* kernel-requests.c. Makes the ring. */
 int seam_kernel_open_requests(struct seam_kernel *k);
+int seam_kernel_put_own(struct seam_kernel *k);
 void seam_kernel_close_requests(struct seam_kernel *k);
 
 /* kernel-lend.c. */

@@ -183,34 +183,6 @@ int seam_kernel_share(struct seam_kernel *k,
 	return k->is_half ? err : 0;
 }
 
-static int put_ring(struct seam_kernel *k, uint32_t at, int fd)
-{
-	return bpf_map__update_elem(k->skel->maps.client_rings, &at, sizeof(at),
-				    &fd, sizeof(fd), BPF_ANY);
-}
-
-/* What is ours alone, by our number. */
-static int put_own(struct seam_kernel *k)
-{
-	const struct bpf_map *const own[][2] = {
-		{k->skel->maps.client_states, k->skel->maps.cpu_states},
-		{k->skel->maps.client_made_tables, k->skel->maps.made_tables},
-		{k->skel->maps.client_made_spans, k->skel->maps.made_spans},
-		{k->skel->maps.client_makers, k->skel->maps.makers},
-		{k->skel->maps.client_sleeps, k->skel->maps.sleeps},
-	};
-	uint32_t number = seam_kernel_client(k);
-	int err = 0;
-
-	for (size_t i = 0; !err && i < sizeof(own) / sizeof(own[0]); i++) {
-		int fd = bpf_map__fd(own[i][1]);
-
-		err = bpf_map__update_elem(own[i][0], &number, sizeof(number),
-					   &fd, sizeof(fd), BPF_ANY);
-	}
-	return err;
-}
-
 int seam_kernel_shared(struct seam_kernel *k)
 {
 	uint32_t number = seam_kernel_client(k);
@@ -222,17 +194,9 @@ int seam_kernel_shared(struct seam_kernel *k)
 	/* Of who had the number before. */
 	bpf_map_delete_elem(stacks, &number);
 	bpf_map_delete_elem(rings, &losses);
-	err = put_ring(k, SEAM_RING_STACKS + number,
-		       bpf_map__fd(k->skel->maps.ring));
+	err = seam_kernel_open_requests(k);
 	if (!err)
-		err = put_ring(k, SEAM_RING_COPIES + number,
-			       bpf_map__fd(k->skel->maps.copies));
-	if (!err)
-		err = seam_kernel_open_requests(k);
-	if (!err)
-		err = put_ring(k, SEAM_RING_REQUESTS + number, k->requests_fd);
-	if (!err)
-		err = put_own(k);
+		err = seam_kernel_put_own(k);
 	/* Behind the rings: another's program that has read before who wants
 	 * the stack sends it to us, or we would have it and never get it. */
 	if (!err && k->is_shared)

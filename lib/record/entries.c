@@ -222,11 +222,10 @@ static void lose(struct seam_entries *es, const struct seam_user_stack *stack)
 	struct entry *e = seam_idmap_get(&es->tasks, stack->tid);
 
 	if (s) {
-		es->sum->end[SEAM_LOST] += s->waiting.n;
+		seam_stay_lose(es, s);
 		seam_stay_free(s);
 	} else if (e && e->cookie == stack->cookie) {
-		es->sum->end[SEAM_LOST] += e->stay.waiting.n;
-		e->stay.waiting = (struct seam_tally){0};
+		seam_stay_lose(es, &e->stay);
 	}
 }
 

@@ -31,7 +31,8 @@ static void tally_move(struct seam_tally *to, struct seam_tally *from)
 void seam_stay_add(struct seam_entries *es, struct seam_stay *s,
 		   const struct seam_sample *sample)
 {
-	if (!seam_stay_has_samples(s) || sample->time_ns < s->first_ns)
+	if ((!seam_stay_has_samples(s) && !s->lost.n) ||
+	    sample->time_ns < s->first_ns)
 		s->first_ns = sample->time_ns;
 	seam_reach(&s->last_ns, sample->time_ns);
 	s->written = false; /* a late one: the stack comes again */
@@ -80,8 +81,16 @@ int seam_stay_hold(struct seam_entries *es, struct seam_stay *s,
 					  stack->n_ips);
 	s->has_stack = true;
 	s->asleep = stack->asleep;
+	es->sum->end[SEAM_LOST] -= s->lost.n;
+	tally_move(&s->served, &s->lost);
 	tally_move(&s->served, &s->waiting);
 	return 0;
+}
+
+void seam_stay_lose(struct seam_entries *es, struct seam_stay *s)
+{
+	es->sum->end[SEAM_LOST] += s->waiting.n;
+	tally_move(&s->lost, &s->waiting);
 }
 
 /* Writes a stack that serves samples behind the last of them. */

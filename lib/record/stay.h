@@ -37,6 +37,10 @@ struct seam_stay {
 	uint64_t first_ns, last_ns;
 	struct seam_tally waiting; /* samples without a stack yet */
 	struct seam_tally served; /* samples that have one */
+	/* Samples that were told that theirs is lost, and are counted so. Of
+	 * one entry more may be taken, at each event one: readers join those
+	 * that are lost with the one that came. */
+	struct seam_tally lost;
 	struct seam_stay_names names;
 	bool has_stack, written;
 	bool tail; /* the stack was taken at exec or exit */
@@ -69,6 +73,8 @@ void seam_stay_add(struct seam_entries *es, struct seam_stay *s,
 /* Holds a stack for its samples. Return: 0 or -ENOMEM. */
 int seam_stay_hold(struct seam_entries *es, struct seam_stay *s,
 		   const struct seam_user_stack *stack);
+/* It is lost to those that wait for it. */
+void seam_stay_lose(struct seam_entries *es, struct seam_stay *s);
 /* Writes what is held behind the last sample. */
 void seam_stay_write(struct seam_entries *es, struct seam_stay *s);
 /* If there is no sample that it might have to be written again for. */

@@ -398,9 +398,11 @@ def task_clock(bench):
                len(whole) > 0.7 * len(samples) > 0.7 * 400,
                "%d of %d samples of 800 ms" % (len(whole), len(samples)))
     summary = recording.summary
+    # Where a copy takes longer than a tick, the kernel leaves ticks out.
+    spare = 2 if bench.args.slower == 1 else 0.05 * summary["expected"]
     bench.test("task-clock: none of its ticks is missing", abs(
-        summary["expected"] - summary["withheld"] - summary["events"]) <= 2,
-               recording.log)
+        summary["expected"] - summary["withheld"] -
+        summary["events"]) <= spare, recording.log)
 
 
 def perf_reads(bench):

@@ -160,6 +160,24 @@ static void waiting(void **state)
 	check_out(NULL, 0);
 }
 
+/* Of an entry whose stack is taken at each event, one is lost and one comes:
+ * readers join both samples with that. */
+static void lost_and_taken_again(void **state)
+{
+	const struct written want[] = {{121, 1, 2, 0, SEAM_OUTERMOST, TID}};
+
+	(void)state;
+	sample(TID, 1, 100, 0);
+	stack(1, 100, 0, LOST);
+	check_counts(0, 1, 0, 0);
+	sample(TID, 1, 120, 0);
+	stack(1, 120, 2, PLAIN);
+	seam_entries_end(&t.es);
+	check_out(want, 1);
+	check_counts(2, 0, 0, 0);
+	assert_int_equal(t.sum.max_served, 2);
+}
+
 /* Memory that is asked for nothing is not kept, and not freed twice. */
 static void without_frames(void **state)
 {
@@ -308,6 +326,7 @@ int main(void)
 		CASE(lost_orphans),
 		CASE(settled),
 		CASE(waiting),
+		CASE(lost_and_taken_again),
 		CASE(without_frames),
 		CASE(pending),
 		CASE(interrupted_at_once),
