@@ -184,11 +184,12 @@ static void set_lost(const struct seam_session *s, struct seam_counts *ret)
 				   &ret->lost_records);
 		return;
 	}
-	/* Before Linux 6.0 events do not count theirs. */
-	if (!ret->lost_samples)
+	/* Before Linux 6.0 events do not count theirs, and what records say
+	 * comes when there is room again, if it comes. */
+	seam_event_counted(seam_sideband_event(s->sideband),
+			   &ret->lost_sideband);
+	if (!ret->lost_samples && !ret->lost_sideband)
 		ret->lost_samples = all;
-	ret->lost_sideband =
-		all > ret->lost_samples ? all - ret->lost_samples : 0;
 }
 
 void seam_direct_end(struct seam_session *s)
