@@ -19,7 +19,8 @@
  * that come later in an exec or exit are of that stack. */
 #define FORGET_NS 10000000000ULL
 /* The sample that a stack was taken for at once comes behind it, and whoever
- * interrupts in between is in the task's next entry. */
+ * interrupts in between is in the task's next entry, or in the same: then there
+ * are two stacks of it. */
 #define EARLY_NS 1000000000ULL
 
 struct entry {
@@ -28,10 +29,11 @@ struct entry {
 	uint64_t ip; /* where the kernel was entered; 0: it is not sure */
 	uint64_t asked_ns; /* how long it had waited when /proc was asked */
 	uint32_t pid, tid, cpu;
+	uint32_t stacks, samples; /* that have come, up to UINT32_MAX */
 	bool waits;
-	bool sampled; /* a sample of it has come */
 	bool tail; /* of an exec or exit */
 	bool asleep; /* see seam_user_stack */
+	bool swept; /* by one sweep at least */
 };
 
 /* What is handed out on the way through a map. */
@@ -59,6 +61,17 @@ static void give_up(const struct sweep *sw, const struct entry *e)
 	sw->fn(sw->ctx, &stack);
 }
 
+static void tell(uint32_t *n)
+{
+	*n += *n != UINT32_MAX;
+}
+
+/* Whether a sample of it is still to be sent. */
+static bool is_early(const struct entry *e)
+{
+	return e->stacks > e->samples;
+}
+
 static int keep_over(struct seam_awaited *a, const struct entry *e)
 {
 	struct entry *over = malloc(sizeof(*over));
@@ -78,7 +91,7 @@ static int keep_over(struct seam_awaited *a, const struct entry *e)
  * or at an event whose sample is still to be sent. */
 static int move_over(struct seam_awaited *a, struct entry *e)
 {
-	if (!e->cookie || (!e->waits && !e->tail && e->sampled))
+	if (!e->cookie || (!e->waits && !e->tail && !is_early(e)))
 		return 0;
 	if (keep_over(a, e))
 		return -ENOMEM;
@@ -92,7 +105,7 @@ static void note(struct entry *e, const struct seam_sample *sample)
 	if (sample->time_ns > e->last_ns)
 		e->last_ns = sample->time_ns;
 	e->asked_ns = 0;
-	e->sampled = true;
+	tell(&e->samples);
 	if (!e->ip)
 		e->ip = sample->user ? sample->ip : sample->user_ip;
 	e->cpu = sample->cpu;
@@ -136,13 +149,14 @@ static void note_stack(struct entry *e, const struct seam_user_stack *stack)
 	e->tail |= stack->before_exec || stack->at_exit;
 	e->asleep |= stack->asleep;
 	e->waits = false;
+	tell(&e->stacks);
 }
 
 static void over_stack(struct seam_awaited *a, struct entry *over,
 		       const struct seam_user_stack *stack)
 {
 	note_stack(over, stack);
-	if (!over->tail)
+	if (!over->tail && !is_early(over))
 		free(seam_idmap_remove(&a->over, stack->cookie));
 }
 
@@ -197,7 +211,7 @@ static bool is_gone(struct sweep *sw, struct entry *e, uint32_t tid)
 /* It may be long until its sample comes. */
 static bool is_asleep(const struct entry *e)
 {
-	return e->asleep && !e->sampled;
+	return e->asleep && !e->samples;
 }
 
 static uint64_t kept_ns(const struct entry *e)
@@ -213,6 +227,11 @@ static bool sweep_over(void *ctx, uint64_t cookie, void *value)
 	struct entry *e = value;
 
 	(void)cookie;
+	/* Who reads late may find it old before what comes next is read. */
+	if (!e->swept) {
+		e->swept = true;
+		return false;
+	}
 	if (e->last_ns + kept_ns(e) >= sw->now_ns)
 		return false;
 	if (is_asleep(e) && !is_gone(sw, e, e->tid))

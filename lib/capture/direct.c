@@ -186,8 +186,9 @@ static void set_lost(const struct seam_session *s, struct seam_counts *ret)
 	}
 	/* Before Linux 6.0 events do not count theirs, and what records say
 	 * comes when there is room again, if it comes. */
-	seam_event_counted(seam_sideband_event(s->sideband),
-			   &ret->lost_sideband);
+	if (s->sideband)
+		seam_event_counted(seam_sideband_event(s->sideband),
+				   &ret->lost_sideband);
 	if (!ret->lost_samples && !ret->lost_sideband)
 		ret->lost_samples = all;
 }

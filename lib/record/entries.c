@@ -46,7 +46,7 @@ static void entry_end(struct seam_entries *es, struct entry *e)
 		seam_stay_write(es, s);
 	if (s->waiting.n)
 		seam_stay_keep(es, &es->orphans, e->cookie, s);
-	else if (s->has_stack && (s->tail || !s->served.n))
+	else if (s->has_stack && (s->tail || s->served.n < s->stacks))
 		kept = seam_stay_keep(es, &es->told, e->cookie, s);
 	if (!kept)
 		seam_stay_over(es, s);
@@ -198,6 +198,7 @@ static bool orphan_claim(struct seam_entries *es,
 
 	if (!s)
 		return false;
+	s->stacks++;
 	seam_reach(&s->last_ns, stack->time_ns);
 	if (seam_stay_hold(es, s, stack)) {
 		seam_entries_note(es, -ENOMEM);
@@ -251,6 +252,7 @@ void seam_entries_stack(struct seam_entries *es,
 	if (!e)
 		return;
 	entry_is(es, e, stack->cookie);
+	e->stay.stacks++;
 	/* The first is the one that samples were told of. */
 	if (e->stay.has_stack && e->stay.stack.end != SEAM_PENDING)
 		return;
@@ -292,6 +294,11 @@ static bool settle_told(void *ctx, uint64_t cookie, void *value)
 
 	(void)cookie;
 	seam_stay_settle(es, s);
+	/* Who reads late may find it old before what comes next is read. */
+	if (!s->settled) {
+		s->settled = true;
+		return false;
+	}
 	if (s->last_ns + seam_stay_kept_ns(s) >= es->now_ns)
 		return false;
 	seam_stay_over(es, s);

@@ -98,6 +98,23 @@ static void came(void **state)
 	assert_int_equal(t.n, 0);
 }
 
+/* Two stacks are taken in one entry, one amid the other's event; who interrupts
+ * before that one's sample is sent is in the next entry. */
+static void came_twice_before_its_sample(void **state)
+{
+	(void)state;
+	stack(TID, 1, 100, false);
+	sample(TID, 1, 99);
+	stack(TID, 1, 101, false);
+	stack(TID, 2, 120, false);
+	sample(TID, 2, 110);
+	assert_int_equal(t.a.over.used, 1);
+	sample(TID, 1, 90);
+	sweep(121 + SECOND);
+	seam_awaited_end(&t.a, keep, &t);
+	assert_int_equal(t.n, 0);
+}
+
 /* It was taken at the event, and who interrupts before its sample is sent has
  * a stack, too. After a while none comes. */
 static void came_before_its_sample(void **state)
@@ -108,14 +125,17 @@ static void came_before_its_sample(void **state)
 	sample(TID, 2, 110);
 	assert_int_equal(t.a.over.used, 1);
 	sample(TID, 1, 90);
-	stack(TID, 3, 200, false);
+	stack(TID, 3, 200 + SECOND, false);
 	assert_int_equal(t.a.over.used, 1);
-	stack(TID, 4, 300, false);
-	sample(TID, 4, 290);
+	stack(TID, 4, 300 + SECOND, false);
+	sample(TID, 4, 290 + SECOND);
 	assert_int_equal(t.a.over.used, 2);
+	/* Who reads late finds them old, and has not read what comes next. */
 	sweep(200 + SECOND);
+	assert_int_equal(t.a.over.used, 2);
+	sweep(200 + 2 * SECOND);
 	assert_int_equal(t.a.over.used, 1);
-	sweep(201 + 2 * SECOND);
+	sweep(201 + 3 * SECOND);
 	assert_int_equal(t.a.over.used, 0);
 	seam_awaited_end(&t.a, keep, &t);
 	assert_int_equal(t.n, 0);
@@ -183,6 +203,7 @@ static void came_cold(void **state)
 	sample(TID, 1, 130);
 	sample(TID, 3, 140);
 	assert_int_equal(t.a.over.used, 2);
+	sweep(SECOND);
 	sweep(12 * SECOND);
 	assert_int_equal(t.a.over.used, 0);
 	seam_awaited_end(&t.a, keep, &t);
@@ -318,11 +339,17 @@ static void forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(came),	    CASE(came_before_its_sample),
-		CASE(came_late),    CASE(came_before),
-		CASE(came_cold),    CASE(over_and_lost),
-		CASE(taken_asleep), CASE(asleep),
-		CASE(leaf),	    CASE(forgotten),
+		CASE(came),
+		CASE(came_before_its_sample),
+		CASE(came_twice_before_its_sample),
+		CASE(came_late),
+		CASE(came_before),
+		CASE(came_cold),
+		CASE(over_and_lost),
+		CASE(taken_asleep),
+		CASE(asleep),
+		CASE(leaf),
+		CASE(forgotten),
 		CASE(many_asleep),
 	};
 

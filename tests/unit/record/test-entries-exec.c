@@ -187,6 +187,9 @@ static void late_first(void **state)
 	stack_under(FIRST, 3, 110, 2, PLAIN);
 	sample_under(TID, FIRST, 1, 150, 90);
 	assert_int_equal(t.es.told.used, 2);
+	/* Who reads late finds them old, and has not read what comes next. */
+	seam_entries_settle(&t.es, 150 + 20 * SECOND);
+	assert_int_equal(t.es.told.used, 2);
 	seam_entries_settle(&t.es, 150 + 20 * SECOND);
 	assert_int_equal(t.es.told.used, 1);
 	check_counts(0, 0, 0, 2);

@@ -178,6 +178,22 @@ static void lost_and_taken_again(void **state)
 	assert_int_equal(t.sum.max_served, 2);
 }
 
+/* Two stacks are taken in one entry, one amid the other's event; who interrupts
+ * before that one's sample is sent is in the next entry. */
+static void taken_twice_before_its_sample(void **state)
+{
+	(void)state;
+	stack(1, 100, 2, PLAIN);
+	sample(TID, 1, 99, 0);
+	stack(1, 101, 2, PLAIN);
+	stack(2, 120, 3, PLAIN);
+	sample(TID, 2, 110, 0);
+	sample(TID, 1, 90, 0);
+	seam_entries_end(&t.es);
+	check_counts(3, 0, 0, 0);
+	assert_int_equal(t.sum.max_served, 2);
+}
+
 /* Memory that is asked for nothing is not kept, and not freed twice. */
 static void without_frames(void **state)
 {
@@ -327,6 +343,7 @@ int main(void)
 		CASE(settled),
 		CASE(waiting),
 		CASE(lost_and_taken_again),
+		CASE(taken_twice_before_its_sample),
 		CASE(without_frames),
 		CASE(pending),
 		CASE(interrupted_at_once),
