@@ -19,8 +19,7 @@
  * that come later in an exec or exit are of that stack. */
 #define FORGET_NS 10000000000ULL
 /* The sample that a stack was taken for at once comes behind it, and whoever
- * interrupts in between is in the task's next entry, or in the same: then there
- * are two stacks of it. */
+ * interrupts in between is in the task's next entry. */
 #define EARLY_NS 1000000000ULL
 
 struct entry {
@@ -29,8 +28,9 @@ struct entry {
 	uint64_t ip; /* where the kernel was entered; 0: it is not sure */
 	uint64_t asked_ns; /* how long it had waited when /proc was asked */
 	uint32_t pid, tid, cpu;
-	uint32_t stacks, samples; /* that have come, up to UINT32_MAX */
 	bool waits;
+	bool sampled; /* a sample of it has come */
+	bool due; /* the one that its stack was taken for has not */
 	bool tail; /* of an exec or exit */
 	bool asleep; /* see seam_user_stack */
 	bool swept; /* by one sweep at least */
@@ -61,17 +61,6 @@ static void give_up(const struct sweep *sw, const struct entry *e)
 	sw->fn(sw->ctx, &stack);
 }
 
-static void tell(uint32_t *n)
-{
-	*n += *n != UINT32_MAX;
-}
-
-/* Whether a sample of it is still to be sent. */
-static bool is_early(const struct entry *e)
-{
-	return e->stacks > e->samples;
-}
-
 static int keep_over(struct seam_awaited *a, const struct entry *e)
 {
 	struct entry *over = malloc(sizeof(*over));
@@ -91,7 +80,7 @@ static int keep_over(struct seam_awaited *a, const struct entry *e)
  * or at an event whose sample is still to be sent. */
 static int move_over(struct seam_awaited *a, struct entry *e)
 {
-	if (!e->cookie || (!e->waits && !e->tail && !is_early(e)))
+	if (!e->cookie || (!e->waits && !e->tail && !e->due))
 		return 0;
 	if (keep_over(a, e))
 		return -ENOMEM;
@@ -105,7 +94,8 @@ static void note(struct entry *e, const struct seam_sample *sample)
 	if (sample->time_ns > e->last_ns)
 		e->last_ns = sample->time_ns;
 	e->asked_ns = 0;
-	tell(&e->samples);
+	e->sampled = true;
+	e->due = false;
 	if (!e->ip)
 		e->ip = sample->user ? sample->ip : sample->user_ip;
 	e->cpu = sample->cpu;
@@ -142,21 +132,23 @@ int seam_awaited_sample(struct seam_awaited *a,
 	return 0;
 }
 
-static void note_stack(struct entry *e, const struct seam_user_stack *stack)
+static void note_stack(const struct seam_awaited *a, struct entry *e,
+		       const struct seam_user_stack *stack)
 {
 	if (stack->time_ns > e->last_ns)
 		e->last_ns = stack->time_ns;
 	e->tail |= stack->before_exec || stack->at_exit;
 	e->asleep |= stack->asleep;
 	e->waits = false;
-	tell(&e->stacks);
+	/* At once: samples that came are of who interrupted its being taken. */
+	e->due = a->at_once || !e->sampled;
 }
 
 static void over_stack(struct seam_awaited *a, struct entry *over,
 		       const struct seam_user_stack *stack)
 {
-	note_stack(over, stack);
-	if (!over->tail && !is_early(over))
+	note_stack(a, over, stack);
+	if (!over->tail && !over->due)
 		free(seam_idmap_remove(&a->over, stack->cookie));
 }
 
@@ -167,7 +159,7 @@ static int late_stack(struct seam_awaited *a,
 {
 	struct entry e = {.cookie = stack->cookie, .tid = stack->tid};
 
-	note_stack(&e, stack);
+	note_stack(a, &e, stack);
 	return e.tail ? keep_over(a, &e) : 0;
 }
 
@@ -192,7 +184,7 @@ int seam_awaited_stack(struct seam_awaited *a,
 			return -ENOMEM;
 		*e = (struct entry){.cookie = stack->cookie, .tid = stack->tid};
 	}
-	note_stack(e, stack);
+	note_stack(a, e, stack);
 	return 0;
 }
 
@@ -211,7 +203,7 @@ static bool is_gone(struct sweep *sw, struct entry *e, uint32_t tid)
 /* It may be long until its sample comes. */
 static bool is_asleep(const struct entry *e)
 {
-	return e->asleep && !e->samples;
+	return e->asleep && !e->sampled;
 }
 
 static uint64_t kept_ns(const struct entry *e)

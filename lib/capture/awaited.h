@@ -19,6 +19,7 @@ struct seam_awaited {
 	 * samples are behind their stack, for a while longer. */
 	struct seam_idmap over;
 	uint64_t swept_ns;
+	bool at_once; /* stacks are taken at their events; set by who has it */
 };
 
 /* A stack that does not come any more, with end code SEAM_LOST. */

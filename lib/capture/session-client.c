@@ -132,6 +132,7 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 		s->opts.tables_from = SEAM_TABLES_KERNEL;
 		opts.tables_from = SEAM_TABLES_KERNEL;
 		opts.at_once = &entry;
+		s->awaited.at_once = true;
 		err = seam_unsure_open(&entry, reterr);
 	}
 	if (err)

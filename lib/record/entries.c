@@ -46,7 +46,7 @@ static void entry_end(struct seam_entries *es, struct entry *e)
 		seam_stay_write(es, s);
 	if (s->waiting.n)
 		seam_stay_keep(es, &es->orphans, e->cookie, s);
-	else if (s->has_stack && (s->tail || s->served.n < s->stacks))
+	else if (s->has_stack && (s->tail || s->due))
 		kept = seam_stay_keep(es, &es->told, e->cookie, s);
 	if (!kept)
 		seam_stay_over(es, s);
@@ -198,7 +198,6 @@ static bool orphan_claim(struct seam_entries *es,
 
 	if (!s)
 		return false;
-	s->stacks++;
 	seam_reach(&s->last_ns, stack->time_ns);
 	if (seam_stay_hold(es, s, stack)) {
 		seam_entries_note(es, -ENOMEM);
@@ -252,7 +251,8 @@ void seam_entries_stack(struct seam_entries *es,
 	if (!e)
 		return;
 	entry_is(es, e, stack->cookie);
-	e->stay.stacks++;
+	/* At once: samples that came are of who interrupted its being taken. */
+	e->stay.due = es->at_once || !seam_stay_has_samples(&e->stay);
 	/* The first is the one that samples were told of. */
 	if (e->stay.has_stack && e->stay.stack.end != SEAM_PENDING)
 		return;

@@ -27,6 +27,7 @@ struct seam_entries {
 	uint64_t id; /* of the event that stacks belong to */
 	int (*write)(void *ctx, const struct seam_pd_stack *stack);
 	void *ctx;
+	bool at_once; /* stacks are taken at their events */
 
 	/* Of each event, as its samples say: frames of a user stack. */
 	uint32_t max_frames[SEAM_CLIENT_MAX_EVENTS];

@@ -192,6 +192,8 @@ static int open_writer(struct seam_recorder *r,
 	int err;
 
 	r->sum.engine = seam_engine_name(seam_session_engine(r->session, &why));
+	r->entries.at_once =
+		seam_session_engine(r->session, &why) == SEAM_ENGINE_IMMEDIATE;
 	snprintf(r->sum.why, sizeof(r->sum.why), "%s", why);
 	why = seam_session_alone(r->session);
 	snprintf(r->sum.alone, sizeof(r->sum.alone), "%s", why ? why : "");

@@ -36,6 +36,7 @@ void seam_stay_add(struct seam_entries *es, struct seam_stay *s,
 		s->first_ns = sample->time_ns;
 	seam_reach(&s->last_ns, sample->time_ns);
 	s->written = false; /* a late one: the stack comes again */
+	s->due = false;
 	es->max_frames[sample->event] = sample->max_frames;
 	tally_sample(s->has_stack ? &s->served : &s->waiting, sample);
 }

@@ -41,7 +41,7 @@ struct seam_stay {
 	 * one entry more may be taken, at each event one: readers join those
 	 * that are lost with the one that came. */
 	struct seam_tally lost;
-	uint64_t stacks; /* of it that came */
+	bool due; /* the sample that its stack was taken for has not come */
 	bool settled; /* once at least, since it is over */
 	struct seam_stay_names names;
 	bool has_stack, written;

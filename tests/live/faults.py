@@ -282,6 +282,21 @@ def has_uffd(bench, what):
     return True
 
 
+def judge_armed(bench, what, samples):
+    # In the calls that take its pages away a stack may be either.
+    ends = {"missing": {}, "present": {}, "unarmed": {}, "serve": {}}
+    for sample in samples:
+        names = livetest.user_path(sample)
+        for name, count in ends.items():
+            if name in names:
+                count[sample["end"]] = count.get(sample["end"], 0) + 1
+    bench.note(ends)
+    for name in ends:
+        end = "unreadable" if name in ("missing", "serve") else "outermost"
+        bench.test("armed stacks, %s: %s is %s" % (what, name, end),
+                   list(ends[name]) == [end] and ends[name][end] > 50, ends)
+
+
 def armed(bench):
     if not has_uffd(bench, "armed stacks"):
         return
@@ -300,18 +315,7 @@ def armed(bench):
         bench.note("%d pages asked for, %d served" % (asked, served))
         bench.test("armed stacks, %s: only the program asked for pages" % what,
                    asked == served, "%d, served %d" % (asked, served))
-    # In the calls that take its pages away a stack may be either.
-    ends = {"missing": {}, "present": {}, "unarmed": {}, "serve": {}}
-    for sample in recording.samples():
-        names = livetest.user_path(sample)
-        for name, count in ends.items():
-            if name in names:
-                count[sample["end"]] = count.get(sample["end"], 0) + 1
-    bench.note(ends)
-    for name in ends:
-        end = "unreadable" if name in ("missing", "serve") else "outermost"
-        bench.test("armed stacks: %s is %s" % (name, end),
-                   list(ends[name]) == [end] and ends[name][end] > 50, ends)
+        judge_armed(bench, what, recording.samples())
 
 
 SPIN = r"""

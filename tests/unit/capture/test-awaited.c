@@ -98,14 +98,14 @@ static void came(void **state)
 	assert_int_equal(t.n, 0);
 }
 
-/* Two stacks are taken in one entry, one amid the other's event; who interrupts
- * before that one's sample is sent is in the next entry. */
-static void came_twice_before_its_sample(void **state)
+/* Its sample is behind it, though who interrupted its being taken has sent one:
+ * and who interrupts then is in the next entry. */
+static void came_amid_others(void **state)
 {
 	(void)state;
-	stack(TID, 1, 100, false);
+	t.a.at_once = true;
 	sample(TID, 1, 99);
-	stack(TID, 1, 101, false);
+	stack(TID, 1, 100, false);
 	stack(TID, 2, 120, false);
 	sample(TID, 2, 110);
 	assert_int_equal(t.a.over.used, 1);
@@ -341,7 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(came),
 		CASE(came_before_its_sample),
-		CASE(came_twice_before_its_sample),
+		CASE(came_amid_others),
 		CASE(came_late),
 		CASE(came_before),
 		CASE(came_cold),

@@ -178,19 +178,25 @@ static void lost_and_taken_again(void **state)
 	assert_int_equal(t.sum.max_served, 2);
 }
 
-/* Two stacks are taken in one entry, one amid the other's event; who interrupts
- * before that one's sample is sent is in the next entry. */
-static void taken_twice_before_its_sample(void **state)
+/* Its sample is behind it, though who interrupted its being taken has sent one:
+ * and who interrupts then is in the next entry. Deferral has none to wait for.
+ */
+static void taken_amid_others(void **state)
 {
 	(void)state;
-	stack(1, 100, 2, PLAIN);
+	sample(TID, 9, 49, 0);
+	stack(9, 50, 2, PLAIN);
+	stack(8, 60, 2, PLAIN);
+	assert_int_equal(t.es.told.used, 0);
+	sample(TID, 8, 55, 0);
+	t.es.at_once = true;
 	sample(TID, 1, 99, 0);
-	stack(1, 101, 2, PLAIN);
+	stack(1, 100, 2, PLAIN);
 	stack(2, 120, 3, PLAIN);
 	sample(TID, 2, 110, 0);
 	sample(TID, 1, 90, 0);
 	seam_entries_end(&t.es);
-	check_counts(3, 0, 0, 0);
+	check_counts(5, 0, 0, 0);
 	assert_int_equal(t.sum.max_served, 2);
 }
 
@@ -343,7 +349,7 @@ int main(void)
 		CASE(settled),
 		CASE(waiting),
 		CASE(lost_and_taken_again),
-		CASE(taken_twice_before_its_sample),
+		CASE(taken_amid_others),
 		CASE(without_frames),
 		CASE(pending),
 		CASE(interrupted_at_once),
