@@ -102,8 +102,10 @@ void seam_kernel_followers(const struct seam_kernel *k, bool again,
 
 /* kernel-requests.c. Makes the ring. */
 int seam_kernel_open_requests(struct seam_kernel *k);
-int seam_kernel_put_own(struct seam_kernel *k);
 void seam_kernel_close_requests(struct seam_kernel *k);
+
+/* kernel-own.c. Others' programs find what is ours from then on. */
+int seam_kernel_put_own(struct seam_kernel *k);
 
 /* kernel-lend.c. */
 void seam_kernel_close_losses(struct seam_kernel *k);
