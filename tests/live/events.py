@@ -387,8 +387,9 @@ def one_hit(bench):
 
 def task_clock(bench):
     """What perf falls back to in virtual machines, by its own name."""
-    recording = bench.record("-e", "task-clock", "-F", "999", "--",
-                             program(bench, 800))
+    # Room for all that there is, however late it is read.
+    recording = bench.record("-e", "task-clock", "-F", "999", "-m", "16M",
+                             "--", program(bench, 800))
     samples = recording.samples()
     adds_up(bench, "task-clock", recording, samples)
     # The kernel's own unwinder knows frame pointers, which there are none of.
