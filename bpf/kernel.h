@@ -180,6 +180,7 @@ struct task_struct {
 	 * many are read. */
 	unsigned int on_cpu;
 	struct sched_entity se;
+	unsigned long nvcsw, nivcsw; /* times that it left a CPU */
 	unsigned int flags;
 	unsigned int ptrace;
 	int exit_state;

@@ -8,6 +8,19 @@
 #include "bpf/watch.h"
 #include "core/entry-count.h"
 
+static __always_inline void count_event(uint32_t event, bool is_ours)
+{
+	struct seam_cpu_state *cpu = cpu_state();
+
+	if (!cpu || event >= SEAM_MAX_EVENTS)
+		return;
+	/* A clock may tick inside a tracepoint's program. */
+	__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_EVENTS], 1);
+	__sync_fetch_and_add(&cpu->event_runs[event], 1);
+	if (is_ours)
+		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_WATCHED], 1);
+}
+
 /* Whether an event in this mode is none to whoever asks for :u or :k. */
 static __always_inline bool is_excluded(struct task_struct *task, uint32_t asks,
 					bool in_user)

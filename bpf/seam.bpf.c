@@ -5,6 +5,7 @@
  * programs' events without counting them.
  */
 #include "bpf/follow.h"
+#include "bpf/slept.h"
 #include "bpf/tick.h"
 #include "bpf/unmap.h"
 #include "bpf/watch.h"
@@ -13,19 +14,6 @@
 #include <linux/bpf_perf_event.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-static __always_inline void count_event(uint32_t event, bool is_ours)
-{
-	struct seam_cpu_state *cpu = cpu_state();
-
-	if (!cpu || event >= SEAM_MAX_EVENTS)
-		return;
-	/* A clock may tick inside a tracepoint's program. */
-	__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_EVENTS], 1);
-	__sync_fetch_and_add(&cpu->event_runs[event], 1);
-	if (is_ours)
-		__sync_fetch_and_add(&cpu->counts[SEAM_COUNT_WATCHED], 1);
-}
 
 /*
  * How often our clocks' timers expired, whether or not the event program
@@ -432,6 +420,22 @@ int seam_sleepers(struct bpf_iter__task *ctx)
 	if (state)
 		take_sleeper(task, el ? &el->state : NULL, state, o, was,
 			     cookie);
+	return 0;
+}
+
+/* As a recording of sleeps begins: those that have begun already. */
+SEC("iter.s/task")
+int seam_slept(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	uint32_t slot = BUFFER_SLEPT;
+	struct sample_buffer *buf;
+
+	if (!task || !has_user(task) || !is_watched(task) || !is_asleep(task))
+		return 0;
+	buf = bpf_map_lookup_elem(&sample_buffers, &slot);
+	if (buf)
+		take_slept(buf, task);
 	return 0;
 }
 

@@ -129,6 +129,17 @@ static __always_inline uint32_t claim_sleeper(struct task_state *own,
 	return own ? seam_who_claim(&own->entry, was, OWN_CLIENT) : 0;
 }
 
+/* A state of our own for a task that sleeps, whose registers are as it entered
+ * the kernel with them. */
+static __always_inline void outside_begin(struct task_state *state,
+					  struct task_struct *task,
+					  uint32_t depth)
+{
+	regs_find_late(state, task);
+	state->entry.who = seam_who_deepened(0, depth);
+	state->mm = 0; /* no mapping of another task's is believed */
+}
+
 /*
  * The same for a task that sleeps, from outside: with a state of our own,
  * since the task may wake and use its own; and if it woke, what was read may
@@ -152,9 +163,7 @@ static __always_inline void take_sleeper(struct task_struct *task,
 		return;
 	}
 	if (o) {
-		regs_find_late(state, task);
-		state->entry.who =
-			seam_who_deepened(0, SEAM_ENTRY_GET(o->depth));
+		outside_begin(state, task, SEAM_ENTRY_GET(o->depth));
 	} else if (own) {
 		__builtin_memcpy(state->regs, own->regs, sizeof(state->regs));
 		state->regs_flags = own->regs_flags;

@@ -4,7 +4,8 @@
 # tools/check-kernel.sh BUILD [VERSION [TESTS [ENGINES]]]
 # Boots a Debian kernel in QEMU, without KVM, with this build of seam in its
 # initramfs, and runs tools/kernel-guest.sh there, which speaks TAP. VERSION:
-# as in 6.1, 6.12, 7.2, or 7.3, which is it unless another is named. The newest
+# as in 6.1, 6.12, 7.2, or 7.3, which is it unless another is named; after a comma
+# what is added to its command line, as in 7.3,preempt=full. The newest
 # such cloud kernel of Debian 12 (6.1), 13 or its backports is fetched as
 # tools/peers.sh fetches perf, into the same folder, unless one is there.
 # Exit 77, with the reason, if it cannot be had. TESTS are of tests/live, or,
@@ -17,6 +18,10 @@ all='basics native immediate dump loss events off-cpu faults lifetimes storms
 made payload bits32 asks:types clients:three sleepers regs mapped'
 build=$(cd "$1" && pwd)
 version=${2:-7.3}
+append=
+case $version in
+*,*) append=${version#*,} version=${version%%,*} ;;
+esac
 tests=${3:-$all}
 engines=${4:-}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -210,7 +215,8 @@ esac
 qemu-system-x86_64 -accel tcg,thread=single -icount shift=0,sleep=off \
 	-cpu max -smp $cpus -m 3072 \
 	-kernel "$kernel" -initrd "$work/initramfs" \
-	-append 'console=ttyS0 quiet loglevel=4 panic=-1 oops=panic log_buf_len=8M' \
+	-append "console=ttyS0 quiet loglevel=4 panic=-1 oops=panic \
+		log_buf_len=8M $append" \
 	-no-reboot -display none -monitor none -nic none \
 	-serial stdio </dev/null | sed -u 's/\r//g' | tee "$work/text" |
 	sed -un '/^begin of guest$/,/^end of guest$/ { //!p }'

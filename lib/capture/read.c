@@ -109,13 +109,27 @@ int seam_session_give_worker(struct seam_session *s,
 	return err == -ENOBUFS ? 0 : err;
 }
 
+/* Takes the copies that there are to be read. All that were made before
+ * s->copies_until_ns are among them, or among those of before; but who is
+ * preempted as it writes its own holds up those behind it. */
+static int take_copies(struct seam_session *s)
+{
+	/* In this order: what was there by then has a place in the ring. */
+	uint64_t until_ns = s->running ? seam_now_ns() : UINT64_MAX;
+	uint64_t put = seam_kernel_copies_put(s->kernel);
+	int err =
+		seam_kernel_drain_copies(s->kernel, seam_session_keep_copy, s);
+
+	if (seam_kernel_copies_taken(s->kernel, put))
+		s->copies_until_ns = until_ns;
+	return err;
+}
+
 /* Gives copies, table requests and sideband to the worker. */
 static int read_copies(struct seam_session *s)
 {
 	struct seam_side_record *side = NULL;
-	uint64_t until_ns = s->running ? seam_now_ns() : UINT64_MAX;
-	int err =
-		seam_kernel_drain_copies(s->kernel, seam_session_keep_copy, s);
+	int err = take_copies(s);
 	long n;
 
 	see_unmaps(s);
@@ -126,7 +140,8 @@ static int read_copies(struct seam_session *s)
 	if (!err && n < 0)
 		err = (int)n;
 	if (!err)
-		return seam_session_give_worker(s, side, (size_t)n, until_ns);
+		return seam_session_give_worker(s, side, (size_t)n,
+						s->copies_until_ns);
 	seam_session_lose_copies(s);
 	return err;
 }

@@ -7,6 +7,40 @@
 
 #include "core/jit-registry.h"
 
+const struct perf_event_header *seam_side_at(const struct seam_side *side,
+					     size_t at, uint64_t *ret_time_ns)
+{
+	memcpy(ret_time_ns, side->bytes + at, sizeof(*ret_time_ns));
+	return (const void *)(side->bytes + at + sizeof(*ret_time_ns));
+}
+
+int seam_side_merge(const struct seam_side *a, const struct seam_side *b,
+		    struct seam_side *ret)
+{
+	const struct seam_side *const from[] = {a, b};
+	size_t at[] = {0, 0}, size;
+	uint64_t time[2];
+
+	ret->size = 0;
+	ret->bytes = malloc(a->size + b->size);
+	if (!ret->bytes)
+		return -ENOMEM;
+	while (at[0] < a->size || at[1] < b->size) {
+		int i;
+
+		for (i = 0; i < 2; i++)
+			if (at[i] < from[i]->size)
+				(void)seam_side_at(from[i], at[i], &time[i]);
+		i = at[0] >= a->size || (at[1] < b->size && time[1] < time[0]);
+		size = sizeof(time[i]) +
+		       seam_side_at(from[i], at[i], &time[i])->size;
+		memcpy(ret->bytes + ret->size, from[i]->bytes + at[i], size);
+		ret->size += size;
+		at[i] += size;
+	}
+	return 0;
+}
+
 /* The sideband as one piece of memory of the round's own. */
 static int keep_side(struct seam_round *r, const struct seam_worker_side *from)
 {
@@ -18,17 +52,17 @@ static int keep_side(struct seam_round *r, const struct seam_worker_side *from)
 		size += sizeof(side[i].time_ns) + side[i].header->size;
 	if (!size)
 		return 0;
-	r->side = malloc(size);
-	if (!r->side)
+	r->side.bytes = malloc(size);
+	if (!r->side.bytes)
 		return -ENOMEM;
-	to = r->side;
+	to = r->side.bytes;
 	for (size_t i = 0; i < n; i++) {
 		memcpy(to, &side[i].time_ns, sizeof(side[i].time_ns));
 		to += sizeof(side[i].time_ns);
 		memcpy(to, side[i].header, side[i].header->size);
 		to += side[i].header->size;
 	}
-	r->side_size = size;
+	r->side.size = size;
 	return 0;
 }
 
@@ -49,7 +83,7 @@ void seam_round_free(struct seam_round *r)
 	seam_batch_fini(&r->copies);
 	seam_held_fini(&r->held);
 	seam_idmap_fini(&r->untold, NULL);
-	free(r->side);
+	free(r->side.bytes);
 	free(r);
 }
 

@@ -16,14 +16,27 @@ struct seam_worker_side {
 	uint64_t until_ns;
 };
 
+/* Records by time, each behind its time: size bytes. */
+struct seam_side {
+	uint8_t *bytes; /* allocated, or NULL */
+	size_t size;
+};
+
+/* The record at an offset, and its time. */
+const struct perf_event_header *seam_side_at(const struct seam_side *side,
+					     size_t at, uint64_t *ret_time_ns);
+/* Of both by time, of one time those of a first: *ret.bytes is new. Return: 0;
+ * -ENOMEM: all is as it was. */
+int seam_side_merge(const struct seam_side *a, const struct seam_side *b,
+		    struct seam_side *ret);
+
 struct seam_round {
 	struct seam_round *next;
 	struct seam_batch copies;
 	struct seam_held held; /* files of the requests among the copies */
 	struct seam_idmap untold; /* processes; see seam_round_untold */
 	uint64_t untold_ns; /* the last of what is lost */
-	uint8_t *side; /* each record behind its time */
-	size_t side_size;
+	struct seam_side side;
 	uint64_t until_ns; /* see there */
 };
 

@@ -52,6 +52,7 @@ struct seam_session {
 	struct seam_batch samples, copies;
 	struct seam_batch losses; /* stacks that are lost, to be told */
 	struct seam_held held; /* files of the requests in copies */
+	uint64_t copies_until_ns; /* see read.c */
 	struct seam_worker *worker; /* has images, processes, tables */
 	uint64_t lost_sideband;
 	/* No memory, or of copies no room with the worker. */

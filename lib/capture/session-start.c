@@ -183,6 +183,18 @@ static int hear_losses(struct seam_session *s)
 	return err;
 }
 
+/* A command that is yet to begin sleeps for us alone. */
+static int take_slept(struct seam_session *s)
+{
+	if (s->client.child && s->client.tasks != SEAM_TASKS_ALL &&
+	    !s->client.n_ids)
+		return 0;
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].is_sleep)
+			return seam_kernel_take_slept(s->kernel);
+	return 0;
+}
+
 static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	int err = join_fds(s);
@@ -196,6 +208,8 @@ static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 
 	if (!err)
 		err = watch_targets(s);
+	if (!err)
+		err = take_slept(s);
 	for (size_t i = 0; !err && i < s->n_events; i++)
 		err = seam_event_enable(&s->events[i], true);
 	return err;

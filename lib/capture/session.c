@@ -120,6 +120,23 @@ static int stop_direct(struct seam_session *s)
 	return seam_session_read(s);
 }
 
+#define HELD_UP_TRIES 2000
+
+/* Who was preempted as it wrote into a ring holds up all behind it, until it
+ * runs again. */
+static int read_held_up(struct seam_session *s)
+{
+	int err = 0;
+
+	for (int i = 0; !err && !seam_kernel_is_drained(s->kernel); i++) {
+		if (i == HELD_UP_TRIES)
+			return -ETIMEDOUT;
+		await_deferred();
+		err = seam_session_read(s);
+	}
+	return err;
+}
+
 static int stop_bpf(struct seam_session *s)
 {
 	int err, read_err = 0;
@@ -136,6 +153,8 @@ static int stop_bpf(struct seam_session *s)
 		err = seam_kernel_take_sleepers(s->kernel);
 		/* What has come is there whatever became of these. */
 		read_err = seam_session_read(s);
+		if (!read_err)
+			read_err = read_held_up(s);
 	}
 	return err ? err : read_err;
 }

@@ -44,8 +44,7 @@ struct seam_worker {
 	struct seam_tables *tables;
 	struct seam_requests *requests; /* NULL without tables */
 	struct seam_copier copier;
-	uint8_t *later; /* sideband of after the copies of past rounds */
-	size_t later_size;
+	struct seam_side later; /* of after the copies of past rounds */
 	uint64_t passed_ns; /* of the round before */
 	struct seam_worker_stats stats;
 };
@@ -149,11 +148,10 @@ static int follow(struct seam_worker *w, const struct seam_round *r, size_t *at,
 	uint64_t time;
 	int err = 0;
 
-	while (!err && *at < r->side_size) {
-		memcpy(&time, r->side + *at, sizeof(time));
+	while (!err && *at < r->side.size) {
+		header = seam_side_at(&r->side, *at, &time);
 		if (time > until_ns)
 			break;
-		header = (const void *)(r->side + *at + sizeof(time));
 		err = seam_processes_follow(w->processes, time, header);
 		if (!err)
 			*at += sizeof(time) + header->size;
@@ -161,24 +159,20 @@ static int follow(struct seam_worker *w, const struct seam_round *r, size_t *at,
 	return err;
 }
 
-/* What the round before left goes in front of the round's own. */
+/* What the round before left is put among the round's own, by time: a reading
+ * finds a record on one CPU, and the next one an older one on another. */
 static int take_later(struct seam_worker *w, struct seam_round *r)
 {
-	size_t size = w->later_size + r->side_size;
-	uint8_t *side;
+	struct seam_side all;
 
-	if (!w->later_size)
+	if (!w->later.size)
 		return 0;
-	side = realloc(w->later, size);
-	if (!side)
+	if (seam_side_merge(&w->later, &r->side, &all))
 		return -ENOMEM;
-	if (r->side_size)
-		memcpy(side + w->later_size, r->side, r->side_size);
-	free(r->side);
-	r->side = side;
-	r->side_size = size;
-	w->later = NULL;
-	w->later_size = 0;
+	free(w->later.bytes);
+	free(r->side.bytes);
+	w->later = (struct seam_side){0};
+	r->side = all;
 	return 0;
 }
 
@@ -186,15 +180,13 @@ static int take_later(struct seam_worker *w, struct seam_round *r)
  * be none. */
 static void keep_later(struct seam_worker *w, struct seam_round *r, size_t at)
 {
-	size_t size = r->side_size - at;
+	size_t size = r->side.size - at;
 
 	if (!size)
 		return;
-	memmove(r->side, r->side + at, size);
-	w->later = r->side;
-	w->later_size = size;
-	r->side = NULL;
-	r->side_size = 0;
+	memmove(r->side.bytes, r->side.bytes + at, size);
+	w->later = (struct seam_side){r->side.bytes, size};
+	r->side = (struct seam_side){0};
 }
 
 struct untold_ctx {
@@ -330,7 +322,7 @@ static bool next_round(struct seam_worker *w, struct seam_round **ret)
 		w->first = r->next;
 		if (!w->first)
 			w->last = &w->first;
-		w->waiting -= r->copies.used + r->side_size;
+		w->waiting -= r->copies.used + r->side.size;
 		w->busy = true;
 	}
 	more = r || !w->stop;
@@ -433,7 +425,7 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w)
 	for (size_t i = 0; i < w->n_done; i++)
 		free(w->done[i].ips);
 	free(w->done);
-	free(w->later);
+	free(w->later.bytes);
 	seam_spares_fini(&w->spares);
 	seam_copier_fini(&w->copier);
 	fini(w);
@@ -471,7 +463,7 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 	/* Sideband is small, and without it all that follows would be wrong. */
 	*w->last = r;
 	w->last = &r->next;
-	w->waiting += r->copies.used + r->side_size;
+	w->waiting += r->copies.used + r->side.size;
 	w->held += r->held.n;
 	pthread_mutex_unlock(&w->lock);
 	seam_wake(w->wake_fd);

@@ -65,9 +65,14 @@ int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 
 static int open_losses(struct seam_kernel *k)
 {
+	int err;
+
 	k->losses =
 		ring_buffer__new(k->losses_fd, seam_kernel_on_record, k, NULL);
-	return k->losses ? seam_kernel_hear(k, k->losses_fd) : -errno;
+	if (!k->losses)
+		return -errno;
+	err = seam_ring_view_open(&k->losses_view, k->losses_fd);
+	return err ? err : seam_kernel_hear(k, k->losses_fd);
 }
 
 int seam_kernel_hear_losses(struct seam_kernel *k)
@@ -98,6 +103,7 @@ void seam_kernel_close_losses(struct seam_kernel *k)
 {
 	ring_buffer__free(k->losses);
 	k->losses = NULL;
+	seam_ring_view_close(&k->losses_view);
 	if (k->losses_fd)
 		close(k->losses_fd);
 	k->losses_fd = 0;

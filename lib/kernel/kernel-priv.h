@@ -8,6 +8,7 @@
 #include <bpf/libbpf.h>
 
 #include "kernel/kernel.h"
+#include "kernel/ring-view.h"
 #include "kernel/share.h"
 #include "seam.skel.h"
 
@@ -25,8 +26,10 @@ struct seam_kernel {
 	struct seam_bpf *skel;
 	enum object object; /* that it is */
 	struct ring_buffer *samples, *copies;
+	struct seam_ring_view samples_view, copies_view;
 	struct ring_buffer *losses; /* NULL: it has not asked for them */
 	int losses_fd; /* its map; else 0 */
+	struct seam_ring_view losses_view;
 	/* Another thread's: */
 	struct ring_buffer *requests;
 	int requests_fd; /* its map; else 0 */

@@ -65,6 +65,27 @@ int seam_kernel_drain_losses(struct seam_kernel *k, seam_record_fn *fn,
 	return n < 0 ? n : 0;
 }
 
+uint64_t seam_kernel_copies_put(const struct seam_kernel *k)
+{
+	return seam_ring_put(&k->copies_view);
+}
+
+bool seam_kernel_copies_taken(const struct seam_kernel *k, uint64_t put)
+{
+	return seam_ring_taken(&k->copies_view, put);
+}
+
+bool seam_kernel_is_drained(const struct seam_kernel *k)
+{
+	const struct seam_ring_view *const rings[] = {
+		&k->samples_view, &k->copies_view, &k->losses_view};
+
+	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++)
+		if (!seam_ring_taken(rings[i], seam_ring_put(rings[i])))
+			return false;
+	return true;
+}
+
 int seam_kernel_poll_fd(const struct seam_kernel *k)
 {
 	return k->poll_fd;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * Tasks that still sleep as a recording ends. The program that takes their
- * stacks reads other tasks' memory, and so has an unwinder of its own, which
- * the kernel would verify at each start. So it is loaded when there are such
- * tasks: an object with the maps of the one that is at work, and that program.
+ * Tasks that still sleep as a recording ends, or sleep already as one of sleeps
+ * begins. The programs that take their stacks read other tasks' memory, and so
+ * have each an unwinder of its own, which the kernel would verify at each start.
+ * So one is loaded when there may be such tasks: an object with the maps of the
+ * one that is at work, and that program.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -58,23 +59,29 @@ static int share_maps(const struct seam_bpf *from, struct seam_bpf *to)
 	return 0;
 }
 
-static int load_and_run(struct seam_kernel *k)
+static int load_and_run(struct seam_kernel *k, const char *name)
 {
-	struct bpf_program *prog;
+	struct bpf_program *prog, *it;
 	struct seam_bpf *skel;
 	int err = seam_kernel_open_object(&skel, k->object);
 
 	if (err)
 		return err;
-	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(
-		prog, prog == skel->progs.seam_sleepers);
-	err = share_maps(k->skel, skel);
+	it = bpf_object__find_program_by_name(skel->obj, name);
+	bpf_object__for_each_program(prog, skel->obj)
+		bpf_program__set_autoload(prog, prog == it);
+	err = it ? share_maps(k->skel, skel) : -ENOENT;
 	if (!err)
 		err = bpf_object__load(skel->obj);
 	if (!err)
-		err = run(skel->progs.seam_sleepers);
+		err = run(it);
 	seam_bpf__destroy(skel);
 	return err;
+}
+
+int seam_kernel_take_slept(struct seam_kernel *k)
+{
+	return load_and_run(k, "seam_slept");
 }
 
 int seam_kernel_take_sleepers(struct seam_kernel *k)
@@ -85,5 +92,5 @@ int seam_kernel_take_sleepers(struct seam_kernel *k)
 	int err = bpf_prog_test_run_opts(
 		bpf_program__fd(k->skel->progs.seam_asleep), &opts);
 
-	return err || !args.found ? err : load_and_run(k);
+	return err || !args.found ? err : load_and_run(k, "seam_sleepers");
 }

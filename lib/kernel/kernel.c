@@ -170,6 +170,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 				  opts->probes || opts->every_program);
 	bpf_program__set_autoload(skel->progs.seam_switch,
 				  opts->sleeps || opts->every_program);
+	bpf_program__set_autoload(skel->progs.seam_slept, opts->every_program);
 	bpf_program__set_autoload(skel->progs.seam_sleepers,
 				  opts->every_program);
 	skel->rodata_seam->seam_sleep_event = opts->sleep_event;
@@ -209,6 +210,13 @@ static int open_rings(struct seam_kernel *k)
 				     seam_kernel_on_record, k, NULL);
 	if (!k->copies)
 		return -errno;
+	err = seam_ring_view_open(&k->samples_view,
+				  bpf_map__fd(k->skel->maps.ring));
+	if (!err)
+		err = seam_ring_view_open(&k->copies_view,
+					  bpf_map__fd(k->skel->maps.copies));
+	if (err)
+		return err;
 	k->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (k->poll_fd < 0)
 		return -errno;
@@ -473,6 +481,8 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 	seam_kernel_detach(k);
 	ring_buffer__free(k->samples);
 	ring_buffer__free(k->copies);
+	seam_ring_view_close(&k->samples_view);
+	seam_ring_view_close(&k->copies_view);
 	seam_kernel_close_losses(k);
 	seam_kernel_close_requests(k);
 	if (k->poll_fd >= 0)

@@ -124,6 +124,35 @@ static void exec_waits(void **state)
 	assert_int_equal(end_of(w), SEAM_EXEC);
 }
 
+/* One CPU's ring is read before the exec is there, another's after it, and finds
+ * a record that is younger than the copy. */
+static void exec_comes_late(void **state)
+{
+	struct world *w = *state;
+	union record map, exec, other;
+
+	round_of(w, 0, 100, map_record(&map, w->pid, CODE, "/no such file"),
+		 150);
+	round_of(w, 0, 400, exec_record(&other, w->pid + 1), 200);
+	round_of(w, 350, 300, exec_record(&exec, w->pid), 500);
+	assert_int_equal(end_of(w), SEAM_EXEC);
+}
+
+/* Before it comes the reader does not know how far it has all copies. */
+static void copies_held_up(void **state)
+{
+	struct world *w = *state;
+	union record map, exec;
+
+	round_of(w, 0, 100, map_record(&map, w->pid, CODE, "/no such file"),
+		 150);
+	round_of(w, 0, 300, exec_record(&exec, w->pid), 150);
+	round_of(w, 250, 0, NULL, 150);
+	assert_int_not_equal(end_of(w), SEAM_EXEC);
+	round_of(w, 350, 0, NULL, 400);
+	assert_int_equal(end_of(w), SEAM_EXEC);
+}
+
 /* A call where nothing is known to be mapped, as after losses, is no exec. */
 static void exec_was_none(void **state)
 {
@@ -182,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(exec_comes_first),	  CASE(exec_waits), CASE(exec_was_none),
 		CASE(mapping_in_reading), CASE(precise),    CASE(last_round),
+		CASE(exec_comes_late), CASE(copies_held_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
