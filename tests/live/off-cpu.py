@@ -78,8 +78,41 @@ int main(void) { longnap(); return 0; }
 """
 
 
+# Three sleep before anybody looks: one is woken meanwhile, by main, and sleeps
+# once more elsewhere.
+BEFORE = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+#define STAY() __asm__ volatile("" ::: "memory")
+static int first[2], never[2];
+static char c;
+__attribute__((noipa)) void get(int fd) { if (read(fd, &c, 1) < 0) _exit(3); STAY(); }
+void woken(void) { get(first[0]); STAY(); }
+void after(void) { get(never[0]); STAY(); }
+void stuck(void) { get(never[0]); STAY(); }
+void *one(void *arg) { woken(); after(); return arg; }
+void *two(void *arg) { stuck(); return arg; }
+int main(void)
+{
+	pthread_t t;
+	if (pipe(first) || pipe(never)) return 4;
+	pthread_create(&t, NULL, one, NULL);
+	pthread_create(&t, NULL, two, NULL);
+	puts("ready");
+	fflush(stdout);
+	get(0);
+	if (write(first[1], "x", 1) != 1) return 5;
+	pthread_join(t, NULL);
+	return 0;
+}
+"""
+
+
 def program(bench):
     bench.compile(LONG, "longnap")
+    bench.compile(BEFORE, "before", "-pthread",
+                  "-fno-optimize-sibling-calls")
     return bench.compile(SOURCE, "naps", "-pthread", "-DNAPS=%d" % NAPS)
 
 
@@ -144,10 +177,94 @@ def report(bench, recording, naps):
                "Total ms" in printed, "%s not in\n%s" % (want, printed))
 
 
+def in_read(sample):
+    kernel = [f.get("sym", "") for f in livetest.kernel_frames(sample)]
+    return sample["end"] == "outermost" and "vfs_read" in kernel
+
+
+def await_sleep(target):
+    """Until all of its threads sleep."""
+    while any(livetest.state(target.pid, tid) != "S"
+              for tid in os.listdir("/proc/%d/task" % target.pid)):
+        time.sleep(0.01)
+
+
+def start_before(bench):
+    program(bench)
+    return bench.start([bench.path("before")], stdin=subprocess.PIPE,
+                       stdout=subprocess.PIPE)
+
+
+def before(bench, *options):
+    target = start_before(bench)
+    target.stdout.readline()
+    await_sleep(target)
+    early = time.monotonic()
+    recorder = bench.recorder("-e", "offcpu-time", "-p", str(target.pid),
+                              *options).ready()
+    time.sleep(0.3)
+    target.stdin.write(b"x")
+    target.stdin.flush()
+    time.sleep(0.3)
+    recording = recorder.interrupt()
+    ended = time.monotonic()
+    target.kill()
+    target.wait()
+    samples = recording.samples()
+    found = {name: sleepers(samples, name)
+             for name in ("main", "woken", "after", "stuck")}
+    shown = recording.log + "\n".join(map(livetest.show, samples))
+    bench.test("who slept before has that sleep, whole, with both halves",
+               all(found.values()) and all(
+                   in_read(found[name][0])
+                   for name in ("main", "woken", "stuck")), shown)
+    bench.test("once each, and once more where it slept again",
+               [len(found[name]) for name in ("woken", "after", "stuck")] ==
+               [1, 1, 1], shown)
+    times = {name: found[name][0]["period"] / 1e9 if found[name] else 0
+             for name in found}
+    bench.test("for as long as it was recorded, or till it was woken",
+               0.6 <= times["stuck"] <= ended - early and
+               0.3 <= times["woken"] <= times["stuck"] - 0.3 and
+               0.3 <= times["after"], str(times))
+    bench.test("none is lost, and each is counted", recording.status == 0 and
+               recording.summary["samples"] == len(samples) and
+               recording.summary["end"]["outermost"] == len(samples) and
+               not any(recording.summary["lost"].values()), recording.log)
+    bench.test("nobody else's", {s["pid"] for s in samples} == {target.pid},
+               {s["pid"] for s in samples})
+
+
+def joined(bench):
+    """Another recording has asked for the stacks of those sleeps."""
+    target = start_before(bench)
+    other = bench.recorder("-e", "context-switches/period=1/", "-p",
+                           str(target.pid), name="other.data").ready()
+    target.stdout.readline()
+    target.stdin.write(b"x")
+    target.stdin.flush()
+    time.sleep(0.3)
+    await_sleep(target)
+    recorder = bench.recorder("-e", "offcpu-time", "-p",
+                              str(target.pid)).ready()
+    samples = recorder.interrupt().samples()
+    others = other.interrupt().samples()
+    target.kill()
+    target.wait()
+    last = {s["tid"]: s["cookie"] for s in others}
+    bench.test("who slept before has the cookie and the stack that another "
+               "recording has asked for", len(samples) == 3 and
+               len(last) >= 2 and all(s["cookie"] == last.get(
+                   s["tid"], s["cookie"]) for s in samples) and
+               all(in_read(s) for s in sleepers(samples, "get")),
+               "%s\n%s" % (last, "\n".join(map(livetest.show, samples))))
+
+
 def at_once(bench):
     """The same by stacks that are there before the sleep's sample is."""
     if not bench.args.engine:
         times(bench, "--engine", "immediate")
+        before(bench, "--engine", "immediate")
 
 
 def machine(bench):
@@ -182,6 +299,8 @@ def bad(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(times, at_once, machine, bad, programs=program, only={
+    sys.exit(livetest.main(times, before, joined, at_once, machine, bad, programs=program, only={
         "how long a sleep was, BPF counts":
-            ("deferred immediate", (times, at_once, machine, bad))}))
+            ("deferred immediate", (times, before, joined, at_once, machine,
+                                    bad)),
+        "at once, each client takes its own": ("deferred", (joined,))}))
