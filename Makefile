@@ -49,7 +49,7 @@ check-kernels: ## boot Debian's 6.1, 6.12, 7.2 and 7.3 in QEMU, with each engine
 	@tools/setup.sh build run test kernels
 	@tools/build.sh --tests $(BUILD) $(MESON_ARGS)
 	@{ tools/peers.sh >/dev/null || :; } && $(LOCKED) \
-		tools/check-kernels.sh $(BUILD) 6.1 6.12 7.2 7.3
+		tools/check-kernels.sh $(BUILD) 6.1 6.12 7.2 7.3 7.3,preempt=full
 
 check-fresh: ## make check on a fresh minimal Debian 12, in a chroot
 	@tools/setup.sh slow

@@ -4,23 +4,26 @@
 # tools/check-kernel.sh BUILD [VERSION [TESTS [ENGINES]]]
 # Boots a Debian kernel in QEMU, without KVM, with this build of seam in its
 # initramfs, and runs tools/kernel-guest.sh there, which speaks TAP. VERSION:
-# as in 6.1, 6.12, 7.2, or 7.3, which is it unless another is named; after a comma
-# what is added to its command line, as in 7.3,preempt=full. The newest
-# such cloud kernel of Debian 12 (6.1), 13 or its backports is fetched as
-# tools/peers.sh fetches perf, into the same folder, unless one is there.
-# Exit 77, with the reason, if it cannot be had. TESTS are of tests/live, or,
-# as asks:types is, a function of one.
+# as in 6.1, 6.12, 7.2, or 7.3, which is it unless another is named; behind a
+# comma, as in 7.3,preempt=full, what is added to its command line: of such a
+# one there are fewer tests. The newest such cloud kernel of Debian 12 (6.1), 13
+# or its backports is fetched as tools/peers.sh fetches perf, into the same
+# folder, unless one is there. Exit 77, with the reason, if it cannot be had.
+# TESTS are of tests/live, or, as asks:types is, a function of one.
 set -eu
 
 # What counts on its recorder to keep up has that much more time in the guest.
 slower=8
 all='basics native immediate dump loss events off-cpu faults lifetimes storms
-made payload bits32 asks:types clients:three sleepers regs mapped'
+made payload bits32 asks:types clients:three sleepers regs mapped own again
+stopped armed-meanwhile'
+# What has to do with who is preempted, and where.
+preempted='storms loss lifetimes own again sleepers off-cpu'
 build=$(cd "$1" && pwd)
 version=${2:-7.3}
 append=
 case $version in
-*,*) append=${version#*,} version=${version%%,*} ;;
+*,*) append=${version#*,} version=${version%%,*} all=$preempted ;;
 esac
 tests=${3:-$all}
 engines=${4:-}

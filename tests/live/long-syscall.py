@@ -67,8 +67,12 @@ CUT = re.compile(r"(__x86_indirect_thunk|srso|retbleed)\w*$|bpf_\w+$")
 MODULES = 0xffffffffc0000000
 
 
+def program(bench):
+    return bench.compile("#define _GNU_SOURCE\n" + SOURCE, "long-syscall")
+
+
 def long_calls(bench):
-    exe = bench.compile("#define _GNU_SOURCE\n" + SOURCE, "long-syscall")
+    exe = program(bench)
     recording = bench.record("-e", "cpu-clock", "-F", "4999", "--", exe)
     summary = recording.summary
     if not bench.test("recorded", recording.status == 0 and summary,
@@ -136,4 +140,4 @@ def right(path, last, call):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(long_calls))
+    sys.exit(livetest.main(long_calls, programs=program))

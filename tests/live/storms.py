@@ -240,13 +240,19 @@ def storms(bench):
               lost["sideband"])
 
 
+def is_cut(syms):
+    """The kernel's own unwinder ended before the kernel's entry."""
+    return syms and not syms[-1].startswith(("entry_", "asm_", "ret_from_"))
+
+
 def may_be_copy(sample, is_stale):
     """Of copies: within an exec the registers are the old program's and the
     stack is the new one's; of a task that exits perf has neither. is_stale:
     what was mapped may not be known."""
     syms = [f.get("sym", "") for f in livetest.kernel_frames(sample)]
     return sample["end"] in ("bad-cfa", "no-table", "no-user") and (
-        is_stale or any("exec" in sym or "exit" in sym for sym in syms))
+        is_stale or is_cut(syms) or
+        any("exec" in sym or "exit" in sym for sym in syms))
 
 
 def code_of(exe):

@@ -123,11 +123,20 @@ def hold_paths(bench, what, recording):
                "\n".join(map(livetest.show, bad[:9])) + recording.log)
 
 
+def programs(bench):
+    program(bench)
+    nested(bench)
+
+
+def nested(bench):
+    return bench.compile(NESTED, "nested", "-foptimize-sibling-calls")
+
+
 def clocks(bench):
     """A clock's samples under probes: callers' addresses on the stack are
     the kernel's page, and so is the ip where a probed instruction or a
     return is under way."""
-    exe = bench.compile(NESTED, "nested", "-foptimize-sibling-calls")
+    exe = nested(bench)
     probes = ["uretprobe:%s:%s/period=1000000/" % (exe, name) for name in
               ("outer", "inner", "tail", "leaf", "quick")]
     probes += ["uprobe:%s:%s/period=1000000/" % (exe, name) for name in
@@ -204,4 +213,4 @@ def bad(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(hits, clocks, places, bad))
+    sys.exit(livetest.main(hits, clocks, places, bad, programs=programs))

@@ -90,8 +90,12 @@ def hold(bench, name, recording):
                min(inside.values()) > 50, inside)
 
 
+def programs(bench):
+    return bench.compile(SOURCE, "vsyscall")
+
+
 def vsyscall(bench):
-    program = bench.compile(SOURCE, "vsyscall")
+    program = programs(bench)
     for name, engine in ("deferred", []), ("dump", ["--engine", "dump"]):
         recording = bench.record("-e", "page-faults", "-F", "4999", "-e",
                                  "cpu-clock", *engine, "--", program)
@@ -103,4 +107,4 @@ def vsyscall(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(vsyscall))
+    sys.exit(livetest.main(vsyscall, programs=programs))

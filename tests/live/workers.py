@@ -166,12 +166,16 @@ def in_call(pid, number):
         return f.read().split()[0] == number
 
 
+def programs(bench):
+    return bench.compile(SOURCE, "rings")
+
+
 def workers(bench):
-    program = bench.compile(SOURCE, "rings")
+    program = programs(bench)
     if at_work(bench, program, "workers", WORKERS[:1]):
         at_work(bench, program, "a thread that polls", WORKERS, "p")
         asleep(bench, program)
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(workers))
+    sys.exit(livetest.main(workers, programs=programs))
