@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Tasks that sleep already as the recording begins, like a thread that waits
- * for a lock for good. Nothing of theirs was seen, so both halves are taken from
- * outside: the stack at once, as it stays what it is for as long as they sleep,
- * and the sample is sent as those of sleep.h are.
+ * for a lock for good. Nothing of theirs was seen, so both halves are taken
+ * from outside: the stack at once, as it stays what it is for as long as they
+ * sleep, and the sample is sent as those of sleep.h are.
  */
 #ifndef SEAM_BPF_SLEPT_H
 #define SEAM_BPF_SLEPT_H

@@ -22,6 +22,7 @@
 enum how {
 	TAKE, /* take() does it */
 	SO, /* it is always so */
+	TUNES, /* how perf does what is done otherwise here */
 	NONE, /* there is something else, or nothing */
 };
 
@@ -29,6 +30,10 @@ enum how {
 #define ALWAYS(name, letter, arg)                                              \
 	{                                                                      \
 		name, arg, letter, SO, NULL                                    \
+	}
+#define TUNING(name, letter, arg, instead)                                     \
+	{                                                                      \
+		name, arg, letter, TUNES, instead                              \
 	}
 #define NOT_HERE(name, letter, arg, instead)                                   \
 	{                                                                      \
@@ -40,7 +45,7 @@ static const struct perf_option {
 	int has_arg;
 	int letter; /* 0: none */
 	enum how how;
-	const char *instead; /* of NONE */
+	const char *instead; /* of TUNES, NONE */
 } perf_options[] = {
 	{"cpu", required_argument, 'C', TAKE, NULL},
 	{"delay", required_argument, 'D', TAKE, NULL},
@@ -68,6 +73,32 @@ static const struct perf_option {
 	ALWAYS("no-bpf-event", 0, no_argument),
 	/* What is there is kept as .old. */
 	ALWAYS("force", 'f', no_argument),
+	TUNING("realtime", 'r', required_argument,
+	       "run seam under chrt(1) instead"),
+	TUNING("threads", 0, optional_argument, "one file is written"),
+	TUNING("aio", 0, optional_argument, "one thread writes; see -m"),
+	TUNING("affinity", 0, required_argument, "see taskset(1)"),
+	TUNING("per-thread", 0, no_argument, "buffers are each CPU's"),
+	TUNING("no-buffering", 0, no_argument, "see --live"),
+	TUNING("mmap-flush", 0, required_argument,
+	       "what is there is written twice a second; see -m"),
+	TUNING("synth", 0, required_argument,
+	       "what runs already is always told of"),
+	TUNING("num-thread-synthesize", 0, required_argument,
+	       "one thread tells of what runs already"),
+	TUNING("proc-map-timeout", 0, required_argument,
+	       "what processes have mapped is read to its end"),
+	TUNING("group", 0, no_argument,
+	       "each event has samples of its own; see -e '{A,B}'"),
+	TUNING("clang-path", 0, required_argument,
+	       "no program is compiled for a recording"),
+	TUNING("clang-opt", 0, required_argument,
+	       "no program is compiled for a recording"),
+	TUNING("debuginfod", 0, optional_argument,
+	       "none is fetched for a recording; readers take what "
+	       "debuginfod-find has fetched"),
+	TUNING("tail-synthesize", 0, no_argument,
+	       "mappings come before the samples in them"),
 	NOT_HERE("stat", 's', no_argument,
 		 "events are each CPU's, and count for no thread by itself; "
 		 "each sample has its thread"),
@@ -91,8 +122,6 @@ static const struct perf_option {
 		 "cgroups cannot be told apart; name processes with -p"),
 	NOT_HERE("no-samples", 'n', no_argument,
 		 "a recording without samples is of no use here"),
-	NOT_HERE("realtime", 'r', required_argument,
-		 "run seam under chrt(1) instead"),
 	NOT_HERE("snapshot", 'S', optional_argument, "there are no AUX traces"),
 	NOT_HERE("aux-sample", 0, optional_argument, "there are no AUX traces"),
 	NOT_HERE("intr-regs", 'I', optional_argument,
@@ -117,45 +146,21 @@ static const struct perf_option {
 		 "all is written; --duration ends it"),
 	NOT_HERE("control", 0, required_argument,
 		 "a signal ends a recording, and --duration or -D bound it"),
-	NOT_HERE("threads", 0, optional_argument, "one file is written"),
-	NOT_HERE("aio", 0, optional_argument, "one thread writes; see -m"),
-	NOT_HERE("affinity", 0, required_argument, "see taskset(1)"),
 	NOT_HERE("max-size", 0, required_argument,
 		 "ulimit -f bounds a file; what was recorded before is kept"),
-	NOT_HERE("per-thread", 0, no_argument, "buffers are each CPU's"),
-	NOT_HERE("no-buffering", 0, no_argument, "see --live"),
 	NOT_HERE("kcore", 0, no_argument, "the kernel's code is not copied"),
-	NOT_HERE("mmap-flush", 0, required_argument,
-		 "what is there is written twice a second; see -m"),
 	NOT_HERE("switch-events", 0, no_argument, "see --off-cpu"),
 	NOT_HERE("latency", 0, no_argument, "see --off-cpu"),
 	NOT_HERE("namespaces", 0, no_argument, "namespaces are not recorded"),
 	NOT_HERE("all-cgroups", 0, no_argument, "cgroups are not recorded"),
-	NOT_HERE("synth", 0, required_argument,
-		 "what runs already is always told of"),
-	NOT_HERE("num-thread-synthesize", 0, required_argument,
-		 "one thread tells of what runs already"),
-	NOT_HERE("proc-map-timeout", 0, required_argument,
-		 "what processes have mapped is read to its end"),
-	NOT_HERE("group", 0, no_argument,
-		 "each event has samples of its own; see -e '{A,B}'"),
-	NOT_HERE("clang-path", 0, required_argument,
-		 "no program is compiled for a recording"),
-	NOT_HERE("clang-opt", 0, required_argument,
-		 "no program is compiled for a recording"),
 	NOT_HERE("running-time", 0, no_argument,
 		 "no leader reads its members (':S')"),
-	NOT_HERE("debuginfod", 0, optional_argument,
-		 "none is fetched for a recording; readers take what "
-		 "debuginfod-find has fetched"),
 	NOT_HERE("vmlinux", 0, required_argument,
 		 "no kernel is read; perf's readers have --vmlinux, seam's "
 		 "--kallsyms"),
 	NOT_HERE("off-cpu-thresh", 0, required_argument,
 		 "--off-cpu takes every sleep"),
 	NOT_HERE("dry-run", 0, no_argument, "see seam doctor"),
-	NOT_HERE("tail-synthesize", 0, no_argument,
-		 "mappings come before the samples in them"),
 	NOT_HERE("user-callchains", 0, no_argument,
 		 "as a term: -e EVENT/user-callchains/"),
 	NOT_HERE("kernel-callchains", 0, no_argument,
@@ -317,7 +322,11 @@ int record_perf_take(struct record_options *o, int c, const char *value)
 			continue;
 		if (p->how == TAKE)
 			return take(o, p, value);
-		if (p->how == SO)
+		if (p->how == TUNES && !o->quiet)
+			say("seam: record: perf's --%s changes nothing here: "
+			    "%s\n",
+			    p->name, p->instead);
+		if (p->how == SO || p->how == TUNES)
 			return -1;
 		say("seam: record: perf's --%s is not here: %s\n", p->name,
 		    p->instead);

@@ -2,9 +2,9 @@
 /*
  * Tasks that still sleep as a recording ends, or sleep already as one of sleeps
  * begins. The programs that take their stacks read other tasks' memory, and so
- * have each an unwinder of its own, which the kernel would verify at each start.
- * So one is loaded when there may be such tasks: an object with the maps of the
- * one that is at work, and that program.
+ * have each an unwinder of its own, which the kernel would verify at each
+ * start. So one is loaded when there may be such tasks: an object with the maps
+ * of the one that is at work, and that program.
  */
 #include <bpf/bpf.h>
 #include <errno.h>

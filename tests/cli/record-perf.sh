@@ -95,15 +95,28 @@ check '-u with -a' refuses 'exclude each other' -a -u root
 
 # Each with the value that perf wants of it.
 for option in -s -d --phys-data -W -b '-j any' '-G x' -n \
-	'-r 1' -S -I --user-regs '--filter x' --exclude-perf --switch-output \
-	--overwrite '--control fd:1' --threads --aio '--affinity cpu' \
-	'--max-size 1M' --per-thread --no-buffering --kcore --switch-events \
+	-S -I --user-regs '--filter x' --exclude-perf --switch-output \
+	--overwrite '--control fd:1' '--max-size 1M' --kcore --switch-events \
 	'--off-cpu-thresh 1' --data-mmap --transaction --namespaces \
-	'--synth no' '--vmlinux x' --timestamp-filename --latency --dry-run --tail-synthesize --user-callchains \
-	--kernel-callchains; do
+	'--vmlinux x' --timestamp-filename --latency --dry-run \
+	--user-callchains --kernel-callchains; do
 	check "$option is refused" refuses "perf's --[a-z-]* is not here: ." \
 		$option
 done
+tuned() {
+	"$seam" record "$@" -z 20 -- true >"$dir/out" 2>&1
+	cat "$dir/out"
+	[ "$(wc -l <"$dir/out")" = 2 ] &&
+		grep -q "^seam: record: perf's $1 changes nothing here: ." \
+			"$dir/out" && grep -q "record: -z '20'" "$dir/out"
+}
+for option in '--realtime 1' --threads --aio '--affinity cpu' --per-thread \
+	--no-buffering '--mmap-flush 1M' '--synth no' \
+	'--num-thread-synthesize 2' '--proc-map-timeout 9' --group \
+	'--clang-path x' '--clang-opt x' --debuginfod --tail-synthesize; do
+	check "$option is taken, with a word" tuned $option
+done
+check 'with -q without one' takes -q --aio -r 1
 # Names and values as its help has them: taken or refused, and always known.
 knows() {
 	"$@" record -h </dev/null >"$dir/help" 2>&1

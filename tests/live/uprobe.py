@@ -195,9 +195,11 @@ def places(bench):
 
 def bad(bench):
     exe = program(bench)
+    with open(bench.path("text"), "w") as f:
+        f.write("no program\n")
     for event, reason in [
             ("uprobe:/no/such/file:main", "No such file"),
-            ("uprobe:/etc/passwd:main", "no ELF file"),
+            ("uprobe:%s:main" % bench.path("text"), "no ELF file"),
             ("uprobe:%s:nothing" % exe, "has no function 'nothing'"),
             ("uprobe:%s" % exe, "want uprobe:FILE:FUNCTION"),
             ("uprobe:%s:" % exe, "want uprobe:FILE:FUNCTION"),
@@ -207,7 +209,8 @@ def bad(bench):
             ("uprobe:%s:0xffffffff0000" % exe, "no address of"),
             ("uretprobe:%s:middle+1" % exe, "without an offset")]:
         recording = bench.record("-e", event, "--", "true", name="bad.data")
-        bench.test(event.replace(exe, "EXE") + " is refused, and why",
+        bench.test(event.replace(exe, "EXE").replace(
+            bench.path("text"), "TEXT") + " is refused, and why",
                    recording.status == 1 and reason in recording.log and
                    not os.path.exists(recording.data), recording.log)
 

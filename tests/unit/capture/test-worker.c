@@ -124,8 +124,8 @@ static void exec_waits(void **state)
 	assert_int_equal(end_of(w), SEAM_EXEC);
 }
 
-/* One CPU's ring is read before the exec is there, another's after it, and finds
- * a record that is younger than the copy. */
+/* One CPU's ring is read before the exec is there, another's after it, and
+ * finds a record that is younger than the copy. */
 static void exec_comes_late(void **state)
 {
 	struct world *w = *state;
@@ -209,9 +209,10 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		CASE(exec_comes_first),	  CASE(exec_waits), CASE(exec_was_none),
-		CASE(mapping_in_reading), CASE(precise),    CASE(last_round),
-		CASE(exec_comes_late), CASE(copies_held_up),
+		CASE(exec_comes_first), CASE(exec_waits),
+		CASE(exec_was_none),	CASE(mapping_in_reading),
+		CASE(precise),		CASE(last_round),
+		CASE(exec_comes_late),	CASE(copies_held_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
