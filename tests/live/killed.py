@@ -26,6 +26,7 @@ AT_ONCE = 4 # recorders of one program
 LONGEST_S = 1.5
 FLUSH_NS = 500000000 # what one that dies loses, at most; see DESIGN.md
 READ_NS = 100000000 # how often a recorder looks at all, when nothing wakes it
+AWAITED_NS = 200000000 # how long a stack may take to be written
 OLD = b"what was there before"
 
 
@@ -89,6 +90,20 @@ def other_stacks(samples, bench, path):
                                  for key in differ[:3]])
 
 
+def lost_stacks(samples):
+    """Too many samples without a whole stack, None: only such as may be: a
+    stack is written behind its sample, so the last ones' may be missing."""
+    if not samples:
+        return None
+    last = max(s["time_ns"] for s in samples)
+    old = [s["end"] for s in samples if s["time_ns"] < last - AWAITED_NS and
+           s.get("end", "no-user") != "no-user"]
+    short = [end for end in old if end != "outermost"]
+    return "%d of %d samples have no whole stack: %s" % (
+        len(short), len(old), collections.Counter(short)) \
+        if len(short) > 2 + len(old) / 20 else None
+
+
 def wrong(bench, path):
     """What is wrong with the recording that a recorder left, and how many
     samples there are."""
@@ -101,6 +116,9 @@ def wrong(bench, path):
     good, n = paths(samples)
     if good != n:
         return "%d of %d stacks are not the program's" % (n - good, n), 0
+    short = lost_stacks(samples)
+    if short:
+        return short, 0
     return other_stacks(samples, bench, path) if samples else None, \
         told["samples"]
 
