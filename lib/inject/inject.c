@@ -2,7 +2,8 @@
 /*
  * Twice through the recording: once in the order of time, to learn which
  * stack is whose, then in the order of the file, to write it. What is kept
- * between is a few words for each sample; stacks are read again.
+ * between is two words for each sample, and stacks that were unwound, neither
+ * in memory that grows with the file; records of stacks are read again.
  */
 #include "inject/inject.h"
 
@@ -10,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/search.h"
+#include "base/spill.h"
 #include "core/uapi.h"
-#include "inject/chains.h"
+#include "inject/kept.h"
 #include "inject/marks.h"
 #include "inject/record.h"
 #include "perfdata/copy.h"
@@ -26,7 +27,7 @@
 enum plan_how {
 	PLAN_JOIN, /* a deferred sample: stack is the reader's record */
 	PLAN_ENTRY, /* there is none: where the kernel was entered is known */
-	PLAN_UNWOUND, /* its copy was: stack is the leaf in chains */
+	PLAN_UNWOUND, /* its copy was: stack is one of those kept */
 	PLAN_DROP, /* its chain has a user half: its copy alone goes */
 };
 
@@ -40,9 +41,10 @@ struct plan { /* of a sample; sorted by bytes */
 
 struct inject {
 	struct seam_pd_reader *r;
-	struct plan *plans;
-	size_t n, cap;
-	struct chains chains;
+	struct seam_spill plans;
+	size_t n;
+	struct seam_kept kept;
+	size_t edited; /* samples */
 	bool is_foreign; /* copies stay as they are */
 	bool tells_lost; /* payloads that were lost name a tracepoint */
 	struct seam_injected count;
@@ -56,6 +58,17 @@ static int by_bytes(const void *a, const void *b)
 
 	return ((uintptr_t)x->bytes > (uintptr_t)y->bytes) -
 	       ((uintptr_t)x->bytes < (uintptr_t)y->bytes);
+}
+
+/* So many samples are gone through with what they touch in memory. */
+#define TOUCHED_MAX (1U << 18)
+
+static void let_go(const struct inject *in, size_t nth)
+{
+	if (nth % TOUCHED_MAX)
+		return;
+	seam_spill_let_go(&in->plans);
+	seam_spill_let_go(&in->kept.words);
 }
 
 /* A copy, and a chain to take its place. */
@@ -94,8 +107,7 @@ static int plan_stack(struct inject *in, const struct seam_stitched *s,
 	if (joined)
 		plan->stack = (uint32_t)s->stack;
 	else if (plan->how == PLAN_UNWOUND && s->n_stack)
-		rc = seam_chains_add(&in->chains, user, s->n_stack,
-				     &plan->stack);
+		rc = seam_kept_add(&in->kept, user, s->n_stack, &plan->stack);
 	if (plan->how != PLAN_DROP) {
 		in->count.merged += plan->stack != NO_STACK;
 		in->count.missing += plan->stack == NO_STACK;
@@ -127,13 +139,16 @@ static bool shows_entry(const struct seam_stitched *s)
 static int add_plan(struct inject *in, const struct seam_stitched *s)
 {
 	bool copied = !in->is_foreign && has_copy(in->r, s->rec);
-	struct plan plan = {
-		.bytes = seam_pd_raw(in->r, s->place),
-		.stack = NO_STACK,
-		.n = (uint16_t)s->n_stack,
-		.end = (uint8_t)s->end,
-		.how = shows_entry(s) ? PLAN_ENTRY : PLAN_JOIN,
-	};
+	struct plan plan =
+			    {
+				    .bytes = seam_pd_raw(in->r, s->place),
+				    .stack = NO_STACK,
+				    .n = (uint16_t)s->n_stack,
+				    .end = (uint8_t)s->end,
+				    .how = shows_entry(s) ? PLAN_ENTRY
+							  : PLAN_JOIN,
+			    },
+		    *plans;
 	int rc;
 
 	/* One of an event that defers misses its half though it has no mark;
@@ -144,10 +159,12 @@ static int add_plan(struct inject *in, const struct seam_stitched *s)
 			return 0;
 		plan.how = s->from_copy ? PLAN_UNWOUND : PLAN_DROP;
 	}
-	if (seam_grow(&in->plans, in->n + 1, &in->cap, sizeof(*in->plans)))
+	if (seam_spill_grow(&in->plans, in->n + 1, sizeof(plan)))
 		return -ENOMEM;
 	rc = plan_stack(in, s, &plan);
-	in->plans[in->n++] = plan;
+	plans = in->plans.p;
+	plans[in->n++] = plan;
+	let_go(in, in->n);
 	return rc;
 }
 
@@ -185,9 +202,9 @@ static int make_plans(struct inject *in, const char *kallsyms,
 	if (!rc && tell)
 		tell_lacking(st, tell);
 	seam_stitch_free(st);
-	if (in->n)
-		qsort(in->plans, in->n, sizeof(*in->plans), by_bytes);
-	return rc;
+	return rc ? rc
+		  : seam_spill_sort(&in->plans, in->n, sizeof(struct plan),
+				    by_bytes);
 }
 
 /* Words of the sample's own chain, up to the mark; whether one is a frame. */
@@ -218,8 +235,7 @@ user_words(struct inject *in, const struct plan *plan, bool *ret_marked)
 	if (plan->stack == NO_STACK)
 		return ips;
 	if (plan->how == PLAN_UNWOUND) {
-		seam_chains_get(&in->chains, plan->stack, plan->n, in->ips);
-		ips.p = (const uint8_t *)in->ips;
+		ips.p = (const uint8_t *)seam_kept_get(&in->kept, plan->stack);
 		ips.n = plan->n;
 		return ips;
 	}
@@ -356,7 +372,8 @@ static int edit_stack(struct inject *in, const uint8_t *bytes,
 
 	if (!in->n)
 		return SEAM_PD_KEEP;
-	plan = bsearch(&key, in->plans, in->n, sizeof(key), by_bytes);
+	let_go(in, in->edited++);
+	plan = bsearch(&key, in->plans.p, in->n, sizeof(key), by_bytes);
 	if (!plan)
 		return SEAM_PD_KEEP;
 	if (plan->how == PLAN_DROP)
@@ -441,8 +458,8 @@ int seam_inject(struct seam_pd_reader *r, int fd, const char *kallsyms,
 		rc = seam_pd_copy(r, fd, &editor);
 	if (!rc)
 		*ret = in->count;
-	seam_chains_fini(&in->chains);
-	free(in->plans);
+	seam_kept_fini(&in->kept);
+	seam_spill_fini(&in->plans);
 	free(in);
 	return rc;
 }

@@ -7,6 +7,7 @@ so that another program of the same name is never taken for it. Tools that come
 with the build are kept under their names.
 """
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -28,6 +29,9 @@ def make(args, out, command, paths, source):
         if not os.path.exists(kept):
             raise RuntimeError("%s is not prebuilt: the test's programs() "
                                "lacks it" % os.path.basename(out))
+        # One that runs cannot be written to, as a compiler does not either.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(out)
         shutil.copy(kept, out)
         return
     if args.prebuild:
