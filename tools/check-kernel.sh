@@ -16,7 +16,7 @@ set -eu
 slower=8
 all='basics native immediate dump loss events off-cpu faults lifetimes storms
 made payload bits32 asks:types clients:three sleepers regs mapped own again
-stopped armed-meanwhile'
+stopped armed-meanwhile long-syscall workers vsyscall uprobe no-inherit'
 # What has to do with who is preempted, and where.
 preempted='storms loss lifetimes own again sleepers off-cpu'
 build=$(cd "$1" && pwd)

@@ -143,4 +143,4 @@ def meanwhile(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(meanwhile, programs=programs))
+    sys.exit(livetest.main(meanwhile, programs=programs, of="deferred"))

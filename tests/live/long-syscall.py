@@ -140,4 +140,4 @@ def right(path, last, call):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(long_calls, programs=program))
+    sys.exit(livetest.main(long_calls, programs=program, of="deferred"))
