@@ -80,15 +80,17 @@ def long_calls(bench):
         return
     bench.note("%(samples)d samples, %(unwinds)d unwinds, served most "
                "%(served_most)d" % summary)
-    bench.test("many samples share an unwind", summary["served_most"] > 5,
-               summary["served_most"])
+    if bench.engine != "dump":
+        bench.test("many samples share an unwind",
+                   summary["served_most"] > 5, summary["served_most"])
     bench.test("the printed summary says how many", re.search(
         r"%d unwinds, %d served samples: [\d.]+ each, %d at most" % (
             summary["unwinds"], summary["stacks"], summary["served_most"]),
         recording.log), recording.log)
-    bench.test("there are fewer unwinds than samples",
-               summary["stacks"] * 3 < summary["samples"],
-               "%(stacks)d stacks, %(samples)d samples" % summary)
+    if bench.engine == "deferred": # the others take one at each event
+        bench.test("there are fewer unwinds than samples",
+                   summary["stacks"] * 3 < summary["samples"],
+                   "%(stacks)d stacks, %(samples)d samples" % summary)
     calls = {"one_write": "write", "one_read": "read"}
     groups, wrong, count = collections.defaultdict(list), [], 0
     around, cut, other = 0, 0, []
@@ -140,4 +142,4 @@ def right(path, last, call):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(long_calls, programs=program, of="deferred"))
+    sys.exit(livetest.main(long_calls, programs=program))
