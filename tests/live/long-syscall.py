@@ -101,7 +101,7 @@ def long_calls(bench):
         if not kernel or not last or path[-1] == last:
             continue
         count += 1
-        groups[sample["cookie"]].append(path)
+        groups[sample.get("cookie")].append(path)
         if not any("sys_" + calls[last] in f.get("sym", "") for f in kernel):
             names = " ".join(map(name_of, reversed(kernel)))
             around += bool(AROUND.match(names))

@@ -107,4 +107,4 @@ def vsyscall(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(vsyscall, programs=programs))
+    sys.exit(livetest.main(vsyscall, programs=programs, of="deferred"))
