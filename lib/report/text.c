@@ -329,6 +329,22 @@ static void json_frame(struct seam_strbuf *b, const struct seam_frame *f,
 	}
 }
 
+/* Of a precise event the instruction that made it, where the stack is that of
+ * the registers behind it. */
+static void json_precise(struct seam_strbuf *b, const struct seam_text *t)
+{
+	const struct seam_stitched *s = t->sample;
+	uint64_t ip = s->rec->sample.ip;
+
+	if (!t->attr->attr.precise_ip ||
+	    !(t->attr->attr.sample_type & PERF_SAMPLE_IP) ||
+	    (s->n_frames && s->frames[0].ip == ip))
+		return;
+	seam_strbuf_puts(b, ",\"precise_ip\":\"0x");
+	seam_strbuf_hex(b, ip, 0);
+	seam_strbuf_puts(b, "\"");
+}
+
 static void json_head(struct seam_strbuf *b, const struct seam_text *t)
 {
 	const struct seam_pd_rec *rec = t->sample->rec;
@@ -348,6 +364,7 @@ static void json_head(struct seam_strbuf *b, const struct seam_text *t)
 	seam_json_string(b, t->sample->event);
 	seam_strbuf_printf(b, ",\"period\":%llu",
 			   (unsigned long long)rec->sample.period);
+	json_precise(b, t);
 	if (t->sample->cookie)
 		seam_strbuf_printf(b, ",\"cookie\":\"0x%llx\"",
 				   (unsigned long long)t->sample->cookie);
