@@ -31,9 +31,10 @@ struct entry {
 	bool waits;
 	bool sampled; /* a sample of it has come */
 	bool due; /* the one that its stack was taken for has not */
+	bool lost; /* its stack: whoever comes later is to be told, too */
 	bool tail; /* of an exec or exit */
 	bool asleep; /* see seam_user_stack */
-	bool swept; /* by one sweep at least */
+	uint64_t swept_ns; /* the first sweep that saw it over; 0: none has */
 };
 
 /* What is handed out on the way through a map. */
@@ -96,6 +97,7 @@ static void note(struct entry *e, const struct seam_sample *sample)
 	e->asked_ns = 0;
 	e->sampled = true;
 	e->due = false;
+	e->waits |= e->lost;
 	if (!e->ip)
 		e->ip = sample->user ? sample->ip : sample->user_ip;
 	e->cpu = sample->cpu;
@@ -140,8 +142,12 @@ static void note_stack(const struct seam_awaited *a, struct entry *e,
 	e->tail |= stack->before_exec || stack->at_exit;
 	e->asleep |= stack->asleep;
 	e->waits = false;
-	/* At once: samples that came are of who interrupted its being taken. */
-	e->due = a->at_once || !e->sampled;
+	e->lost = stack->end == SEAM_LOST;
+	/* At once: samples that came are of who interrupted its being taken.
+	 * What the library unwound comes behind that which it was taken for,
+	 * unless that is a sleep's. */
+	e->due = !e->sampled ||
+		 (a->at_once && (!stack->by_library || stack->asleep));
 }
 
 static void over_stack(struct seam_awaited *a, struct entry *over,
@@ -203,7 +209,7 @@ static bool is_gone(struct sweep *sw, struct entry *e, uint32_t tid)
 /* It may be long until its sample comes. */
 static bool is_asleep(const struct entry *e)
 {
-	return e->asleep && !e->sampled;
+	return e->asleep && e->due;
 }
 
 static uint64_t kept_ns(const struct entry *e)
@@ -219,11 +225,12 @@ static bool sweep_over(void *ctx, uint64_t cookie, void *value)
 	struct entry *e = value;
 
 	(void)cookie;
-	/* Who reads late may find it old before what comes next is read. */
-	if (!e->swept) {
-		e->swept = true;
+	/* Who reads late may find it old before what comes next is read. One
+	 * sweep may come to it twice. */
+	if (!e->swept_ns)
+		e->swept_ns = sw->now_ns;
+	if (e->swept_ns == sw->now_ns)
 		return false;
-	}
 	if (e->last_ns + kept_ns(e) >= sw->now_ns)
 		return false;
 	if (is_asleep(e) && !is_gone(sw, e, e->tid))

@@ -132,7 +132,6 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 		s->opts.tables_from = SEAM_TABLES_KERNEL;
 		opts.tables_from = SEAM_TABLES_KERNEL;
 		opts.at_once = &entry;
-		s->awaited.at_once = true;
 		err = seam_unsure_open(&entry, reterr);
 	}
 	if (err)
@@ -367,6 +366,7 @@ int seam_client_add(struct seam_session *s, const struct seam_client_opts *from,
 		err = seam_engine_is_direct(s->engine)
 			      ? seam_direct_open(s, reterr)
 			      : open_bpf(s, reterr);
+	s->awaited.at_once = s->engine == SEAM_ENGINE_IMMEDIATE;
 	if (!err)
 		err = check_engine(s, reterr);
 	if (err)

@@ -86,11 +86,12 @@ static void set_attr(const struct seam_sideband *sb,
 	attr->watermark = 1;
 	/* We come by ourselves, but for samples that fill it sooner. */
 	attr->wakeup_watermark = watermark(sb, opts);
-	if (opts->stacks) {
+	if (opts->stacks)
 		seam_event_defer(attr, SEAM_ATTR_DEFER_OUTPUT);
-		/* They may be awaited: what no record tells of. */
+	/* Stacks may be awaited, and records of processes are to be told from
+	 * samples: what no record tells of. */
+	if (opts->stacks || (opts->samples && !opts->quiet))
 		attr->read_format = PERF_FORMAT_ID | SEAM_READ_LOST;
-	}
 	seam_scope_set(opts->scope, attr);
 }
 
@@ -127,6 +128,11 @@ static int open_event(struct seam_sideband *sb, int tid, struct ring *ring,
 	struct seam_event *ev = &sb->event;
 	int fd = seam_perf_event_open(&ev->attr, tid, ring->cpu);
 
+	/* Before Linux 6.0 events do not count what they lose. */
+	if (fd == -EINVAL && ev->attr.read_format) {
+		ev->attr.read_format = 0;
+		fd = seam_perf_event_open(&ev->attr, tid, ring->cpu);
+	}
 	if (fd == -ESRCH && tid > 0)
 		return 0; /* a thread that has ended since */
 	if (fd == -EMFILE)

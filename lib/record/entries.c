@@ -251,8 +251,9 @@ void seam_entries_stack(struct seam_entries *es,
 	if (!e)
 		return;
 	entry_is(es, e, stack->cookie);
-	/* At once: samples that came are of who interrupted its being taken. */
-	e->stay.due = es->at_once || !seam_stay_has_samples(&e->stay);
+	/* As lib/capture/awaited.c has it. */
+	e->stay.due = !seam_stay_has_samples(&e->stay) ||
+		      (es->at_once && (!stack->by_library || stack->asleep));
 	/* The first is the one that samples were told of. */
 	if (e->stay.has_stack && e->stay.stack.end != SEAM_PENDING)
 		return;
@@ -294,11 +295,12 @@ static bool settle_told(void *ctx, uint64_t cookie, void *value)
 
 	(void)cookie;
 	seam_stay_settle(es, s);
-	/* Who reads late may find it old before what comes next is read. */
-	if (!s->settled) {
-		s->settled = true;
+	/* Who reads late may find it old before what comes next is read. This
+	 * may come to it twice in one round. */
+	if (!s->settled_ns)
+		s->settled_ns = es->now_ns;
+	if (s->settled_ns == es->now_ns)
 		return false;
-	}
 	if (s->last_ns + seam_stay_kept_ns(s) >= es->now_ns)
 		return false;
 	seam_stay_over(es, s);

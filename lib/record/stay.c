@@ -171,7 +171,7 @@ void seam_stay_settle(struct seam_entries *es, struct seam_stay *s)
 
 uint64_t seam_stay_kept_ns(const struct seam_stay *s)
 {
-	if (s->asleep && !s->served.n)
+	if (s->asleep && s->due)
 		return ASLEEP_NS;
 	return s->tail ? SEAM_STAY_FORGET_NS : EARLY_NS;
 }

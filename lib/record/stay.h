@@ -35,6 +35,7 @@ struct seam_stay {
 	/* Of the samples, by their time: one that interrupts another is taken
 	 * later, but comes first. last_ns: or of the stack. */
 	uint64_t first_ns, last_ns;
+	uint64_t settled_ns; /* the first time since it is over; 0: not yet */
 	struct seam_tally waiting; /* samples without a stack yet */
 	struct seam_tally served; /* samples that have one */
 	/* Samples that were told that theirs is lost, and are counted so. Of
@@ -42,7 +43,6 @@ struct seam_stay {
 	 * that are lost with the one that came. */
 	struct seam_tally lost;
 	bool due; /* the sample that its stack was taken for has not come */
-	bool settled; /* once at least, since it is over */
 	struct seam_stay_names names;
 	bool has_stack, written;
 	bool tail; /* the stack was taken at exec or exit */

@@ -42,6 +42,19 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
+FORKS = r"""
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 20000; i++) {
+		pid_t pid = vfork();
+		if (!pid) _exit(0);
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid) return 1;
+	}
+	return 0;
+}
+"""
 HIDDEN = r"""
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -77,6 +90,7 @@ def programs(bench):
     bench.compile(rights.SOURCE, "reads")
     bench.compile(DEEP, "deep")
     bench.compile(HIDDEN, "hidden")
+    bench.compile(FORKS, "forks")
     spelling.build(bench, "spell", 3, 40)
 
 
@@ -253,6 +267,17 @@ def children(recording, comm):
                 recording.log, recording.summary)
 
 
+def processes_lost(bench):
+    """Of what processes do there is too much for a page; of samples none."""
+    recording = bench.record(*DUMP, "-e", "cpu-clock", "-c", "10000000000",
+                             "-m", "1", "--", bench.compile(FORKS, "forks"))
+    lost = (recording.summary or {}).get("lost", {})
+    bench.test("records of processes are lost and counted, and no sample is "
+               "said to be", recording.status == 0 and
+               lost["sideband"] > 50 and lost["samples"] == 0,
+               "%s\n%s" % (lost, recording.log))
+
+
 def short_copies(bench):
     exe = bench.compile(DEEP, "deep")
     for frames, copy, end in ((20, [], "outermost"),
@@ -288,6 +313,6 @@ def own_stacks(bench):
 if __name__ == "__main__":
     sys.exit(0 if "--prebuild" not in sys.argv and rights.paranoid() else
              livetest.main(unprivileged, refused, as_perf, with_kernel,
-                           short_copies, faults, own_stacks, programs=programs,
-                           of="dump", options=[
+                           processes_lost, short_copies, faults, own_stacks,
+                           programs=programs, of="dump", options=[
                                ("--perf", os.environ.get("SEAM_PERF"))]))

@@ -135,7 +135,8 @@ def depths(bench):
 def finds(bench, recording, known):
     """The search, of copies of a recording that has no address: with one at
     each kind of place, and with what only looks like one."""
-    word = struct.pack("<Q", max(known.addresses))
+    # Not of a BPF program's code, say, which is looked for in fields alone.
+    word = struct.pack("<Q", max(filter(known.is_likely, known.addresses)))
     at = recording.samples[0][0]
     payload = max((to - at, at) for at, to in recording.payloads)[1]
     for name, place, kinds in [

@@ -259,6 +259,57 @@ static void taken_asleep(void **state)
 	assert_int_equal(t.n, 0);
 }
 
+/* And who interrupted its being taken has sent a sample before. */
+static void taken_asleep_amid_others(void **state)
+{
+	const struct seam_user_stack asleep = {.tid = (uint32_t)getpid(),
+					       .cookie = 1,
+					       .time_ns = 100,
+					       .asleep = true};
+
+	(void)state;
+	t.a.at_once = true;
+	sample(asleep.tid, 1, 99);
+	assert_int_equal(seam_awaited_stack(&t.a, &asleep), 0);
+	sweep(100 * SECOND);
+	sweep(101 * SECOND);
+	sample(asleep.tid, 1, 102 * SECOND);
+	seam_awaited_end(&t.a, keep, &t);
+	assert_int_equal(t.n, 0);
+}
+
+/* The library's is behind the sample that it was taken for, and none is waited
+ * for; if that comes yet, it is told that its stack is lost. */
+static void late_at_once(void **state)
+{
+	(void)state;
+	t.a.at_once = true;
+	sample(TID, 1, 99);
+	sample(TID, 2, 150);
+	stack(TID, 1, 110, true);
+	assert_int_equal(t.a.over.used, 0);
+	stack(TID, 2, 151, false);
+	sample(TID, 1, 90);
+	seam_awaited_end(&t.a, keep, &t);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.lost[0].cookie, 1);
+}
+
+/* Who comes when the stack is known to be lost is told, too. */
+static void lost_and_late(void **state)
+{
+	const struct seam_user_stack none = {
+		.tid = TID, .cookie = 1, .time_ns = 110, .end = SEAM_LOST};
+
+	(void)state;
+	sample(TID, 1, 100);
+	assert_int_equal(seam_awaited_stack(&t.a, &none), 0);
+	sample(TID, 1, 120);
+	seam_awaited_end(&t.a, keep, &t);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.lost[0].cookie, 1);
+}
+
 /* A task may sleep in an entry for long; one that is gone does not. */
 static void asleep(void **state)
 {
@@ -347,6 +398,9 @@ int main(void)
 		CASE(came_cold),
 		CASE(over_and_lost),
 		CASE(taken_asleep),
+		CASE(taken_asleep_amid_others),
+		CASE(late_at_once),
+		CASE(lost_and_late),
 		CASE(asleep),
 		CASE(leaf),
 		CASE(forgotten),

@@ -244,6 +244,39 @@ static void pending(void **state)
 	assert_int_equal(t.sum.stacks, 1);
 }
 
+/* The library's comes behind its sample, so none is kept for that. If it does
+ * not, the session says that it is lost, and all are counted. */
+static void late_at_once(void **state)
+{
+	(void)state;
+	t.es.at_once = true;
+	sample(TID, 1, 99, 0);
+	sample(TID, 2, 150, 0);
+	stack(1, 110, 2, LIBRARY);
+	assert_int_equal(t.es.told.used, 0);
+	assert_false(seam_entries_await(&t.es));
+	stack(2, 151, 2, PLAIN);
+	sample(TID, 1, 90, 0);
+	stack(1, 99, 0, LOST);
+	seam_entries_end(&t.es);
+	check_counts(2, 1, 0, 0);
+}
+
+/* A sleep's stack that somebody interrupted: its sample comes when the task
+ * runs again. */
+static void interrupted_asleep(void **state)
+{
+	(void)state;
+	t.es.at_once = true;
+	sample(TID, 1, 99, 0);
+	stack(1, 110, 3, ASLEEP);
+	seam_entries_settle(&t.es, 60 * SECOND);
+	seam_entries_settle(&t.es, 61 * SECOND);
+	sample(TID, 1, 62 * SECOND, 0);
+	seam_entries_end(&t.es);
+	check_counts(2, 0, 0, 0);
+}
+
 /* Taken at the event, and sent before its sample: who interrupts that opens an
  * entry of its own, which comes first. */
 static void interrupted_at_once(void **state)
@@ -354,6 +387,8 @@ int main(void)
 		CASE(pending),
 		CASE(interrupted_at_once),
 		CASE(asleep),
+		CASE(late_at_once),
+		CASE(interrupted_asleep),
 		CASE(failing),
 	};
 
