@@ -163,6 +163,8 @@ struct cfs_rq {
 
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
+	unsigned char
+		sched_delayed; /* asleep, and not taken off its queue yet */
 };
 
 struct thread_info {
@@ -180,6 +182,7 @@ struct task_struct {
 	 * many are read. */
 	unsigned int on_cpu;
 	struct sched_entity se;
+	int on_rq;
 	unsigned long nvcsw, nivcsw; /* times that it left a CPU */
 	unsigned int flags;
 	unsigned int ptrace;

@@ -431,7 +431,7 @@ int seam_slept(struct bpf_iter__task *ctx)
 	uint32_t slot = BUFFER_SLEPT;
 	struct sample_buffer *buf;
 
-	if (!task || !has_user(task) || !is_watched(task) || !is_asleep(task))
+	if (!task || !has_user(task) || !is_watched(task))
 		return 0;
 	buf = bpf_map_lookup_elem(&sample_buffers, &slot);
 	if (buf)

@@ -11,24 +11,30 @@
 #include "bpf/sleep.h"
 #include "core/entry-other.h"
 
+/* Not where it was preempted on its way to sleep. Whoever wakes it changes its
+ * state before it is on a CPU. */
 static __always_inline bool is_asleep(const struct task_struct *task)
 {
-	return !*(const volatile unsigned int *)&task->on_cpu &&
-	       task->__state & TASK_SLEEPS;
+	const volatile struct task_struct *now = task;
+
+	if (now->on_cpu || !(now->__state & TASK_SLEEPS))
+		return false;
+	return !now->on_rq || (bpf_core_field_exists(task->se.sched_delayed) &&
+			       now->se.sched_delayed);
 }
 
 static __always_inline uint64_t switches_of(const struct task_struct *task)
 {
-	return *(const volatile unsigned long *)&task->nvcsw +
-	       *(const volatile unsigned long *)&task->nivcsw;
+	const volatile struct task_struct *now = task;
+
+	return now->nvcsw + now->nivcsw;
 }
 
 /* Whether what was read of the task was of one sleep. */
 static __always_inline bool has_slept_on(const struct task_struct *task,
 					 uint64_t switches)
 {
-	return !*(const volatile unsigned int *)&task->on_cpu &&
-	       switches_of(task) == switches;
+	return is_asleep(task) && switches_of(task) == switches;
 }
 
 /* The sample's kernel half, and what is known of the user's. */
@@ -60,24 +66,33 @@ static __always_inline void slept_fill(struct sample_buffer *buf,
 		sample->nr = bytes / 8;
 }
 
-/* Sent when the task runs again, which it may have by now. */
+/* Its sleep is over. */
+static __always_inline void slept_emit(struct sample_buffer *buf)
+{
+	uint64_t now_ns = bpf_ktime_get_ns();
+
+	buf->sample.period = now_ns - buf->sample.head.time_ns;
+	buf->sample.head.time_ns = now_ns;
+	sample_emit(buf);
+}
+
+/* Sent when the task runs again, which it may have by now, or sleep once more:
+ * then nobody has seen that this sleep was kept. */
 static __always_inline void slept_keep(struct sample_buffer *buf,
 				       struct task_struct *task,
-				       uint64_t switches)
+				       uint64_t switches, bool is_wanted)
 {
-	uint64_t key = (uint64_t)task, began = buf->sample.head.time_ns;
-	const struct sample_buffer *kept;
+	uint64_t key = (uint64_t)task;
+	struct sample_buffer *kept;
 	long err;
 
 	count_event(seam_sleep_event, true);
-	count(SEAM_COUNT_WANTED);
 	count(SEAM_COUNT_SAMPLES);
+	if (is_wanted)
+		count(SEAM_COUNT_WANTED);
 	err = own_put(&client_sleeps, &key, buf, BPF_NOEXIST);
 	if (err == -EEXIST) {
-		/* It sleeps once more. */
-		buf->sample.period = bpf_ktime_get_ns() - began;
-		buf->sample.head.time_ns += buf->sample.period;
-		sample_emit(buf);
+		slept_emit(buf);
 		return;
 	}
 	if (err)
@@ -85,8 +100,9 @@ static __always_inline void slept_keep(struct sample_buffer *buf,
 	if (err || has_slept_on(task, switches))
 		return;
 	kept = own_find(&client_sleeps, &key);
-	if (kept && kept->sample.head.cookie == buf->sample.head.cookie)
-		sleep_end(key);
+	if (kept && kept->sample.head.cookie == buf->sample.head.cookie &&
+	    !__sync_val_compare_and_swap(&kept->sent, 0, 1))
+		slept_emit(buf);
 }
 
 /* The cookie of the entry that another client has opened, whose stack is yet to
@@ -112,14 +128,14 @@ static __always_inline void slept_take(struct sample_buffer *buf,
 	if (!env.scratch) {
 		buf->sample.end = SEAM_LOST;
 		buf->sample.head.cookie = 0;
-		slept_keep(buf, task, switches);
+		slept_keep(buf, task, switches, true);
 		return;
 	}
 	outside_begin(state, task, depth);
 	end = unwind(&env);
 	if (has_slept_on(task, switches)) {
-		slept_keep(buf, task, switches);
-		env.scratch->clients = OWN_CLIENT;
+		slept_keep(buf, task, switches, true);
+		env.scratch->clients = OWN_CLIENT | all_clients();
 		env.scratch->lost = 0;
 		count(SEAM_COUNT_UNWINDS);
 		emit_end(&env, buf->sample.head.cookie, SEAM_STACK_ASLEEP, end,
@@ -140,14 +156,14 @@ static __always_inline void take_slept(struct sample_buffer *buf,
 	struct seam_entry_env env;
 	struct seam_entry_task t;
 
-	if (!state || own_find(&client_sleeps, &key))
+	if (!state || !is_asleep(task))
 		return;
 	slept_fill(buf, task, seam_asks[event].flags);
-	if (!has_slept_on(task, switches))
+	if (!has_slept_on(task, switches) || own_find(&client_sleeps, &key))
 		return;
 	if (!depth) {
 		buf->sample.user_ip = 0;
-		slept_keep(buf, task, switches);
+		slept_keep(buf, task, switches, false);
 		return;
 	}
 	entry_task(&t, &env, task);
@@ -155,7 +171,7 @@ static __always_inline void take_slept(struct sample_buffer *buf,
 	buf->sample.end = 0;
 	buf->sample.head.cookie = slept_join(&t);
 	if (buf->sample.head.cookie) {
-		slept_keep(buf, task, switches);
+		slept_keep(buf, task, switches, true);
 		return;
 	}
 	buf->sample.head.cookie = seam_entry_cookie(&t);

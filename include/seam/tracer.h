@@ -147,8 +147,8 @@ struct seam_user_stack {
 			  * of later entries; before its samples only if
 			  * asleep, before_exec or at_exit */
 	bool at_exit; /* the task's last */
-	bool asleep; /* taken as the task went to sleep: its sample comes later,
-		      * when the task runs again */
+	bool asleep; /* taken as the task went to sleep, or while it slept: its
+		      * sample comes later, when the task runs again */
 	const uint64_t *ips; /* leaf first, return addresses as they are */
 	/* 0 with SEAM_END_LOST, if nothing told the leaf, and with
 	 * SEAM_END_UNSURE. */

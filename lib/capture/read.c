@@ -114,13 +114,14 @@ int seam_session_give_worker(struct seam_session *s,
  * preempted as it writes its own holds up those behind it. */
 static int take_copies(struct seam_session *s)
 {
-	/* In this order: what was there by then has a place in the ring. */
-	uint64_t until_ns = s->running ? seam_now_ns() : UINT64_MAX;
-	uint64_t put = seam_kernel_copies_put(s->kernel);
+	/* In this order: what a task had in the ring before an exec of its own
+	 * has a place there by then. */
+	uint64_t until_ns = seam_now_ns();
+	const struct seam_kernel_put put = seam_kernel_put(s->kernel);
 	int err =
 		seam_kernel_drain_copies(s->kernel, seam_session_keep_copy, s);
 
-	if (seam_kernel_copies_taken(s->kernel, put))
+	if (seam_kernel_copies_taken(s->kernel, &put))
 		s->copies_until_ns = until_ns;
 	return err;
 }

@@ -184,14 +184,14 @@ static int hear_losses(struct seam_session *s)
 }
 
 /* A command that is yet to begin sleeps for us alone. */
-static int take_slept(struct seam_session *s)
+static int load_slept(struct seam_session *s)
 {
 	if (s->client.child && s->client.tasks != SEAM_TASKS_ALL &&
 	    !s->client.n_ids)
 		return 0;
 	for (size_t i = 0; i < s->n_events; i++)
 		if (s->events[i].is_sleep)
-			return seam_kernel_take_slept(s->kernel);
+			return seam_kernel_load_slept(s->kernel);
 	return 0;
 }
 
@@ -204,12 +204,13 @@ static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 	if (!err)
 		err = hear_losses(s);
 	if (!err)
+		err = load_slept(s);
+	if (!err)
 		err = attach_events(s, reterr);
-
 	if (!err)
 		err = watch_targets(s);
 	if (!err)
-		err = take_slept(s);
+		err = seam_kernel_take_slept(s->kernel);
 	for (size_t i = 0; !err && i < s->n_events; i++)
 		err = seam_event_enable(&s->events[i], true);
 	return err;

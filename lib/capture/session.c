@@ -122,16 +122,18 @@ static int stop_direct(struct seam_session *s)
 
 #define HELD_UP_TRIES 2000
 
-/* Who was preempted as it wrote into a ring holds up all behind it, until it
- * runs again. */
+/* What is there, and what will be when who was preempted as it wrote runs
+ * again. Not what comes since: others' execs and exits go on. */
 static int read_held_up(struct seam_session *s)
 {
+	const struct seam_kernel_put put = seam_kernel_put(s->kernel);
 	int err = 0;
 
-	for (int i = 0; !err && !seam_kernel_is_drained(s->kernel); i++) {
+	for (int i = 0; !err && !seam_kernel_all_taken(s->kernel, &put); i++) {
 		if (i == HELD_UP_TRIES)
 			return -ETIMEDOUT;
-		await_deferred();
+		if (i)
+			await_deferred();
 		err = seam_session_read(s);
 	}
 	return err;
@@ -161,7 +163,7 @@ static int stop_bpf(struct seam_session *s)
 
 int seam_session_stop(struct seam_session *s)
 {
-	int err = 0, deliver_err;
+	int err = 0, read_err, deliver_err;
 
 	if (!s->running)
 		return 0;
@@ -171,8 +173,9 @@ int seam_session_stop(struct seam_session *s)
 	err = s->kernel ? stop_bpf(s) : stop_direct(s);
 	/* And what the worker still has. */
 	seam_worker_wait(s->worker);
+	read_err = seam_session_read(s);
 	if (!err)
-		err = seam_session_read(s);
+		err = read_err;
 	if (!s->kernel)
 		seam_direct_end(s);
 	deliver_err = seam_session_deliver(s, true);

@@ -25,6 +25,7 @@ enum object { OBJECT, OBJECT_IMPL, OBJECT_AT_ONCE };
 struct seam_kernel {
 	struct seam_bpf *skel;
 	enum object object; /* that it is */
+	struct seam_bpf *slept; /* see seam_kernel_load_slept; else NULL */
 	struct ring_buffer *samples, *copies;
 	struct seam_ring_view samples_view, copies_view;
 	struct ring_buffer *losses; /* NULL: it has not asked for them */

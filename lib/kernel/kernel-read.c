@@ -65,25 +65,27 @@ int seam_kernel_drain_losses(struct seam_kernel *k, seam_record_fn *fn,
 	return n < 0 ? n : 0;
 }
 
-uint64_t seam_kernel_copies_put(const struct seam_kernel *k)
+struct seam_kernel_put seam_kernel_put(const struct seam_kernel *k)
 {
-	return seam_ring_put(&k->copies_view);
+	return (struct seam_kernel_put){
+		.samples = seam_ring_put(&k->samples_view),
+		.copies = seam_ring_put(&k->copies_view),
+		.losses = seam_ring_put(&k->losses_view),
+	};
 }
 
-bool seam_kernel_copies_taken(const struct seam_kernel *k, uint64_t put)
+bool seam_kernel_copies_taken(const struct seam_kernel *k,
+			      const struct seam_kernel_put *put)
 {
-	return seam_ring_taken(&k->copies_view, put);
+	return seam_ring_taken(&k->copies_view, put->copies);
 }
 
-bool seam_kernel_is_drained(const struct seam_kernel *k)
+bool seam_kernel_all_taken(const struct seam_kernel *k,
+			   const struct seam_kernel_put *put)
 {
-	const struct seam_ring_view *const rings[] = {
-		&k->samples_view, &k->copies_view, &k->losses_view};
-
-	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++)
-		if (!seam_ring_taken(rings[i], seam_ring_put(rings[i])))
-			return false;
-	return true;
+	return seam_ring_taken(&k->samples_view, put->samples) &&
+	       seam_ring_taken(&k->copies_view, put->copies) &&
+	       seam_ring_taken(&k->losses_view, put->losses);
 }
 
 int seam_kernel_poll_fd(const struct seam_kernel *k)

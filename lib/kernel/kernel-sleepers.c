@@ -59,7 +59,7 @@ static int share_maps(const struct seam_bpf *from, struct seam_bpf *to)
 	return 0;
 }
 
-static int load_and_run(struct seam_kernel *k, const char *name)
+static int load(struct seam_kernel *k, const char *name, struct seam_bpf **ret)
 {
 	struct bpf_program *prog, *it;
 	struct seam_bpf *skel;
@@ -73,15 +73,37 @@ static int load_and_run(struct seam_kernel *k, const char *name)
 	err = it ? share_maps(k->skel, skel) : -ENOENT;
 	if (!err)
 		err = bpf_object__load(skel->obj);
-	if (!err)
-		err = run(it);
-	seam_bpf__destroy(skel);
+	if (err)
+		seam_bpf__destroy(skel);
+	else
+		*ret = skel;
 	return err;
+}
+
+int seam_kernel_load_slept(struct seam_kernel *k)
+{
+	return load(k, "seam_slept", &k->slept);
 }
 
 int seam_kernel_take_slept(struct seam_kernel *k)
 {
-	return load_and_run(k, "seam_slept");
+	int err = k->slept ? run(k->slept->progs.seam_slept) : 0;
+
+	seam_bpf__destroy(k->slept);
+	k->slept = NULL;
+	return err;
+}
+
+static int take_sleepers(struct seam_kernel *k)
+{
+	struct seam_bpf *skel;
+	int err = load(k, "seam_sleepers", &skel);
+
+	if (err)
+		return err;
+	err = run(skel->progs.seam_sleepers);
+	seam_bpf__destroy(skel);
+	return err;
 }
 
 int seam_kernel_take_sleepers(struct seam_kernel *k)
@@ -92,5 +114,5 @@ int seam_kernel_take_sleepers(struct seam_kernel *k)
 	int err = bpf_prog_test_run_opts(
 		bpf_program__fd(k->skel->progs.seam_asleep), &opts);
 
-	return err || !args.found ? err : load_and_run(k, "seam_sleepers");
+	return err || !args.found ? err : take_sleepers(k);
 }

@@ -490,6 +490,7 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 	seam_kernel_disown(k);
 	seam_kernel_depart(k);
 	unmap(k);
+	seam_bpf__destroy(k->slept);
 	seam_bpf__destroy(k->skel);
 	seam_kernel_unshare(k);
 	free(k->attached);

@@ -159,13 +159,17 @@ int seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
 size_t seam_kernel_slices(const struct seam_kernel *k);
 int seam_kernel_drain_copies(struct seam_kernel *k, seam_record_fn *fn,
 			     void *ctx);
-/* Up to where copies are in their ring, or about to be; and whether all of them
- * were drained. What is about to be there holds up what is behind it. */
-uint64_t seam_kernel_copies_put(const struct seam_kernel *k);
-bool seam_kernel_copies_taken(const struct seam_kernel *k, uint64_t put);
-/* Whether there is nothing in the rings that _drain_samples, _copies and
- * _losses empty. */
-bool seam_kernel_is_drained(const struct seam_kernel *k);
+/* Up to where the rings are filled that _drain_samples, _copies and _losses
+ * empty, or about to be; and whether all of that was drained. What is about to
+ * be there holds up what is behind it. */
+struct seam_kernel_put {
+	uint64_t samples, copies, losses; /* in bytes, ever */
+};
+struct seam_kernel_put seam_kernel_put(const struct seam_kernel *k);
+bool seam_kernel_copies_taken(const struct seam_kernel *k,
+			      const struct seam_kernel_put *put);
+bool seam_kernel_all_taken(const struct seam_kernel *k,
+			   const struct seam_kernel_put *put);
 /* From here on stacks that are lost are told, too: to whoever's cookies come
  * without samples, or who wants registers. As stacks with SEAM_LOST, to
  * _drain_losses. */
@@ -196,7 +200,9 @@ int seam_kernel_poll_fd(const struct seam_kernel *k); /* borrowed */
 void seam_kernel_rearm(const struct seam_kernel *k);
 
 /* Makes samples of the sleeps of tasks that sleep already, once it is known
- * whose sleeps are recorded. */
+ * whose sleeps are recorded, if the program for it was loaded: before sleeps
+ * are, since that takes long, and nobody reads the rings yet. */
+int seam_kernel_load_slept(struct seam_kernel *k);
 int seam_kernel_take_slept(struct seam_kernel *k);
 /* Takes the stacks of tasks that still sleep in their last entry. */
 int seam_kernel_take_sleepers(struct seam_kernel *k);

@@ -316,8 +316,9 @@ static bool stale(void *ctx, uint64_t tid, void *value)
 	(void)tid;
 	if (e->stay.last_ns + SEAM_STAY_FORGET_NS >= es->now_ns)
 		return false;
-	/* Its stack is awaited until the session says that it is lost. */
-	if (e->stay.waiting.n)
+	/* Its stack is awaited until the session says that it is lost; or who
+	 * waits for a lock for good sleeps in it. */
+	if (e->stay.waiting.n || (e->stay.asleep && e->stay.due))
 		return false;
 	if (e->stay.has_stack &&
 	    e->stay.last_ns + seam_stay_kept_ns(&e->stay) >= es->now_ns)

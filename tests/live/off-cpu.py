@@ -252,11 +252,15 @@ def joined(bench):
     target.kill()
     target.wait()
     last = {s["tid"]: s["cookie"] for s in others}
+    reads = sleepers(samples, "get")
+    # One of them may have slept when that began.
+    both = [s for s in samples if s["tid"] in last]
     bench.test("who slept before has the cookie and the stack that another "
                "recording has asked for", len(samples) == 3 and
-               len(last) >= 2 and all(s["cookie"] == last.get(
-                   s["tid"], s["cookie"]) for s in samples) and
-               all(in_read(s) for s in sleepers(samples, "get")),
+               len(reads) == 2 and all(map(in_read, reads)) and
+               all(s["end"] == "outermost" for s in samples) and
+               len(both) >= 2 and
+               all(s["cookie"] == last[s["tid"]] for s in both),
                "%s\n%s" % (last, "\n".join(map(livetest.show, samples))))
 
 

@@ -242,7 +242,7 @@ def storms(bench):
 
 def is_cut(syms):
     """The kernel's own unwinder ended before the kernel's entry."""
-    return syms and not syms[-1].startswith(("entry_", "asm_", "ret_from_"))
+    return syms and syms[-1] and not syms[-1].startswith(("entry_", "asm_", "ret_from_"))
 
 
 def may_be_copy(sample, is_stale):

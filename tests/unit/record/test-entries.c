@@ -322,14 +322,22 @@ static void asleep(void **state)
 	check_out(want, 2);
 	sample(TID, 2, 300 * SECOND, 0);
 	check_out(want, 3);
-	/* It is not kept for ever. */
+	/* Who waits for good does so for longer than an hour. */
 	stack(4, 400 * SECOND, 2, ASLEEP);
-	seam_entries_settle(&t.es, 4000 * SECOND);
+	seam_entries_settle(&t.es, 40000 * SECOND);
+	seam_entries_settle(&t.es, 40001 * SECOND);
+	sample(TID, 4, 40002 * SECOND, 0);
+	/* But where the task is elsewhere, its sample may have been lost. */
+	stack(5, 50000 * SECOND, 2, ASLEEP);
+	stack(6, 50001 * SECOND, 2, PLAIN);
+	sample(TID, 6, 50002 * SECOND, 0);
+	seam_entries_settle(&t.es, 53599 * SECOND);
+	seam_entries_settle(&t.es, 53600 * SECOND);
 	assert_int_equal(t.sum.unused, 0);
-	seam_entries_settle(&t.es, 4001 * SECOND);
+	seam_entries_settle(&t.es, 53601 * SECOND);
 	assert_int_equal(t.sum.unused, 1);
 	seam_entries_end(&t.es);
-	check_counts(3, 0, 0, 1);
+	check_counts(5, 0, 0, 1);
 }
 
 static void failing(void **state)
