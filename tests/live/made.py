@@ -11,6 +11,7 @@ is said of code may be wrong in any way: it is refused, by its reason, and
 harms nobody.
 """
 
+import collections
 import os
 import subprocess
 import sys
@@ -471,8 +472,12 @@ def late(bench):
     recording = attach(bench, "late", LATE, options=NO_FALLBACK)
     made = [s for s in through(recording.samples()) if "enter" not in
             user_path(s)]
+    # Each has a copy, for which a slow machine may have no room.
+    may = {"no-table"} | ({"lost"} if recording.summary["lost"]["copies"]
+                          else set())
+    ends = collections.Counter(s["end"] for s in made)
     bench.test("a prctl before the recording began: no-table",
-               len(made) > 50 and all(s["end"] == "no-table" for s in made),
+               ends["no-table"] > 50 and set(ends) <= may,
                recording.log + "\n".join(map(livetest.show, made)))
 
 
