@@ -182,7 +182,7 @@ struct task_struct {
 	 * many are read. */
 	unsigned int on_cpu;
 	struct sched_entity se;
-	int on_rq;
+	unsigned int on_rq; /* likewise: 4 bytes, or 1 */
 	unsigned long nvcsw, nivcsw; /* times that it left a CPU */
 	unsigned int flags;
 	unsigned int ptrace;

@@ -66,8 +66,10 @@ static __always_inline void sleep_end(uint64_t key)
 static __always_inline void sleep_forget(struct task_struct *task)
 {
 	uint64_t key = (uint64_t)task;
+	const struct sample_buffer *last = own_find(&client_sleeps, &key);
+	bool is_lost = last && !last->sent;
 
-	if (!own_drop(&client_sleeps, &key))
+	if (!own_drop(&client_sleeps, &key) && is_lost)
 		count(SEAM_COUNT_LOST_SLEEP);
 }
 

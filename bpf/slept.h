@@ -11,16 +11,18 @@
 #include "bpf/sleep.h"
 #include "core/entry-other.h"
 
-/* Not where it was preempted on its way to sleep. Whoever wakes it changes its
- * state before it is on a CPU. */
+/* Not where it was preempted on its way to sleep. What sleeps may be taken off
+ * its queue late, between two of these looks. */
 static __always_inline bool is_asleep(const struct task_struct *task)
 {
 	const volatile struct task_struct *now = task;
 
 	if (now->on_cpu || !(now->__state & TASK_SLEEPS))
 		return false;
-	return !now->on_rq || (bpf_core_field_exists(task->se.sched_delayed) &&
-			       now->se.sched_delayed);
+	if (!now->on_rq || (bpf_core_field_exists(task->se.sched_delayed) &&
+			    now->se.sched_delayed))
+		return true;
+	return !now->on_rq;
 }
 
 static __always_inline uint64_t switches_of(const struct task_struct *task)
@@ -30,11 +32,15 @@ static __always_inline uint64_t switches_of(const struct task_struct *task)
 	return now->nvcsw + now->nivcsw;
 }
 
-/* Whether what was read of the task was of one sleep. */
+/* Whether what was read of the task was of one sleep, which goes on. Whoever
+ * wakes it changes its state before it is on a CPU. */
 static __always_inline bool has_slept_on(const struct task_struct *task,
 					 uint64_t switches)
 {
-	return is_asleep(task) && switches_of(task) == switches;
+	const volatile struct task_struct *now = task;
+
+	return !now->on_cpu && now->__state & TASK_SLEEPS &&
+	       switches_of(task) == switches;
 }
 
 /* The sample's kernel half, and what is known of the user's. */
@@ -66,7 +72,7 @@ static __always_inline void slept_fill(struct sample_buffer *buf,
 		sample->nr = bytes / 8;
 }
 
-/* Its sleep is over. */
+/* Its sleep is over; on which CPU it runs is not known. */
 static __always_inline void slept_emit(struct sample_buffer *buf)
 {
 	uint64_t now_ns = bpf_ktime_get_ns();
@@ -99,8 +105,9 @@ static __always_inline void slept_keep(struct sample_buffer *buf,
 		count(SEAM_COUNT_LOST_SLEEP);
 	if (err || has_slept_on(task, switches))
 		return;
+	/* By its time: in one entry a task may sleep more than once. */
 	kept = own_find(&client_sleeps, &key);
-	if (kept && kept->sample.head.cookie == buf->sample.head.cookie &&
+	if (kept && kept->sample.head.time_ns == buf->sample.head.time_ns &&
 	    !__sync_val_compare_and_swap(&kept->sent, 0, 1))
 		slept_emit(buf);
 }

@@ -22,6 +22,9 @@
  * interrupts in between is in the task's next entry. */
 #define EARLY_NS 1000000000ULL
 
+/* A sleep's sample may have been lost. */
+#define ASLEEP_NS (3600 * 1000000000ULL)
+
 struct entry {
 	uint64_t cookie;
 	uint64_t last_ns; /* of the last sample or the stack */
@@ -233,7 +236,9 @@ static bool sweep_over(void *ctx, uint64_t cookie, void *value)
 		return false;
 	if (e->last_ns + kept_ns(e) >= sw->now_ns)
 		return false;
-	if (is_asleep(e) && !is_gone(sw, e, e->tid))
+	/* Of a task that is in another entry. */
+	if (is_asleep(e) && e->last_ns + ASLEEP_NS >= sw->now_ns &&
+	    !is_gone(sw, e, e->tid))
 		return false;
 	if (e->waits)
 		give_up(sw, e);

@@ -2,6 +2,7 @@
 #include "record/entries.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "record/stay.h"
@@ -207,7 +208,8 @@ static bool orphan_claim(struct seam_entries *es,
 	seam_stay_write(es, s);
 	/* Its samples may all be of before. */
 	s->tail |= is_tails(stack);
-	if (s->tail)
+	s->due = es->at_once && stack->asleep;
+	if (s->tail || s->due)
 		kept = seam_stay_keep(es, &es->told, stack->cookie, s);
 	if (!kept)
 		seam_stay_over(es, s);
@@ -308,17 +310,31 @@ static bool settle_told(void *ctx, uint64_t cookie, void *value)
 	return true;
 }
 
+/* Whether the task is in the sleep whose stack there is: who waits for a lock
+ * for good may be so for days. Asked once an hour. */
+static bool sleeps_on(const struct seam_entries *es, struct seam_stay *s,
+		      uint32_t tid)
+{
+	if (!s->asleep || !s->due ||
+	    s->last_ns + seam_stay_kept_ns(s) >= es->now_ns)
+		return false;
+	if (s->alive_ns + seam_stay_kept_ns(s) >= es->now_ns)
+		return true;
+	if (kill((pid_t)tid, 0) && errno == ESRCH)
+		return false;
+	s->alive_ns = es->now_ns;
+	return true;
+}
+
 static bool stale(void *ctx, uint64_t tid, void *value)
 {
 	struct seam_entries *es = ctx;
 	struct entry *e = value;
 
-	(void)tid;
 	if (e->stay.last_ns + SEAM_STAY_FORGET_NS >= es->now_ns)
 		return false;
-	/* Its stack is awaited until the session says that it is lost; or who
-	 * waits for a lock for good sleeps in it. */
-	if (e->stay.waiting.n || (e->stay.asleep && e->stay.due))
+	/* Its stack is awaited until the session says that it is lost. */
+	if (e->stay.waiting.n || sleeps_on(es, &e->stay, (uint32_t)tid))
 		return false;
 	if (e->stay.has_stack &&
 	    e->stay.last_ns + seam_stay_kept_ns(&e->stay) >= es->now_ns)

@@ -35,6 +35,7 @@ struct seam_stay {
 	/* Of the samples, by their time: one that interrupts another is taken
 	 * later, but comes first. last_ns: or of the stack. */
 	uint64_t first_ns, last_ns;
+	uint64_t alive_ns; /* when its task was last seen, of one that sleeps */
 	uint64_t settled_ns; /* the first time since it is over; 0: not yet */
 	struct seam_tally waiting; /* samples without a stack yet */
 	struct seam_tally served; /* samples that have one */
