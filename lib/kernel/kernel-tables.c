@@ -127,6 +127,11 @@ int seam_kernel_table_drop(struct seam_kernel *k,
 	return bpf_map__delete_elem(map_of(k, key), key, sizeof(*key), 0);
 }
 
+bool seam_kernel_hears_made(const struct seam_kernel *k)
+{
+	return bpf_program__autoload(k->skel->progs.seam_prctl);
+}
+
 void seam_kernel_tables_changed(struct seam_kernel *k)
 {
 	__atomic_fetch_add(&k->common->generation, 1, __ATOMIC_SEQ_CST);

@@ -125,9 +125,16 @@ static void tell_spans(struct seam_tables *t, struct seam_process *p)
 int seam_tables_answer_made(struct seam_tables *t,
 			    const struct seam_wire_miss *miss)
 {
-	struct seam_process *p = seam_process_get(t->processes, miss->head.pid);
-	int err = p ? seam_jit_scan(&p->jit, p->pid) : -ENOMEM;
+	struct seam_process *p;
+	int err;
 
+	/* Where nobody tells of ends, a table would outlive its code: asked for
+	 * ever, its stacks come as copies, for which the list is looked at. */
+	if (!seam_kernel_hears_made(t->kernel))
+		return seam_tables_without(t, &miss->key, SEAM_TABLE_ASKED,
+					   SEAM_ABSENT_NO_CFI);
+	p = seam_process_get(t->processes, miss->head.pid);
+	err = p ? seam_jit_scan(&p->jit, p->pid) : -ENOMEM;
 	if (!err && p->jit.n && !p->jit.is_told)
 		tell_spans(t, p);
 	if (!err && !is_loaded(t, &miss->key, p->jit.edits))

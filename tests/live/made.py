@@ -403,6 +403,15 @@ def reuse(bench):
           record(bench, "reuse", REUSE), least_whole=0.5)
 
 
+def unheard(bench):
+    """Where nobody tells what becomes of code, what was known of it may be
+    another function's."""
+    engine = ("--engine", "dump") if bench.engine == "deferred" else ()
+    check(bench, "other functions in one place, unheard",
+          record(bench, "unheard", REUSE, options=(*engine, *NO_FALLBACK)),
+          least_whole=0.02)
+
+
 def protect(bench):
     check(bench, "pages written, then made executable",
           record(bench, "protect", PROTECT))
@@ -499,6 +508,8 @@ def executed(bench):
 TESTS = (early, grow, reuse, protect, memfd, fork, by_prctl, wrong, late,
          executed)
 if __name__ == "__main__":
-    sys.exit(livetest.main(*TESTS, programs=programs, only={
+    sys.exit(livetest.main(*TESTS, unheard, programs=programs, only={
         "code that came a moment ago takes deferral and its copies":
-            ("deferred", TESTS)}))
+            ("deferred", TESTS),
+        "programs without frame pointers": ("deferred immediate dump",
+                                            (unheard,))}))
