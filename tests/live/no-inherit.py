@@ -138,7 +138,7 @@ def command(bench):
         found = kinds(recording, tasks)
         bench.test("%s-i COMMAND: its first thread" % "".join(
             option + " " for option in options), recording.status == 0 and
-            set(found) == {"first"} and found["first"] > 200,
+            set(found) == {"first"} and found["first"] > 200 / bench.args.slower,
             "%s\n%s" % (found, recording.log))
 
 
