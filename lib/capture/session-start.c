@@ -233,6 +233,8 @@ static int start(struct seam_session *s, struct seam_errinfo *reterr)
 	if (!err && s->client.path && s->tables &&
 	    s->methods & SEAM_UNWIND_TABLES)
 		seam_tables_preload(s->tables, s->client.path);
+	s->processes.hears_made =
+		s->kernel && seam_kernel_hears_made(s->kernel);
 	/* From here on processes, images and tables are the worker's. */
 	if (!err)
 		err = seam_worker_start(&s->processes, s->tables, s->methods,

@@ -192,7 +192,8 @@ int seam_kernel_lend(struct seam_kernel *k, const char *name, const void *bytes,
 /* Has our stacks put into this map too, for programs of the tool's own.
  * -EINVAL: it is none of struct seam_wire_kept by cookie. */
 int seam_kernel_keep(struct seam_kernel *k, int map_fd);
-/* Whether programs can say what becomes of code that they make: Linux 6.13. */
+/* Whether programs can say what becomes of code that they make: by a tracepoint
+ * that Linux 6.12 has not. */
 bool seam_kernel_hears_made(const struct seam_kernel *k);
 /* Which client we are, of those that share. */
 uint32_t seam_kernel_client(const struct seam_kernel *k);

@@ -17,7 +17,6 @@ struct find_ctx {
 	struct seam_code_pages *code;
 	uint64_t time_ns; /* of the copy */
 	uint64_t opening_ns; /* spent on reading files */
-	bool is_list_new; /* what the process says of its code was looked at */
 	/* Of the mapping found last: what is wrong with its CFI, if anything
 	 * is. */
 	struct seam_map *map;
@@ -35,23 +34,27 @@ static struct seam_map *find_map(struct find_ctx *f, uint64_t avma)
 	return map;
 }
 
+static const struct seam_jit_table *table_of(struct find_ctx *f, uint64_t avma)
+{
+	struct seam_jit *jit = &f->process->jit;
+
+	return f->processes->hears_made
+		       ? seam_jit_find_at(jit, avma, f->time_ns)
+		       : seam_jit_find_seen(jit, f->process->pid, avma,
+					    f->time_ns);
+}
+
 /* Code that was made at run time; its maker may have made more meanwhile. */
 static bool find_made(struct find_ctx *f, uint64_t avma,
 		      struct seam_mapping *ret)
 {
 	struct seam_jit *jit = &f->process->jit;
-	const struct seam_jit_table *t;
+	const struct seam_jit_table *t = table_of(f, avma);
 	bool changed;
 
-	/* Where nobody tells of ends, what was read may have ended. */
-	if (!jit->is_heard && !f->is_list_new && seam_jit_find(jit, avma)) {
-		f->is_list_new = true;
-		seam_jit_rescan(jit, f->process->pid, &changed);
-	}
-	t = seam_jit_find_at(jit, avma, f->time_ns);
 	if (!t && !seam_jit_find(jit, avma) &&
 	    !seam_jit_rescan(jit, f->process->pid, &changed) && changed)
-		t = seam_jit_find_at(jit, avma, f->time_ns);
+		t = table_of(f, avma);
 	/* There may have been other code then. */
 	if (!t)
 		return false;

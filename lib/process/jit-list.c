@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "process/jit-priv.h"
 
 #define PATH "/memfd:" SEAM_JIT_NAME " (deleted)"
@@ -197,11 +198,15 @@ static int scan_once(struct seam_jit *j, uint32_t pid,
  */
 static int scan_one(struct seam_jit *j, uint32_t pid, const struct candidate *c)
 {
+	uint64_t began_ns = 0;
 	int err = 0;
 
-	for (int i = 0; !err && i < SCAN_TRIES; i++)
+	for (int i = 0; !err && i < SCAN_TRIES; i++) {
+		began_ns = seam_now_ns();
 		err = scan_once(j, pid, c, i < SCAN_TRIES / 2);
+	}
 	if (err == -EALREADY) {
+		j->seen_ns = began_ns;
 		for (size_t k = 0; k < j->n; k++)
 			j->v[k]->is_sure = true;
 		return 0;
@@ -249,6 +254,7 @@ int seam_jit_scan(struct seam_jit *j, uint32_t pid)
 int seam_jit_rescan(struct seam_jit *j, uint32_t pid, bool *ret)
 {
 	uint64_t changes = j->changes, list = j->list, now;
+	uint64_t began_ns = seam_now_ns();
 	int err;
 
 	*ret = false;
@@ -258,9 +264,25 @@ int seam_jit_rescan(struct seam_jit *j, uint32_t pid, bool *ret)
 	    !seam_jit_peek(j, pid,
 			   list + offsetof(struct seam_jit_registry, changes),
 			   &now, sizeof(now)) &&
-	    now == changes)
+	    now == changes) {
+		j->seen_ns = began_ns;
 		return 0;
+	}
 	err = seam_jit_scan(j, pid);
 	*ret = j->changes != changes || j->list != list;
 	return err;
+}
+
+const struct seam_jit_table *seam_jit_find_seen(struct seam_jit *j,
+						uint32_t pid, uint64_t addr,
+						uint64_t time_ns)
+{
+	const struct seam_jit_table *t = seam_jit_find(j, addr);
+	bool changed;
+
+	if (t && t->is_listed && j->seen_ns < time_ns &&
+	    seam_jit_rescan(j, pid, &changed))
+		return NULL;
+	t = seam_jit_find_at(j, addr, time_ns);
+	return t && t->is_listed && j->seen_ns < time_ns ? NULL : t;
 }

@@ -316,6 +316,7 @@ int seam_jit_copy(struct seam_jit *to, const struct seam_jit *from)
 	to->n = from->n;
 	to->list = from->list;
 	to->changes = from->changes;
+	to->seen_ns = from->seen_ns;
 	to->was_scanned = from->was_scanned;
 	to->untaken = from->untaken;
 	to->unmapped_start = from->unmapped_start;

@@ -77,6 +77,7 @@ struct seam_jit {
 	bool was_scanned; /* and nothing of its list is yet to be read */
 	uint64_t list; /* its address; 0: none was found */
 	uint64_t changes; /* that its list was last read at */
+	uint64_t seen_ns; /* until then it has named what is known of it */
 	bool is_slow; /* a read took too long: none any more */
 	bool is_told; /* the kernel side knows what was there before */
 	uint64_t untaken; /* ended by unmapping, and not yet taken away */
@@ -133,6 +134,11 @@ const struct seam_jit_table *seam_jit_find(const struct seam_jit *j,
 /* The one that was there at a time, as far as is known. */
 const struct seam_jit_table *seam_jit_find_at(const struct seam_jit *j,
 					      uint64_t addr, uint64_t time_ns);
+/* The same where nobody tells of ends: of its list only what that names later
+ * than then, which is looked at if need be. Of a process that is gone, none. */
+const struct seam_jit_table *seam_jit_find_seen(struct seam_jit *j,
+						uint32_t pid, uint64_t addr,
+						uint64_t time_ns);
 
 /*
  * One section of all that lies in [start, end), its addresses counted from

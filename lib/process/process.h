@@ -51,6 +51,7 @@ struct seam_processes {
 	 * thread sets it, and asks has_made whether it is to. */
 	uint64_t unmaps_ns;
 	bool has_made;
+	bool hears_made; /* what becomes of made code is told */
 };
 
 struct seam_process *seam_process_get(struct seam_processes *ps, uint32_t pid);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /* Description: what a process's list has no more is still what was there before
  * its end is told, up to a number of them, and for its children. */
+#include <stdio.h>
+
 #include "jit-world.h"
+#include "tests/unit/records.h"
 
 /* A list may be read before the end of what went from it is told: until then
  * it is what was there before, if not what is there now. */
@@ -129,6 +132,36 @@ static void test_unheard(void **state)
 	assert_int_equal(w->jit.bytes, 0);
 }
 
+/* So what is known is looked at again for each later time; and of who is gone
+ * nobody knows what was there in the end. */
+static void test_seen(void **state)
+{
+	struct world *w = *state;
+	const uint64_t code = code_of(2) + 8;
+	uint64_t first_ns, second_ns;
+
+	add(2, 16);
+	first_ns = seam_now_ns();
+	scan(w);
+	assert_non_null(seam_jit_find_seen(&w->jit, (uint32_t)getpid(), code,
+					   first_ns));
+	assert_int_equal(seam_jit_remove(all[2].code), 0);
+	add(2, 48);
+	second_ns = seam_now_ns();
+	/* The one of then is still all that was read. */
+	assert_non_null(seam_jit_find_at(&w->jit, code, second_ns));
+	assert_null(seam_jit_find_seen(&w->jit, ended_pid(), code, second_ns));
+	assert_non_null(seam_jit_find_seen(&w->jit, (uint32_t)getpid(), code,
+					   second_ns));
+	assert_ptr_equal(seam_jit_find_seen(&w->jit, (uint32_t)getpid(), code,
+					    second_ns),
+			 seam_jit_find(&w->jit, code));
+	assert_true(seam_jit_find(&w->jit, code)->since_ns > first_ns);
+	assert_null(seam_jit_find_seen(&w->jit, (uint32_t)getpid(), code,
+				       first_ns));
+	assert_int_equal(seam_jit_remove(all[2].code), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +171,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_past_bytes, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_unsure, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_seen, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unheard, set_up,
 						tear_down),
 	};
