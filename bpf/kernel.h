@@ -163,8 +163,7 @@ struct cfs_rq {
 
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
-	unsigned char
-		sched_delayed; /* asleep, and not taken off its queue yet */
+	unsigned char sched_delayed; /* asleep, and on its queue still */
 };
 
 struct thread_info {

@@ -11,6 +11,26 @@
 /* Interruptible or not. Stopped, traced and dead tasks do not sleep. */
 #define TASK_SLEEPS 3
 
+/* What samples of sleeps have in common. */
+static __always_inline void sleep_begin(struct sample_buffer *buf)
+{
+	buf->sp = 0;
+	buf->sent = 0;
+	buf->sample.ip = 0;
+	buf->sample.period = 0;
+	buf->sample.event = seam_sleep_event;
+	buf->sample.flags = 0;
+}
+
+/* The sleep is over; .sent was set. */
+static __always_inline void sleep_send(struct sample_buffer *buf,
+				       uint64_t now_ns)
+{
+	buf->sample.period = now_ns - buf->sample.head.time_ns;
+	buf->sample.head.time_ns = now_ns;
+	sample_emit(buf);
+}
+
 /* Return: whether there is room for a sample. */
 static __always_inline bool sleep_fill(struct task_struct *task)
 {
@@ -24,12 +44,7 @@ static __always_inline bool sleep_fill(struct task_struct *task)
 	/* It ended, and nothing told when. */
 	if (last && !last->sent)
 		count(SEAM_COUNT_LOST_SLEEP);
-	buf->sp = 0;
-	buf->sent = 0;
-	buf->sample.ip = 0;
-	buf->sample.period = 0;
-	buf->sample.event = seam_sleep_event;
-	buf->sample.flags = 0;
+	sleep_begin(buf);
 	return true;
 }
 
@@ -55,10 +70,8 @@ static __always_inline void sleep_end(uint64_t key)
 
 	if (!buf || __sync_val_compare_and_swap(&buf->sent, 0, 1))
 		return;
-	buf->sample.period = now_ns - buf->sample.head.time_ns;
-	buf->sample.head.time_ns = now_ns;
 	buf->sample.head.cpu = bpf_get_smp_processor_id();
-	sample_emit(buf);
+	sleep_send(buf, now_ns);
 	own_drop(&client_sleeps, &key);
 }
 

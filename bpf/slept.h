@@ -48,15 +48,10 @@ static __always_inline void slept_fill(struct sample_buffer *buf,
 				       struct task_struct *task, uint32_t asks)
 {
 	struct seam_wire_sample *sample = &buf->sample;
-	long bytes = 0;
+	long bytes;
 
-	buf->sp = 0;
-	buf->sent = 0;
+	sleep_begin(buf);
 	head_fill(&sample->head, SEAM_WIRE_SAMPLE, task, 0);
-	sample->ip = 0;
-	sample->period = 0;
-	sample->event = seam_sleep_event;
-	sample->flags = 0;
 	sample->end = SEAM_NO_USER;
 	sample->stack_tid = task->pid;
 	sample->taken_ns = 0;
@@ -72,18 +67,8 @@ static __always_inline void slept_fill(struct sample_buffer *buf,
 		sample->nr = bytes / 8;
 }
 
-/* Its sleep is over; on which CPU it runs is not known. */
-static __always_inline void slept_emit(struct sample_buffer *buf)
-{
-	uint64_t now_ns = bpf_ktime_get_ns();
-
-	buf->sample.period = now_ns - buf->sample.head.time_ns;
-	buf->sample.head.time_ns = now_ns;
-	sample_emit(buf);
-}
-
 /* Sent when the task runs again, which it may have by now, or sleep once more:
- * then nobody has seen that this sleep was kept. */
+ * then nobody has seen that this sleep was kept, nor on which CPU it ended. */
 static __always_inline void slept_keep(struct sample_buffer *buf,
 				       struct task_struct *task,
 				       uint64_t switches, bool is_wanted)
@@ -98,7 +83,7 @@ static __always_inline void slept_keep(struct sample_buffer *buf,
 		count(SEAM_COUNT_WANTED);
 	err = own_put(&client_sleeps, &key, buf, BPF_NOEXIST);
 	if (err == -EEXIST) {
-		slept_emit(buf);
+		sleep_send(buf, bpf_ktime_get_ns());
 		return;
 	}
 	if (err)
@@ -109,7 +94,7 @@ static __always_inline void slept_keep(struct sample_buffer *buf,
 	kept = own_find(&client_sleeps, &key);
 	if (kept && kept->sample.head.time_ns == buf->sample.head.time_ns &&
 	    !__sync_val_compare_and_swap(&kept->sent, 0, 1))
-		slept_emit(buf);
+		sleep_send(buf, bpf_ktime_get_ns());
 }
 
 /* The cookie of the entry that another client has opened, whose stack is yet to

@@ -136,19 +136,28 @@ static bool shows_entry(const struct seam_stitched *s)
 	       s->frames[s->n_kernel].ip == ip;
 }
 
+static int keep_plan(struct inject *in, const struct plan *plan)
+{
+	struct plan *plans;
+
+	if (seam_spill_grow(&in->plans, in->n + 1, sizeof(*plan)))
+		return -ENOMEM;
+	plans = in->plans.p;
+	plans[in->n++] = *plan;
+	let_go(in, in->n);
+	return 0;
+}
+
 static int add_plan(struct inject *in, const struct seam_stitched *s)
 {
 	bool copied = !in->is_foreign && has_copy(in->r, s->rec);
-	struct plan plan =
-			    {
-				    .bytes = seam_pd_raw(in->r, s->place),
-				    .stack = NO_STACK,
-				    .n = (uint16_t)s->n_stack,
-				    .end = (uint8_t)s->end,
-				    .how = shows_entry(s) ? PLAN_ENTRY
-							  : PLAN_JOIN,
-			    },
-		    *plans;
+	struct plan plan = {
+		.bytes = seam_pd_raw(in->r, s->place),
+		.stack = NO_STACK,
+		.n = (uint16_t)s->n_stack,
+		.end = (uint8_t)s->end,
+		.how = shows_entry(s) ? PLAN_ENTRY : PLAN_JOIN,
+	};
 	int rc;
 
 	/* One of an event that defers misses its half though it has no mark;
@@ -159,13 +168,8 @@ static int add_plan(struct inject *in, const struct seam_stitched *s)
 			return 0;
 		plan.how = s->from_copy ? PLAN_UNWOUND : PLAN_DROP;
 	}
-	if (seam_spill_grow(&in->plans, in->n + 1, sizeof(plan)))
-		return -ENOMEM;
 	rc = plan_stack(in, s, &plan);
-	plans = in->plans.p;
-	plans[in->n++] = plan;
-	let_go(in, in->n);
-	return rc;
+	return rc ? rc : keep_plan(in, &plan);
 }
 
 static void tell_lacking(const struct seam_stitch *st,

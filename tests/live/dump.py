@@ -44,24 +44,6 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-FORKS = r"""
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(void)
-{
-	getchar();
-	for (int i = 0; i < 3000; i++) {
-		pid_t pid = vfork();
-		if (!pid) _exit(0);
-		if (pid < 0 || waitpid(pid, NULL, 0) != pid) return 1;
-	}
-	puts("done");
-	fflush(stdout);
-	getchar();
-	return 0;
-}
-"""
 HIDDEN = r"""
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -97,7 +79,7 @@ def programs(bench):
     bench.compile(rights.SOURCE, "reads")
     bench.compile(DEEP, "deep")
     bench.compile(HIDDEN, "hidden")
-    bench.compile(FORKS, "forks")
+    forks(bench)
     spelling.build(bench, "spell", 3, 40)
 
 
@@ -274,10 +256,14 @@ def children(recording, comm):
                 recording.log, recording.summary)
 
 
+def forks(bench):
+    return bench.compile(livetest.VFORKS, "forks", "-DCHILDREN=3000")
+
+
 def processes_lost(bench):
     """Of what processes do there is too much for a page, while nobody reads
     it; of samples none."""
-    target = bench.start([bench.compile(FORKS, "forks")],
+    target = bench.start([forks(bench)],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     recorder = bench.recorder(*DUMP, "-e", "cpu-clock", "-c", "100000000000",
                               "-m", "1", "-p", str(target.pid)).ready()

@@ -95,7 +95,7 @@ KINDS = ("fork", "vfork", "killed")
 def programs(bench):
     spelling.build(bench, "threads", 6, 1)
     bench.compile(CHILDREN, "children")
-    bench.compile(MANY, "many")
+    many(bench)
     bits32(bench)
 
 
@@ -132,24 +132,8 @@ def recording_pid(samples):
     return samples[0]["pid"]
 
 
-MANY = r"""
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(void)
-{
-	getchar();
-	for (int i = 0; i < 60000; i++) {
-		pid_t pid = vfork();
-		if (!pid) _exit(0);
-		if (pid < 0 || waitpid(pid, NULL, 0) != pid) return 1;
-	}
-	puts("done"); fflush(stdout);
-	getchar();
-	getchar();
-	return 0;
-}
-"""
+def many(bench):
+    return bench.compile(livetest.VFORKS, "many", "-DCHILDREN=60000")
 
 
 def maps_of(pid):
@@ -170,7 +154,7 @@ def maps_of(pid):
 
 def memory(bench):
     """What a task takes ends with it."""
-    program = bench.start([bench.compile(MANY, "many")],
+    program = bench.start([many(bench)],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     recorder = bench.recorder("-e", "cpu-clock", "-F", "999", "-p",
                               str(program.pid)).ready()

@@ -52,6 +52,26 @@ int main(int argc, char **argv)
 """
 SPIN_PATH = ["leaf", "middle", "outer", "main"]
 
+# As many children as CHILDREN says, between two lines of input.
+VFORKS = r"""
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	getchar();
+	for (int i = 0; i < CHILDREN; i++) {
+		pid_t pid = vfork();
+		if (!pid) _exit(0);
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid) return 1;
+	}
+	puts("done"); fflush(stdout);
+	getchar();
+	getchar();
+	return 0;
+}
+"""
+
 # C of a stack that spells a number, bit by bit, down to leaf(n), which comes
 # before it, as does STAY(), behind which no call is the last.
 SPELL = r"""
