@@ -373,6 +373,9 @@ static const char *advice_on_writing(int err)
 
 static const char *what_failed(int err)
 {
+	if (err == -ETIMEDOUT)
+		return "a task was preempted as it told of a stack, and did "
+		       "not run again: what came behind that is missing";
 	return err == -ECANCELED ? "nobody reads it, and a second signal came"
 				 : strerror(-err);
 }
