@@ -294,7 +294,7 @@ template <typename T> [[gnu::noinline]] long check(T n)
 static void work(void)
 {
 	std::regex word("([a-z]+)_([0-9]+)");
-	for (long i = 0; i < 3000; i++) {
+	for (long i = 0; i < 15000; i++) {
 		try {
 			sink += check(i);
 		} catch (const std::exception &e) {
