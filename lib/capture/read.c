@@ -28,6 +28,17 @@ static int is_followed(struct seam_session *s,
 	return seam_followed_record(&s->followed, rec->time_ns, rec->header);
 }
 
+/* See target_gone() of session.c. */
+static void note_exit(struct seam_session *s,
+		      const struct perf_event_header *record)
+{
+	uint32_t tid = seam_followed_exited(record);
+
+	for (size_t i = 0; tid && i < s->n_targets; i++)
+		if (s->targets[i].id == tid)
+			s->targets[i].exited = true;
+}
+
 long seam_session_give_records(struct seam_session *s,
 			       struct seam_side_record *side, size_t n)
 {
@@ -36,6 +47,7 @@ long seam_session_give_records(struct seam_session *s,
 	for (size_t i = 0; i < n; i++) {
 		int follow = is_followed(s, &side[i]);
 
+		note_exit(s, side[i].header);
 		if (follow < 0)
 			return follow;
 		if (!follow)

@@ -88,13 +88,17 @@ void seam_session_others(const struct seam_session *s, char *ret, size_t size)
 }
 
 /* A thread's exec may have given it its process's number, under which it is
- * watched from then on. */
+ * watched from then on; a perf event stays with it, and only a thread that ends
+ * has a record that says so. */
 static bool target_gone(const struct seam_session *s,
 			const struct seam_target *target)
 {
-	return seam_target_ended(target) &&
-	       (!s->kernel || seam_target_process_ended(target) ||
-		!seam_kernel_is_watched(s->kernel, target->tgid));
+	if (!seam_target_ended(target))
+		return false;
+	if (seam_target_process_ended(target))
+		return true;
+	return s->kernel ? !seam_kernel_is_watched(s->kernel, target->tgid)
+			 : target->exited;
 }
 
 bool seam_session_targets_gone(const struct seam_session *s)

@@ -64,6 +64,11 @@ int seam_followed_record(struct seam_followed *f, uint64_t time_ns,
 	return one != NULL;
 }
 
+uint32_t seam_followed_exited(const struct perf_event_header *h)
+{
+	return h->type == PERF_RECORD_EXIT ? word(h, TID) : 0;
+}
+
 /* As in process.c: a process outlives its first thread. */
 static bool is_over(void *ctx, uint64_t pid, void *value)
 {

@@ -12,19 +12,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What a task's status says; what it does not say stays as it was. */
+/* What a task's status says; 0 is what it does not. */
 struct status {
 	char state;
 	unsigned tgid, threads;
 };
 
-static void read_status(uint32_t tid, struct status *s)
+/* Closes it. */
+static void read_status(int fd, struct status *s)
 {
-	char path[64], line[128];
-	FILE *f;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[128];
 
-	snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "State: %c", &s->state) == 1 ||
 		    sscanf(line, "Tgid: %u", &s->tgid) == 1)
@@ -34,17 +33,34 @@ static void read_status(uint32_t tid, struct status *s)
 	}
 	if (f)
 		fclose(f);
+	else if (fd >= 0)
+		close(fd);
+}
+
+static struct status status_of(uint32_t tid)
+{
+	struct status s = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	read_status(open(path, O_RDONLY | O_CLOEXEC), &s);
+	return s;
+}
+
+static bool is_over(const struct status *s, uint32_t tid)
+{
+	return s->state == 'Z' && (s->threads <= 1 || s->tgid != tid);
 }
 
 bool seam_task_gone(uint32_t tid)
 {
-	struct status s = {0};
+	struct status s;
 
 	/* /proc may be hidden from us; signals tell who is there. */
 	if (kill((pid_t)tid, 0) && errno == ESRCH)
 		return true;
-	read_status(tid, &s);
-	return s.state == 'Z' && (s.threads <= 1 || s.tgid != tid);
+	s = status_of(tid);
+	return is_over(&s, tid);
 }
 
 bool seam_task_over(uint32_t tid, uint64_t *exited_ns, uint64_t now_ns)
@@ -59,10 +75,7 @@ bool seam_task_over(uint32_t tid, uint64_t *exited_ns, uint64_t now_ns)
 
 uint32_t seam_task_process(uint32_t tid)
 {
-	struct status s = {0};
-
-	read_status(tid, &s);
-	return s.tgid;
+	return status_of(tid).tgid;
 }
 
 #ifndef PIDFD_THREAD
@@ -76,11 +89,31 @@ static int pidfd_open(uint32_t id, unsigned flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/* A thread's own, before Linux 6.9: the folder of one that ended stays empty,
+ * whoever has its number then. */
+static int folder_open(uint32_t tid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u", tid, tid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int task_open(uint32_t id, bool is_thread, bool *ret_is_folder)
+{
+	int fd = pidfd_open(id, is_thread ? PIDFD_THREAD : 0);
+
+	*ret_is_folder = is_thread && fd == -EINVAL;
+	return *ret_is_folder ? folder_open(id) : fd;
+}
+
 int seam_target_open(uint32_t id, bool is_thread, struct seam_target *ret)
 {
-	struct seam_target t = {-1, -1, 0};
+	struct seam_target t = {.process = -1, .id = id};
 
-	t.task = pidfd_open(id, is_thread ? PIDFD_THREAD : 0);
+	t.task = task_open(id, is_thread, &t.is_folder);
 	if (t.task < 0) /* EINVAL, ENOENT: a thread's number as a process's */
 		return t.task == -EINVAL || t.task == -ENOENT ? -ESRCH : t.task;
 	t.tgid = seam_task_process(id);
@@ -114,9 +147,23 @@ static bool ended(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
+/* A first thread is there until the last, since by an exec that may become it:
+ * as newer kernels' pidfds have it. */
+static bool folder_ended(int folder, uint32_t tid)
+{
+	struct status s = {0};
+	int fd = openat(folder, "status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ESRCH;
+	read_status(fd, &s);
+	return !s.state || is_over(&s, tid);
+}
+
 bool seam_target_ended(const struct seam_target *target)
 {
-	return ended(target->task);
+	return target->is_folder ? folder_ended(target->task, target->id)
+				 : ended(target->task);
 }
 
 bool seam_target_process_ended(const struct seam_target *target)

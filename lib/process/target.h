@@ -21,9 +21,11 @@ uint32_t seam_task_process(uint32_t tid);
 
 /* A task to record: by descriptors, since its numbers may become another's. */
 struct seam_target {
-	int task; /* pidfd of the process or thread */
+	int task; /* pidfd of the process or thread, or its folder */
 	int process; /* of a thread's process; else -1 */
-	uint32_t tgid;
+	uint32_t tgid, id;
+	bool is_folder; /* of a thread, in /proc */
+	bool exited; /* the caller has read so */
 };
 /* Return: 0 or -errno; -ESRCH: there is no such process, or thread. */
 int seam_target_open(uint32_t id, bool is_thread, struct seam_target *ret);
