@@ -16,7 +16,9 @@ set -eu
 slower=8
 all='basics native immediate dump loss events off-cpu faults lifetimes storms
 made payload bits32 asks:types clients:three sleepers regs mapped own again
-stopped armed-meanwhile long-syscall workers vsyscall uprobe no-inherit'
+stopped armed-meanwhile long-syscall workers vsyscall uprobe no-inherit
+copy-short differ blocked fallback:jit fallback:away fallback:unseen
+fallback:reuse fallback:assembly places:odd_names made-unmapped targets overflow'
 # What has to do with who is preempted, and where.
 preempted='storms loss lifetimes own again sleepers off-cpu'
 build=$(cd "$1" && pwd)
@@ -108,10 +110,11 @@ with_libraries() {
 # with_known_paths: programs whose stacks are known, and what compares them.
 with_known_paths() {
 	mkdir -p "$root/seam/progs" "$root/seam/known" "$root/seam/signals"
-	for name in asm dynstack noreturn qsort realign syscalls tailcall \
-		threads; do
+	for name in asm async dlopen dynstack exec fiber noreturn qsort \
+		realign spawn syscalls tailcall threads vdso vfork; do
 		cp "$build/tests/progs/$name-gcc-O2" "$root/seam/known"
 	done
+	cp "$build/tests/progs/plugin-gcc-O2.so" "$root/seam/known"
 	cp "$build/tests/progs/signals-gcc-O2" "$root/seam/signals"
 	cp "$here"/../tests/progs/*.expect \
 		"$here/../tests/progs/known-bad-cfi.txt" "$root/seam/progs"

@@ -58,9 +58,13 @@ def names(frames):
     return [frame.get("sym", "?") for frame in frames]
 
 
+def program(bench):
+    return bench.compile(SOURCE, "hammer")
+
+
 def blocked(bench):
-    program = bench.compile(SOURCE, "hammer")
-    recording = bench.record("-e", "cpu-clock", "-F", "1999", "--", program)
+    recording = bench.record("-e", "cpu-clock", "-F", "1999", "--",
+                             program(bench))
     if not bench.test("recorded", recording.status == 0, recording.log):
         return
     summary, samples = recording.summary, recording.samples()
@@ -87,4 +91,5 @@ def blocked(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(blocked))
+    sys.exit(livetest.main(blocked, programs=program, only={
+        "no other runs BPF at the event": ("deferred immediate", (blocked,))}))

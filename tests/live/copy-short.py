@@ -48,8 +48,12 @@ int main(int argc, char **argv)
 """
 
 
+def program(bench):
+    return bench.compile(DEEP, "deep")
+
+
 def short_copies(bench):
-    exe = bench.compile(DEEP, "deep")
+    exe = program(bench)
     for frames, copy, end in ((20, [], "outermost"),
                               (50, [], "outermost"),
                               (90, [], "copy-short"),
@@ -84,4 +88,4 @@ def short_copies(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(short_copies))
+    sys.exit(livetest.main(short_copies, programs=program, of="deferred"))

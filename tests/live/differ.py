@@ -184,6 +184,11 @@ def hold(bench, what, recording, least):
     return differ
 
 
+def programs(bench):
+    bench.compile(DISARMED, "disarmed")
+    bench.compile(TRACED, "traced")
+
+
 def disarmed(bench):
     exe = bench.compile(DISARMED, "disarmed")
     # A handler's stack leads round in circles: no more than is of use.
@@ -212,4 +217,5 @@ def traced(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(disarmed, traced))
+    sys.exit(livetest.main(disarmed, traced, programs=programs,
+                           of="deferred"))

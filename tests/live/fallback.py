@@ -381,6 +381,14 @@ def prefixes(root, *chain):
     return [root + list(chain[:n + 1]) for n in range(len(chain))]
 
 
+def programs(bench):
+    bench.compile(JIT, "jit")
+    bench.compile(AWAY, "away")
+    compiled_unseen(bench)
+    compiled_reuse(bench)
+    compiled_assembly(bench)
+
+
 def jit(bench):
     exe = bench.compile(JIT, "jit")
     for kind in ("fp", "nofp"):
@@ -446,11 +454,15 @@ def record_made(bench, exe, *options, argv=()):
         (tuple(names.path(s)), s["end"]) for s in samples)
 
 
+def compiled_unseen(bench):
+    return bench.compile(UNSEEN, "unseen", "-O2", "-fno-omit-frame-pointer",
+                         "-fno-optimize-sibling-calls")
+
+
 def unseen(bench):
     """The frame pointer alone is main's, and middle would be left out: it is
     not believed, unless the code uses it for its own frame, or asked for."""
-    exe = bench.compile(UNSEEN, "unseen", "-O2", "-fno-omit-frame-pointer",
-                        "-fno-optimize-sibling-calls")
+    exe = compiled_unseen(bench)
     chain = tuple(ROOT + ["middle", "made", "c_leaf"])
     cut = chain[-2:], "no-table"
     recording, seen = record_made(bench, exe, argv=["nofp"])
@@ -463,9 +475,13 @@ def unseen(bench):
                n <= recording.summary["copies"], (n, seen))
 
 
+def compiled_reuse(bench):
+    return bench.compile(REUSE, "reuse", "-O2", "-fno-optimize-sibling-calls")
+
+
 def reuse(bench):
     """What is no more at a place says nothing of a stack from before."""
-    exe = bench.compile(REUSE, "reuse", "-O2", "-fno-optimize-sibling-calls")
+    exe = compiled_reuse(bench)
     chain = tuple(ROOT + ["middle", "made", "c_leaf"])
     allowed = {(chain, "unproven"), (chain[-2:], "no-table")}
     for options in ((), ("--engine", "dump")):
@@ -477,12 +493,15 @@ def reuse(bench):
                    what, what == "dump" or seen[chain, "unproven"] > 500, seen)
 
 
-def assembly(bench):
+def compiled_assembly(bench):
     with open(bench.path("asm.S"), "w") as f:
         f.write(ASM)
-    exe = bench.compile(ASM_MAIN, "asm", "-x", "assembler",
-                        bench.path("asm.S"))
-    recording = bench.record("-F", "4999", "--", exe)
+    return bench.compile(ASM_MAIN, "asm", "-x", "assembler",
+                         paths=[bench.path("asm.S")])
+
+
+def assembly(bench):
+    recording = bench.record("-F", "4999", "--", compiled_assembly(bench))
     judge(bench, "assembly without CFI", recording, Names(),
           prefixes(ROOT, "outer", "inner"), {"outer", "inner"}, 1000)
 
@@ -534,4 +553,9 @@ def bare(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(main(jit, away, unseen, reuse, assembly, bare))
+    sys.exit(main(jit, away, unseen, reuse, assembly, bare,
+                  programs=programs, only={
+                      "code that is not in memory is brought in by one alone":
+                          ("deferred", (away,)),
+                      "a copy of the stack has no copy of such code": (
+                          "deferred immediate", (jit, unseen))}))

@@ -61,9 +61,11 @@ AROUND = re.compile(
     r"syscall_enter|syscall_trace|irq_enable)\S*( \S+)*)?)?$|"
     r"asm_(exc_page_fault|sysvec_\S+|common_interrupt)( \S+)*$")
 # The kernel's own unwinder ends where it is in one of these, without a word: a
-# thunk, or the first or last instructions of a BPF program, of which nothing
+# thunk, the first of which is called by another name that it has, by perf as
+# well, or the first or last instructions of a BPF program, of which nothing
 # is named after it is gone.
-CUT = re.compile(r"(__x86_indirect_thunk|srso|retbleed)\w*$|bpf_\w+$")
+CUT = re.compile(r"(__x86_indirect_thunk|__softirqentry_text_end|srso|"
+                 r"retbleed)\w*$|bpf_\w+$")
 MODULES = 0xffffffffc0000000
 
 

@@ -237,6 +237,11 @@ def attach_unmapped(bench, name, body, *argv, options=()):
     return program, recorder
 
 
+def programs(bench):
+    for body in UNMAPPED, UNTOLD:
+        made.build(bench, "made", body)
+
+
 def record_unmapped(bench, *argv):
     program, recorder = attach_unmapped(bench, "unmapped" + "".join(argv),
                                         UNMAPPED, *argv)
@@ -311,4 +316,6 @@ def untold(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(unmapped, untold))
+    sys.exit(livetest.main(unmapped, untold, programs=programs, only={
+        "unmapping is seen by BPF alone":
+            ("deferred immediate", (unmapped, untold))}))

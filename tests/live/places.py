@@ -191,6 +191,11 @@ def both_inside(bench):
 NAMES = ["same.out\nx", "same.out\\012x", "same.out\\x\n\\012"]
 
 
+def programs(bench):
+    """Those of odd_names()."""
+    bench.compile(livetest.SPIN, "spin")
+
+
 def odd_names(bench):
     """Running before the recording begins, and begun in it."""
     program = bench.compile(livetest.SPIN, "spin")
@@ -271,4 +276,4 @@ def copied_up(bench):
 
 if __name__ == "__main__":
     sys.exit(livetest.main(namespaces, changed_root, both_inside, odd_names,
-                           memfds, copied_up))
+                           memfds, copied_up, programs=programs))

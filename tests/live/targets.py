@@ -61,11 +61,22 @@ PATH = re.compile(
     r"( compare( mid( leaf)?)?)?)?)?$")
 
 
+def compiled(bench, name):
+    return bench.compile(SOURCE % {"name": name}, "spin-" + name, "-pthread")
+
+
+def programs(bench):
+    for name in "one", "two", "three":
+        compiled(bench, name)
+    bench.compile(REBORN, "reborn")
+    bench.compile(MOVING, "moving", "-pthread")
+
+
 def spinner(bench, name, *arguments):
     """A running program; returns (process, its threads' tids)."""
     exe = bench.path("spin-" + name)
     if not os.path.exists(exe):
-        bench.compile(SOURCE % {"name": name}, "spin-" + name, "-pthread")
+        compiled(bench, name)
     process = bench.start([exe, *arguments], stdout=subprocess.PIPE)
     tids = [int(process.stdout.readline()) for _ in range(
         2 if arguments else 1)]
@@ -218,7 +229,7 @@ int main(int argc, char **argv)
 def pid_reused(bench):
     bench.compile(REBORN, "reborn")
     two, _ = spinner(bench, "two")
-    bench.compile(SOURCE % {"name": "three"}, "spin-three", "-pthread")
+    compiled(bench, "three")
     for option in ("-p", "-t"):
         what = option + ": another program under a target's old number"
         one, _ = spinner(bench, "one")
@@ -302,7 +313,7 @@ int main(int argc, char **argv)
 
 def thread_execs(bench):
     bench.compile(MOVING, "moving", "-pthread")
-    bench.compile(SOURCE % {"name": "one"}, "spin-one", "-pthread")
+    compiled(bench, "one")
     process = bench.start([bench.path("moving"), "sh", "-c", LIMIT +
                            bench.path("spin-one") + "; true"],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -322,7 +333,7 @@ def thread_execs(bench):
 
 
 def children(bench):
-    bench.compile(SOURCE % {"name": "one"}, "spin-one", "-pthread")
+    compiled(bench, "one")
     count = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; "
     spin = "(%sexec %s)" % (LIMIT, bench.path("spin-one"))
     recording = bench.record(*CLOCK, "--", "sh", "-c", "%ssh -c '%s%s; true' "
@@ -464,4 +475,7 @@ def signal_too_late(bench):
 if __name__ == "__main__":
     sys.exit(livetest.main(process, target_ends, found_ended, pid_reused,
                            ends_for_another, thread_execs, children, events,
-                           endings, signal_too_late))
+                           endings, signal_too_late, programs=programs, only={
+                               "a stack for each sample, and copies that need "
+                               "more room than there is":
+                                   ("deferred", (events,))}))
