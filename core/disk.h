@@ -32,6 +32,7 @@ SEAM_INLINE enum seam_disk seam_disk_kind(uint64_t name)
 	    seam_disk_begins(name, SEAM_DISK_4('n', 'b', 'd', 0), 3) ||
 	    seam_disk_begins(name, SEAM_DISK_4('u', 'b', 'l', 'k'), 4) ||
 	    seam_disk_begins(name, SEAM_DISK_4('r', 'b', 'd', 0), 3) ||
+	    seam_disk_begins(name, SEAM_DISK_4('r', 'n', 'b', 'd'), 4) ||
 	    seam_disk_begins(name, SEAM_DISK_4('d', 'r', 'b', 'd'), 4))
 		return SEAM_DISK_SERVED;
 	if (seam_disk_begins(name, SEAM_DISK_4('d', 'm', '-', 0), 3) ||

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "core/disk.h"
 #include "core/wire.h"
 
 #define FUSE_MAGIC 0x65735546
@@ -117,15 +118,17 @@ static size_t covers(const struct mount *m, const char *path)
  * their devices'. */
 static bool is_on_a_file(const struct mount *m)
 {
-	static const char *const files[] = {
-		"/dev/loop", "/dev/nbd", "/dev/ublk", "/dev/rbd", "/dev/drbd"};
+	static const char dev[] = "/dev/";
+	const size_t n = sizeof(dev) - 1;
 	uint32_t major = m->dev >> 20;
+	uint64_t name = 0;
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		if (m->source_len > strlen(files[i]) &&
-		    !memcmp(m->source, files[i], strlen(files[i])))
-			return true;
-	return major == LOOP_MAJOR || major == NBD_MAJOR;
+	if (m->source_len > n && !memcmp(m->source, dev, n))
+		memcpy(&name, m->source + n,
+		       m->source_len - n < sizeof(name) ? m->source_len - n
+							: sizeof(name));
+	return seam_disk_kind(name) == SEAM_DISK_SERVED ||
+	       major == LOOP_MAJOR || major == NBD_MAJOR;
 }
 
 static bool is_own(const struct mount *m)

@@ -24,13 +24,14 @@ static enum seam_disk kind(const char *name)
 static void kinds(void **state)
 {
 	static const char *const served[] = {"loop0",  "loop1234", "nbd15",
-					     "ublkb0", "rbd0",	   "drbd1"};
+					     "ublkb0", "rbd0",	   "rnbd0",
+					     "drbd1"};
 	static const char *const between[] = {"dm-0",	 "dm-1234", "md0",
 					      "md_d127", "md_home", "bcache0"};
 	static const char *const own[] = {
-		"",	"sda",	 "nvme0n1", "vda",    "mmcblk0", "mtdblock0",
-		"xvda", "zram0", "sr0",	    "nullb0", "m",	 "d",
-		"dm",	"lo",	 "nb",	    "ubl",    "dmx"};
+		"",	"sda",	 "nvme0n1", "vda", "mmcblk0", "mtdblock0",
+		"xvda", "zram0", "sr0",	    "rn0", "nullb0",  "m",
+		"d",	"dm",	 "lo",	    "nb",  "ubl",     "dmx"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(served) / sizeof(*served); i++)
