@@ -110,8 +110,8 @@ with_libraries() {
 # with_known_paths: programs whose stacks are known, and what compares them.
 with_known_paths() {
 	mkdir -p "$root/seam/progs" "$root/seam/known" "$root/seam/signals"
-	for name in asm async dlopen dynstack exec fiber noreturn qsort \
-		realign spawn syscalls tailcall threads vdso vfork; do
+	for name in asm async dlopen dynstack fiber noreturn qsort realign \
+		syscalls tailcall threads vdso; do
 		cp "$build/tests/progs/$name-gcc-O2" "$root/seam/known"
 	done
 	cp "$build/tests/progs/plugin-gcc-O2.so" "$root/seam/known"

@@ -87,7 +87,7 @@ joined() {
 # known_paths ENGINE FOLDER
 known_paths() {
 	python3 /seam/live/known-path.py --seam "$seam" \
-		--engine "$1" --progs "/seam/$2" --freq 499 --seconds 2 \
+		--engine "$1" --progs "/seam/$2" --freq 299 --seconds 2 \
 		--share 0.05 --no-coverage
 }
 

@@ -386,8 +386,9 @@ uint32_t seam_session_client(const struct seam_session *s);
  * borrowed until the client is removed. */
 int seam_session_event(const struct seam_session *s, size_t i,
 		       struct seam_event_info *ret);
-/* Whether the client named tasks by ids, and the last of these has ended; child
- * and what they started do not count. */
+/* Whether the client named tasks by ids, and the last of these has ended, as
+ * far as seam_session_read() has come to it; child and what they started do not
+ * count. */
 bool seam_session_targets_gone(const struct seam_session *s);
 /*
  * For poll(2), select(2) and epoll(7) of the caller's own loop; another one

@@ -37,6 +37,9 @@ static int fill_scopes(struct seam_session *s)
 	for (size_t i = 0; !err && i < s->n_targets; i++) {
 		/* What other threads map is mapped for all. */
 		err = seam_scope_add_process(processes, s->targets[i].tgid);
+		/* By name too: a list of /proc may lack it while others end. */
+		if (!err && s->client.tasks == SEAM_TASKS_THREADS)
+			err = seam_scope_add(processes, s->client.ids[i]);
 		if (!err && s->client.tasks == SEAM_TASKS_THREADS)
 			err = seam_scope_add(sampled, s->client.ids[i]);
 		else if (!err)
@@ -191,6 +194,15 @@ static void set_lost(const struct seam_session *s, struct seam_counts *ret)
 				   &ret->lost_sideband);
 	if (!ret->lost_samples && !ret->lost_sideband)
 		ret->lost_samples = all;
+}
+
+bool seam_direct_lost_any(const struct seam_session *s)
+{
+	uint64_t lost = 0;
+
+	if (s->sideband)
+		seam_event_counted(seam_sideband_event(s->sideband), &lost);
+	return lost || s->direct.lost_records;
 }
 
 void seam_direct_end(struct seam_session *s)

@@ -47,6 +47,8 @@ int seam_direct_read(struct seam_session *s, bool all);
 /* After the last reading: what is still to come will not. */
 void seam_direct_end(struct seam_session *s);
 void seam_direct_counts(const struct seam_session *s, struct seam_counts *ret);
+/* Whether records were lost, as far as events tell. */
+bool seam_direct_lost_any(const struct seam_session *s);
 void seam_direct_fini(struct seam_direct *d);
 
 #endif

@@ -32,11 +32,11 @@ static int is_followed(struct seam_session *s,
 static void note_exit(struct seam_session *s,
 		      const struct perf_event_header *record)
 {
-	uint32_t tid = seam_followed_exited(record);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct seam_target *t = &s->targets[i];
 
-	for (size_t i = 0; tid && i < s->n_targets; i++)
-		if (s->targets[i].id == tid)
-			s->targets[i].exited = true;
+		t->exited |= seam_followed_exited(record, t->tgid, t->id);
+	}
 }
 
 long seam_session_give_records(struct seam_session *s,

@@ -216,6 +216,13 @@ static int start_bpf(struct seam_session *s, struct seam_errinfo *reterr)
 	return err;
 }
 
+/* Those of whose end no record is written: the sideband was not on yet. */
+static void note_ended(struct seam_session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++)
+		s->targets[i].exited = seam_target_ended(&s->targets[i]);
+}
+
 static int start(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	int err;
@@ -225,6 +232,7 @@ static int start(struct seam_session *s, struct seam_errinfo *reterr)
 				 s->worker ? "the session has been started"
 					   : "the session has no client");
 	err = seam_sideband_enable(s->sideband);
+	note_ended(s);
 	s->start_ns = seam_now_ns();
 	if (!err)
 		err = synthesize(s, reterr);

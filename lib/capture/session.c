@@ -89,7 +89,7 @@ void seam_session_others(const struct seam_session *s, char *ret, size_t size)
 
 /* A thread's exec may have given it its process's number, under which it is
  * watched from then on; a perf event stays with it, and only a thread that ends
- * has a record that says so. */
+ * has a record that says so. Where records were lost, that may be one. */
 static bool target_gone(const struct seam_session *s,
 			const struct seam_target *target)
 {
@@ -98,7 +98,7 @@ static bool target_gone(const struct seam_session *s,
 	if (seam_target_process_ended(target))
 		return true;
 	return s->kernel ? !seam_kernel_is_watched(s->kernel, target->tgid)
-			 : target->exited;
+			 : target->exited || seam_direct_lost_any(s);
 }
 
 bool seam_session_targets_gone(const struct seam_session *s)

@@ -64,9 +64,11 @@ int seam_followed_record(struct seam_followed *f, uint64_t time_ns,
 	return one != NULL;
 }
 
-uint32_t seam_followed_exited(const struct perf_event_header *h)
+bool seam_followed_exited(const struct perf_event_header *h, uint32_t pid,
+			  uint32_t tid)
 {
-	return h->type == PERF_RECORD_EXIT ? word(h, TID) : 0;
+	return h->type == PERF_RECORD_EXIT && word(h, PID) == pid &&
+	       word(h, TID) == tid;
 }
 
 /* As in process.c: a process outlives its first thread. */

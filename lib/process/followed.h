@@ -23,8 +23,9 @@ int seam_followed_add(struct seam_followed *f, uint32_t pid);
  * Return: 1, 0 or -ENOMEM. */
 int seam_followed_record(struct seam_followed *f, uint64_t time_ns,
 			 const struct perf_event_header *record);
-/* The thread whose end a record tells of; 0: it is of something else. */
-uint32_t seam_followed_exited(const struct perf_event_header *record);
+/* Whether a record says that this thread of that process ended. */
+bool seam_followed_exited(const struct perf_event_header *record, uint32_t pid,
+			  uint32_t tid);
 /* Lets go of those that ended SEAM_KEEP_DEAD_NS ago; their records are in. */
 void seam_followed_forget(struct seam_followed *f, uint64_t now_ns);
 void seam_followed_fini(struct seam_followed *f);

@@ -49,7 +49,8 @@ static struct status status_of(uint32_t tid)
 
 static bool is_over(const struct status *s, uint32_t tid)
 {
-	return s->state == 'Z' && (s->threads <= 1 || s->tgid != tid);
+	return s->state == 'X' ||
+	       (s->state == 'Z' && (s->threads <= 1 || s->tgid != tid));
 }
 
 bool seam_task_gone(uint32_t tid)
@@ -162,8 +163,11 @@ static bool folder_ended(int folder, uint32_t tid)
 
 bool seam_target_ended(const struct seam_target *target)
 {
-	return target->is_folder ? folder_ended(target->task, target->id)
-				 : ended(target->task);
+	if (!target->is_folder)
+		return ended(target->task);
+	/* That first, since it takes no descriptor more. */
+	return (target->process >= 0 && ended(target->process)) ||
+	       folder_ended(target->task, target->id);
 }
 
 bool seam_target_process_ended(const struct seam_target *target)

@@ -25,7 +25,7 @@ struct seam_target {
 	int process; /* of a thread's process; else -1 */
 	uint32_t tgid, id;
 	bool is_folder; /* of a thread, in /proc */
-	bool exited; /* the caller has read so */
+	bool exited; /* the caller knows */
 };
 /* Return: 0 or -errno; -ESRCH: there is no such process, or thread. */
 int seam_target_open(uint32_t id, bool is_thread, struct seam_target *ret);

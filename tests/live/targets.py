@@ -70,6 +70,7 @@ def programs(bench):
         compiled(bench, name)
     bench.compile(REBORN, "reborn")
     bench.compile(MOVING, "moving", "-pthread")
+    bench.compile(ENDING, "ending", "-pthread")
 
 
 def spinner(bench, name, *arguments):
@@ -165,6 +166,45 @@ def target_ends(bench):
     recording = recorder.wait()
     bench.test("-p: ends with the process", recording.status == 0 and
                len(recording.samples()) > 50, recording.log)
+
+
+# A thread that ends when it is told to, of a process that goes on.
+ENDING = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+static void *thread(void *arg)
+{
+	printf("%d\n", (int)syscall(SYS_gettid));
+	fflush(stdout);
+	getchar();
+	while (sink < 100000000)
+		sink++;
+	return arg;
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_create(&t, NULL, thread, NULL);
+	pause();
+	return 0;
+}
+"""
+
+
+def thread_ends(bench):
+    process = bench.start([bench.compile(ENDING, "ending", "-pthread")],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    tid = int(process.stdout.readline())
+    recorder = bench.recorder(*CLOCK, "-t", str(tid)).ready()
+    process.stdin.close()
+    recording = recorder.wait()
+    bench.test("-t: ends with the thread, though its process goes on",
+               recording.status == 0 and process.poll() is None and
+               len(recording.samples()) > 50, recording.log)
+    stop(process)
 
 
 # It has a child that has ended, which nobody waits for.
@@ -473,9 +513,10 @@ def signal_too_late(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(process, target_ends, found_ended, pid_reused,
-                           ends_for_another, thread_execs, children, events,
-                           endings, signal_too_late, programs=programs, only={
+    sys.exit(livetest.main(process, target_ends, thread_ends, found_ended,
+                           pid_reused, ends_for_another, thread_execs,
+                           children, events, endings, signal_too_late,
+                           programs=programs, only={
                                "a stack for each sample, and copies that need "
                                "more room than there is":
                                    ("deferred", (events,))}))
