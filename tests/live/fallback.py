@@ -435,7 +435,7 @@ def away(bench):
                    all(is_cut(list(path), end, [chain])
                        for path, end in others) and
                    sum(map(seen.get, others)) <= recording.summary["copies"],
-                   seen)
+                   "%s\n%s" % (seen, recording.log))
         bench.test("code that is not there, %s: it was faulted in" % kind,
                    recording.summary["faulted"] > 100, recording.summary)
 
