@@ -180,7 +180,7 @@ static void *thread(void *arg)
 	printf("%d\n", (int)syscall(SYS_gettid));
 	fflush(stdout);
 	getchar();
-	while (sink < 100000000)
+	while (sink < 400000000)
 		sink++;
 	return arg;
 }
