@@ -23,6 +23,14 @@
  * much of the buffer, however short its stack is. */
 #define STACK_COPY_USUAL 32768
 
+/* In both by its number: a list of /proc may lack it while others end. */
+static int add_thread(struct seam_session *s, uint32_t tid)
+{
+	int err = seam_scope_add(&s->direct.processes, tid);
+
+	return err ? err : seam_scope_add(&s->direct.ask.scope, tid);
+}
+
 static int fill_scopes(struct seam_session *s)
 {
 	struct seam_scope *sampled = &s->direct.ask.scope;
@@ -37,11 +45,8 @@ static int fill_scopes(struct seam_session *s)
 	for (size_t i = 0; !err && i < s->n_targets; i++) {
 		/* What other threads map is mapped for all. */
 		err = seam_scope_add_process(processes, s->targets[i].tgid);
-		/* By name too: a list of /proc may lack it while others end. */
 		if (!err && s->client.tasks == SEAM_TASKS_THREADS)
-			err = seam_scope_add(processes, s->client.ids[i]);
-		if (!err && s->client.tasks == SEAM_TASKS_THREADS)
-			err = seam_scope_add(sampled, s->client.ids[i]);
+			err = add_thread(s, s->client.ids[i]);
 		else if (!err)
 			err = seam_scope_add_process(sampled,
 						     s->targets[i].tgid);

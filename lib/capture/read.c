@@ -32,6 +32,8 @@ static int is_followed(struct seam_session *s,
 static void note_exit(struct seam_session *s,
 		      const struct perf_event_header *record)
 {
+	if (record->type != PERF_RECORD_EXIT)
+		return;
 	for (size_t i = 0; i < s->n_targets; i++) {
 		struct seam_target *t = &s->targets[i];
 

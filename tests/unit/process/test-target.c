@@ -46,7 +46,7 @@ static void *wait_for(void *arg)
 	char byte;
 
 	/* Its state in /proc stands behind this. */
-	prctl(PR_SET_NAME, "a) Z (b");
+	prctl(PR_SET_NAME, "a\nState:\tZ");
 	__atomic_store_n(&begun, (uint32_t)gettid(), __ATOMIC_RELEASE);
 	if (read(*fd, &byte, 1) < 0)
 		return arg;
