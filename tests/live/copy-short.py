@@ -4,7 +4,9 @@
 and one that is long enough is whole.
 
 Below frames of 1 KiB each is a leaf with a rule that no table can hold, so that
-every stack taken there is a copy.
+every stack taken there is a copy. What the rule needs is written before, by a
+function of its own, which a table does hold: the writing may fault, and take a
+tick.
 """
 
 import sys
@@ -17,17 +19,20 @@ DEEP = r"""
 #include <stdlib.h>
 #include <time.h>
 """ + livetest.CPU_MS + r"""
-__asm__(".text; .globl leaf; .type leaf, @function\n"
-	"leaf: .cfi_startproc\n"
+__asm__(".text; .globl enter; .type enter, @function\n"
+	"enter: .cfi_startproc\n"
 	"	leaq 8(%rsp), %rax\n"
 	"	movq %rax, -16(%rsp)\n"
 	"	movq $0, -24(%rsp)\n"
+	"	.cfi_endproc; .size enter, .-enter\n"
+	"	.type leaf, @function\n"
+	"leaf: .cfi_startproc\n"
 	"	.cfi_escape 0x0f, 7, 0x77, 0x70, 6, 0x77, 0x68, 6, 0x22\n"
 	"	movl $200000, %ecx\n"
 	"1:	decl %ecx; jnz 1b\n"
 	"	ret\n"
 	"	.cfi_endproc; .size leaf, .-leaf\n");
-void leaf(void);
+void enter(void);
 void down(int n)
 {
 	volatile char room[1000];
@@ -36,7 +41,7 @@ void down(int n)
 	if (n)
 		down(n - 1);
 	else
-		leaf();
+		enter();
 	room[1] = 1;
 }
 int main(int argc, char **argv)
