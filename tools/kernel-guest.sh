@@ -84,39 +84,19 @@ joined() {
 		found = 1 } END { exit !found }' /tmp/script
 }
 
-# known_paths ENGINE FOLDER
-known_paths() {
-	python3 /seam/live/known-path.py --seam "$seam" \
-		--engine "$1" --progs "/seam/$2" --freq 299 --seconds 2 \
-		--share 0.05 --no-coverage
-}
-
-# What an engine does as root. A copy has no other stack than the one in use.
-check_engine() {
-	check "$1: python3 is recorded" record "$1"
-	check "$1: its stacks are whole" whole /tmp/summary.json "$1"
-	check "$1: a system call shows the kernel and the program" joined
-	check "$1: stacks are the known paths" known_paths "$1" known
-	[ "$1" = dump ] ||
-		check "$1: signal handlers' stacks are the known paths" \
-			known_paths "$1" signals
-}
-
 # auto_takes ENGINE
 auto_takes() {
 	$seam record -o /tmp/auto.data --json-summary /tmp/auto.json -- true &&
 		grep "\"engine\": \"$1\"" /tmp/auto.json
 }
 
-# live ENGINE TEST: its cases, told as they come, become some of ours.
-live() {
+# cases NAME COMMAND...: those of a test, told as they come, become some of ours.
+cases() {
 	echo "$count" >/tmp/count
-	function=${2#"${2%%:*}"}
-	# shellcheck disable=SC2086 # two words, or none
-	{ python3 "/seam/live/${2%%:*}.py" --seam "$seam" --engine "$1" \
-		--slower "$slower" --prebuilt /seam/prebuilt \
-		${function:+--only ${function#:}} 2>&1
-	echo "status $?"; } | awk -v n="$count" -v name="$1: $2" '
+	name=$1
+	shift
+	{ "$@" 2>&1
+	echo "status $?"; } | awk -v n="$count" -v name="$name" '
 	function tell(text) { print text; fflush() }
 	/^(not )?ok [0-9]+ - / {
 		bad = /^not/; at = index($0, " - "); cases++
@@ -134,6 +114,31 @@ live() {
 		print n >"/tmp/count"
 	}'
 	read -r count </tmp/count
+}
+
+# live ENGINE TEST
+live() {
+	function=${2#"${2%%:*}"}
+	# shellcheck disable=SC2086 # two words, or none
+	cases "$1: $2" python3 "/seam/live/${2%%:*}.py" --seam "$seam" \
+		--engine "$1" --slower "$slower" --prebuilt /seam/prebuilt \
+		${function:+--only ${function#:}}
+}
+
+# known_paths ENGINE FOLDER
+known_paths() {
+	cases "$1: known path" python3 /seam/live/known-path.py \
+		--seam "$seam" --engine "$1" --progs "/seam/$2" --freq 299 \
+		--seconds 0.5 --share 0.05 --no-coverage
+}
+
+# What an engine does as root. A copy has no other stack than the one in use.
+check_engine() {
+	check "$1: python3 is recorded" record "$1"
+	check "$1: its stacks are whole" whole /tmp/summary.json "$1"
+	check "$1: a system call shows the kernel and the program" joined
+	known_paths "$1" known
+	[ "$1" = dump ] || known_paths "$1" signals
 }
 
 # A kernel without vdso32 has what a test skips for.
