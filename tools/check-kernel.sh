@@ -110,7 +110,7 @@ with_libraries() {
 # with_known_paths: programs whose stacks are known, and what compares them.
 with_known_paths() {
 	mkdir -p "$root/seam/progs" "$root/seam/known" "$root/seam/signals"
-	for name in asm async dlopen dynstack fiber noreturn qsort realign \
+	for name in asm dlopen dynstack fiber noreturn qsort realign \
 		syscalls tailcall threads vdso; do
 		cp "$build/tests/progs/$name-gcc-O2" "$root/seam/known"
 	done
