@@ -139,7 +139,7 @@ def meanwhile(bench):
                    recording.status, recording.log))
     if bench.engine == "deferred":
         bench.test("armed meanwhile: pages were brought in, and some were not",
-                   summary.get("faulted", 0) > 100 and
+                   summary.get("faulted", 0) > 10 and
                    summary["end"]["unreadable"] > 0, summary)
 
 

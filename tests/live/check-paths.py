@@ -489,7 +489,7 @@ def report(checker, args):
                       not shares))
     if args.data:
         tests.append(("the leaf in user mode is the event's own ip",
-                      count["in user mode"] > 0 and
+                      (count["in user mode"] > 0 or args.no_coverage) and
                       not faults["other leaf"]))
     if checker.expect.growing:
         tests.append(("stacks belong to their samples",

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import traceback
 
@@ -128,8 +129,10 @@ class Bench:
         self.say("%sok %d - %s" % ("" if good else "not ", len(self.results),
                                    what))
         if not good:
-            self.note("\n".join("  " + line
-                                for line in str(why).splitlines()[:40]))
+            # A summary is one dictionary, of more than a line's length.
+            lines = textwrap.wrap(json.dumps(why), 900) if isinstance(
+                why, dict) else str(why).splitlines()[:40]
+            self.note("\n".join("  " + line for line in lines))
 
     def test(self, what, good, why=""):
         self.is_wrong |= not good

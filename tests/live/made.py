@@ -498,9 +498,13 @@ def executed(bench):
     made = through(recording.samples())
     whole = [s for s in made if is_right(s) and s["end"] == "outermost"]
     ended = [s for s in made if s.get("end") == "no-table"]
+    # What ends has a copy, for which a slow machine may have no room.
+    lost = [s for s in made if s.get("end") == "lost"]
     bench.test("exec ends what was said", len(whole) > 50 and
-               len(ended) > 50 and len(whole) + len(ended) >=
-               LEAST_WHOLE * len(made), recording.log +
+               len(ended) > 50 and len(whole) + len(ended) + len(lost) >=
+               LEAST_WHOLE * len(made) and
+               len(lost) <= recording.summary["lost"]["copies"] +
+               (1 - LEAST_WHOLE) * len(made), recording.log +
                "\n".join(map(livetest.show, made)))
     bench.test("and no path is wrong", all(
         is_right(s) for s in made if s.get("end") == "outermost"),

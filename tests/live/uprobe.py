@@ -7,6 +7,7 @@ A program without frame pointers calls a function a known number of times, from
 two threads, and one of libc's besides.
 """
 
+import collections
 import os
 import subprocess
 import sys
@@ -175,8 +176,11 @@ def places(bench):
     bench.test("both of a hit share one cookie, and its frames",
                len(by_cookie) == 2 * CALLS and not bad and
                len(also) == len(by.get("ten", [])) > 0,
-               "%d of %d, %d differ" % (len(also), len(by.get("ten", [])),
-                                        len(bad)))
+               "%d of %d, %d differ; %d cookies of %d hits: %s\n%s" % (
+                   len(also), len(by.get("ten", [])), len(bad),
+                   len(by_cookie), len(plain),
+                   collections.Counter(s["end"] for s in plain),
+                   recording.log))
     bench.test("SYMBOL+OFFSET, and an address: the same place",
                len(plain) == 2 * CALLS and {
                    s["frames"][0]["ip"] for s in plain} ==
