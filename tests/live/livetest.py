@@ -130,7 +130,7 @@ class Bench:
                                    what))
         if not good:
             # A summary is one dictionary, of more than a line's length.
-            lines = textwrap.wrap(json.dumps(why), 900) if isinstance(
+            lines = textwrap.wrap(str(why), 900) if isinstance(
                 why, dict) else str(why).splitlines()[:40]
             self.note("\n".join("  " + line for line in lines))
 
