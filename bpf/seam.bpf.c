@@ -191,14 +191,21 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/*
- * Loaded where there are uprobes. The kernel runs it in the task, which may be
- * preempted in it, by another task that meets the probe: so nothing here is
- * per CPU but what is counted by atomics. It is user code that was
- * interrupted, so there is no kernel's half.
- */
-SEC("uprobe")
-int seam_uprobe(struct pt_regs *ctx)
+/* Those of seam_raw are of another kind. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} no_programs SEC(".maps");
+
+#ifndef SEAM_AT_ONCE
+extern void bpf_preempt_disable(void) __ksym; /* Linux 6.10 */
+extern void bpf_preempt_enable(void) __ksym;
+#endif
+
+/* It is user code that was interrupted, so there is no kernel's half. */
+static __always_inline void at_probe(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	uint64_t event = bpf_get_attach_cookie(ctx) & ~SEAM_EVENT_TAG_MASK;
@@ -213,21 +220,43 @@ int seam_uprobe(struct pt_regs *ctx)
 	if (!is_ours)
 		count(SEAM_COUNT_FILTERED);
 	if (!is_ours || !cpu || event >= SEAM_MAX_EVENTS)
-		return 0;
+		return;
 	period = seam_tracepoint_period[event];
 	hits = __sync_fetch_and_add(&cpu->since_sample[event], 1) + 1;
 	if (!period || hits % period)
-		return 0;
+		return;
 	sample.ip = ctx->rip;
 	sample.period = period;
 	if (!ask_sample(&sample, task, event, SEAM_SAMPLE_USER, false,
 			&kernel_stack))
-		return 0;
+		return;
 	keep_probe(task, sample.head.cookie);
 	to = own_ring(SEAM_RING_STACKS);
 	seam_sample_sent(NULL,
 			 !to || bpf_ringbuf_output(to, &sample, sizeof(sample),
 						   ring_flags(to)));
+}
+
+/*
+ * Loaded where there are uprobes. The kernel runs it in the task, where another
+ * that meets the probe may preempt it. Since Linux 6.13 it also has programs
+ * use one stack of their own for each CPU, as they cannot run amid themselves;
+ * but uprobes' can, and the other's sample would be written over this one. So
+ * nothing is on the stack while it may be preempted. Kernels before 6.10 cannot
+ * be asked for that; what takes stacks at the event makes a call to nobody
+ * instead, as seam_raw does.
+ */
+SEC("uprobe")
+int seam_uprobe(struct pt_regs *ctx)
+{
+#ifdef SEAM_AT_ONCE
+	at_probe(ctx);
+	bpf_tail_call(ctx, &no_programs, 0);
+#else
+	bpf_preempt_disable();
+	at_probe(ctx);
+	bpf_preempt_enable();
+#endif
 	return 0;
 }
 
