@@ -221,6 +221,14 @@ extern int bpf_task_work_schedule_resume(
 			void *value)) __weak __ksym;
 #endif
 
+/*
+ * Programs for tracing have one stack for each CPU (Linux 6.13 and later), as
+ * the kernel runs none amid itself; but a uprobe's may be preempted by another
+ * task that meets the probe. What is called here is not, then.
+ */
+extern void bpf_preempt_disable(void) __ksym;
+extern void bpf_preempt_enable(void) __ksym;
+
 /* Of a return; may sleep. */
 static __always_inline void seam_lent_take_all(struct seam_lent_stack *st)
 {
@@ -318,6 +326,32 @@ static __always_inline int seam_lent_schedule_other(void *task,
 	return -1;
 }
 
+static __always_inline unsigned long long seam_lent_request(unsigned int client,
+							    unsigned int from)
+{
+	struct seam_lent l = {.client = client, .from = from};
+	int next = seam_lent_begin(&l);
+
+	if (next == SEAM_LENT_SCHEDULE)
+		next = seam_lent_scheduled(&l, seam_lent_schedule());
+	/* Once more for who came to it meanwhile. */
+	if (next == SEAM_LENT_TAKE &&
+	    seam_lent_taken(&l.stack, seam_lent_take(&l.stack)))
+		seam_lent_taken(&l.stack, seam_lent_take(&l.stack));
+	return l.cookie;
+}
+
+static __always_inline unsigned long long
+seam_lent_request_task(unsigned int client, unsigned int from, void *task)
+{
+	struct seam_lent l = {.client = client, .from = from};
+
+	if (seam_lent_other(&l, task) == SEAM_LENT_SCHEDULE)
+		seam_lent_other_scheduled(
+			&l, seam_lent_schedule_other(task, l.again));
+	return l.cookie;
+}
+
 /*
  * Asks for the user stack of the current task. client: what seam_session_lend
  * returned. from: enum seam_from, or what SEAM_FROM_PERF says.
@@ -335,16 +369,14 @@ static __always_inline int seam_lent_schedule_other(void *task,
 static __always_inline unsigned long long seam_request(unsigned int client,
 						       unsigned int from)
 {
-	struct seam_lent l = {.client = client, .from = from};
-	int next = seam_lent_begin(&l);
+	unsigned long long cookie;
 
-	if (next == SEAM_LENT_SCHEDULE)
-		next = seam_lent_scheduled(&l, seam_lent_schedule());
-	/* Once more for who came to it meanwhile. */
-	if (next == SEAM_LENT_TAKE &&
-	    seam_lent_taken(&l.stack, seam_lent_take(&l.stack)))
-		seam_lent_taken(&l.stack, seam_lent_take(&l.stack));
-	return l.cookie;
+	if (from != SEAM_FROM_PROBE)
+		return seam_lent_request(client, from);
+	bpf_preempt_disable();
+	cookie = seam_lent_request(client, from);
+	bpf_preempt_enable();
+	return cookie;
 }
 
 /*
@@ -371,14 +403,16 @@ static __always_inline unsigned long long seam_request(unsigned int client,
 static __always_inline unsigned long long
 seam_request_task(unsigned int client, unsigned int from, void *task)
 {
-	struct seam_lent l = {.client = client, .from = from};
+	unsigned long long cookie;
 
 	if ((unsigned long long)task == bpf_get_current_task())
 		return seam_request(client, from);
-	if (seam_lent_other(&l, task) == SEAM_LENT_SCHEDULE)
-		seam_lent_other_scheduled(
-			&l, seam_lent_schedule_other(task, l.again));
-	return l.cookie;
+	if (from != SEAM_FROM_PROBE)
+		return seam_lent_request_task(client, from, task);
+	bpf_preempt_disable();
+	cookie = seam_lent_request_task(client, from, task);
+	bpf_preempt_enable();
+	return cookie;
 }
 
 #endif
