@@ -43,6 +43,7 @@ static const struct place {
 	PLACE(counts.lost_made, "made", "tidings of code made at run time"),
 	PLACE(counts.images_gone, "images",
 	      "files to unwind copies, changed since"),
+	PLACE(counts.lost_malformed, "malformed", "records, malformed"),
 	PLACE(unwritten, "output", "records that were not written"),
 #undef PLACE
 };

@@ -332,6 +332,8 @@ struct seam_counts {
 	/* Of tables, loaded by this client for itself alone while the one that
 	 * has those of files did not answer. */
 	uint64_t tables_own;
+	/* Samples, stacks and other records that came malformed. */
+	uint64_t lost_malformed;
 };
 
 /* "deferred"; NULL: no engine has that number. */

@@ -233,7 +233,7 @@ static void take(struct seam_session *s, const struct perf_event_header *header)
 
 	s->direct.events++;
 	if (!parse(s, header, &t))
-		s->direct.malformed++;
+		s->lost_malformed++;
 	else if (is_excluded(&t))
 		s->direct.excluded++;
 	else
@@ -260,7 +260,7 @@ static void take_other(struct seam_session *s,
 	if (seam_pd_parse_kernel(&ev->attr, header, &rec))
 		seam_native_record(&s->direct.native, &rec);
 	else
-		s->direct.malformed++;
+		s->lost_malformed++;
 }
 
 int seam_direct_read(struct seam_session *s, bool all)

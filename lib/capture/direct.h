@@ -30,7 +30,7 @@ struct seam_direct {
 	struct seam_scope processes; /* whose sideband */
 	uint64_t lost_records; /* of all kinds, as LOST says */
 	uint64_t cookies;
-	uint64_t events, samples, wanted, excluded, malformed;
+	uint64_t events, samples, wanted, excluded;
 	uint64_t copies, copy_bytes;
 	uint8_t *copy; /* room for one record for the worker */
 	uint8_t *payload; /* room for one, as it is without addresses */

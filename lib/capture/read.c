@@ -205,8 +205,10 @@ static void give_sample(struct seam_session *s,
 	};
 
 	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < rec->nr ||
-	    rec->event >= s->n_events)
+	    rec->event >= s->n_events) {
+		s->lost_malformed++;
 		return;
+	}
 	sample.max_frames = s->events[rec->event].max_frames;
 	sample.id = seam_event_id(&s->events[rec->event], sample.cpu);
 	sample.n_kernel = rec->nr;
@@ -264,8 +266,10 @@ static void give_stack(struct seam_session *s,
 	if (rec->flags & SEAM_STACK_REGS)
 		words += SEAM_WIRE_REGS;
 	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < words ||
-	    (rec->by_fp && rec->by_fp < (rec->nr + 63) / 64))
+	    (rec->by_fp && rec->by_fp < (rec->nr + 63) / 64)) {
+		s->lost_malformed++;
 		return;
+	}
 	if (s->client.registers && rec->flags & SEAM_STACK_REGS)
 		stack.regs = rec->ips + regs;
 	stack.methods = methods_of(s, rec);
@@ -282,6 +286,8 @@ static void give_records(struct seam_session *s, const struct seam_batch *from)
 			give_sample(s, (const void *)rec, size);
 		else if (rec->type == SEAM_WIRE_STACK)
 			give_stack(s, (const void *)rec, size);
+		else
+			s->lost_malformed++;
 	}
 }
 
@@ -511,6 +517,8 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 		seam_direct_counts(s, &c);
 	}
 	seam_worker_stats(s->worker, &worker);
+	c.lost_malformed = s->lost_malformed + worker.malformed +
+			   (s->kernel ? k.malformed : 0);
 	c.files_stuck = worker.files_stuck;
 	c.lost_copies += worker.lost;
 	c.lost_untold += seam_session_is_told(s) ? worker.untold : 0;

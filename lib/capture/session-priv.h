@@ -57,6 +57,7 @@ struct seam_session {
 	uint64_t lost_sideband;
 	/* No memory, or of copies no room with the worker. */
 	uint64_t lost_samples, lost_stacks, lost_waiting;
+	uint64_t lost_malformed; /* records */
 	uint64_t lost_requests; /* for tables, likewise */
 	uint64_t lost_made; /* and what programs said of their code */
 	bool looked_for_unmaps; /* whether or not it could be had */

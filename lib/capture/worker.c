@@ -93,8 +93,10 @@ static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 	struct seam_unwound u;
 	int err;
 
-	if (size < sizeof(*copy) || size - sizeof(*copy) < copy->size)
+	if (size < sizeof(*copy) || size - sizeof(*copy) < copy->size) {
+		w->stats.malformed++;
 		return 0;
+	}
 	err = seam_copier_unwind(&w->copier, copy, &u);
 	if (!err) {
 		err = keep(w, &u);
@@ -136,6 +138,7 @@ static int on_record(struct seam_worker *w, struct seam_round *r,
 	if (rec->type == SEAM_WIRE_JIT && size >= sizeof(struct seam_wire_jit))
 		return seam_processes_made(w->processes, (const void *)rec,
 					   size);
+	w->stats.malformed++;
 	return 0;
 }
 

@@ -32,6 +32,7 @@ struct seam_worker_stats {
 	/* Copies that there was no memory to unwind; of these, stacks that
 	 * seam_worker_take does not even name as lost. */
 	uint64_t lost, untold;
+	uint64_t malformed; /* records that are none */
 };
 
 /* All stays the caller's and must outlive the worker. methods: enum

@@ -60,6 +60,7 @@ struct seam_kernel {
 	bool is_half; /* some of the maps only: no object to load */
 	char alone[160]; /* why not */
 	uint64_t left; /* bytes of a ring that this drain may yet take */
+	uint64_t malformed; /* records, too short to be any */
 };
 
 /*

@@ -17,6 +17,8 @@ int seam_kernel_on_record(void *kernel, void *data, size_t size)
 
 	if (size >= sizeof(struct seam_wire))
 		k->fn(k->fn_ctx, data, size);
+	else
+		k->malformed++;
 	k->left -= room < k->left ? room : k->left;
 	return k->left ? 0 : -ENOBUFS;
 }
@@ -149,6 +151,7 @@ int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
 		for (int i = 0; i < SEAM_MAX_EVENTS; i++)
 			ret->event_runs[i] += cpus[c].event_runs[i];
 	}
+	ret->malformed = k->malformed;
 	ret->tracepoint_misses = misses(k->skel->progs.seam_tracepoint);
 	ret->unfollowed = unfollowed(k, ret->count[SEAM_COUNT_SEEN_AGAIN]);
 	free(cpus);

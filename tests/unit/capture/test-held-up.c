@@ -2,7 +2,7 @@
 /* Description: what waits in a ring behind a record that its writer has yet to
  * fill: the worker is told that copies of until then may come, and the end of a
  * recording waits for what is there by then, though others' records never stop
- * coming, and not for ever. */
+ * coming, and not for ever. And what comes that is no record is counted. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,6 +24,10 @@ static struct {
 	uint64_t held; /* readings until the writer runs again */
 	size_t readings, naps;
 	uint64_t until_ns; /* that the worker was told last */
+	/* The only thing that comes as a sample or stack, if it has a size. */
+	struct seam_wire_sample sample;
+	struct seam_wire_stack stack;
+	size_t sample_size, stack_size;
 } t;
 
 /* As much comes between any two looks. */
@@ -75,8 +79,10 @@ int __wrap_seam_kernel_drain_samples(struct seam_kernel *k, seam_record_fn *fn,
 				     void *ctx)
 {
 	(void)k;
-	(void)fn;
-	(void)ctx;
+	if (t.sample_size)
+		fn(ctx, &t.sample.head, t.sample_size);
+	if (t.stack_size)
+		fn(ctx, &t.stack.head, t.stack_size);
 	return 0;
 }
 
@@ -246,6 +252,61 @@ static void never(void **state)
 	assert_in_range(t.readings, t.naps, t.naps + 6);
 }
 
+static void on_sample(void *ctx, const struct seam_sample *sample)
+{
+	(void)ctx;
+	(void)sample;
+	t.readings = 0;
+}
+
+static void on_stack(void *ctx, const struct seam_user_stack *stack)
+{
+	(void)ctx;
+	(void)stack;
+	t.readings = 0;
+}
+
+/* Of one reading, which hands nothing out. */
+static uint64_t malformed(void)
+{
+	t.s.client.on_sample = on_sample;
+	t.s.client.on_stack = on_stack;
+	t.s.n_events = 1;
+	t.s.lost_malformed = 0;
+	t.readings = 0;
+	assert_int_equal(seam_session_read(&t.s), 0);
+	assert_int_equal(t.readings, 1);
+	return t.s.lost_malformed;
+}
+
+static void no_samples(void **state)
+{
+	(void)state;
+	t.sample_size = sizeof(t.sample);
+	assert_int_equal(malformed(), 1); /* it is of no type */
+	t.sample.head.type = SEAM_WIRE_SAMPLE;
+	t.sample.nr = 1;
+	assert_int_equal(malformed(), 1);
+	t.sample.nr = 0;
+	t.sample.event = 1;
+	assert_int_equal(malformed(), 1);
+	t.sample.event = 0;
+	t.sample_size--;
+	assert_int_equal(malformed(), 1);
+}
+
+static void no_stacks(void **state)
+{
+	(void)state;
+	t.stack_size = sizeof(t.stack);
+	t.stack.head.type = SEAM_WIRE_STACK;
+	t.stack.nr = 1;
+	assert_int_equal(malformed(), 1);
+	t.stack.nr = 0;
+	t.stack.flags = SEAM_STACK_REGS;
+	assert_int_equal(malformed(), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +314,8 @@ int main(void)
 		cmocka_unit_test_setup(at_the_end, set_up),
 		cmocka_unit_test_setup(busy, set_up),
 		cmocka_unit_test_setup(never, set_up),
+		cmocka_unit_test_setup(no_samples, set_up),
+		cmocka_unit_test_setup(no_stacks, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,27 @@ static void precise(void **state)
 	assert_int_equal(end_of(w), SEAM_IRREVERSIBLE);
 }
 
+/* What is none of a copy, and what is nothing, is counted. */
+static void malformed(void **state)
+{
+	struct world *w = *state;
+	struct seam_wire_copy copy = {.head.type = SEAM_WIRE_COPY, .size = 1};
+	struct seam_wire nothing = {0};
+	struct seam_batch copies = {0};
+	struct seam_held held = {0};
+	struct seam_worker_side side = {0};
+	struct seam_worker_stats stats;
+
+	assert_true(seam_batch_add(&copies, &copy.head, sizeof(copy)));
+	assert_true(seam_batch_add(&copies, &copy.head, sizeof(copy) - 1));
+	assert_true(seam_batch_add(&copies, &nothing, sizeof(nothing)));
+	assert_int_equal(seam_worker_give(w->worker, &copies, &held, &side), 0);
+	seam_worker_wait(w->worker);
+	seam_worker_stats(w->worker, &stats);
+	assert_int_equal(stats.malformed, 3);
+	seam_batch_fini(&copies);
+}
+
 /* At the end nothing waits. */
 static void last_round(void **state)
 {
@@ -213,6 +234,7 @@ int main(void)
 		CASE(exec_was_none),	CASE(mapping_in_reading),
 		CASE(precise),		CASE(last_round),
 		CASE(exec_comes_late),	CASE(copies_held_up),
+		CASE(malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

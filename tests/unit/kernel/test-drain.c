@@ -95,6 +95,19 @@ static void few(void **state)
 	assert_int_equal(seam_kernel_drain_samples(&t.k, keep, &t), -EINTR);
 }
 
+static void no_records(void **state)
+{
+	(void)state;
+	t.size = sizeof(struct seam_wire) - 1;
+	t.n = 10;
+	t.err = 0;
+	t.taken = 0;
+	t.k.malformed = 0;
+	assert_int_equal(seam_kernel_drain_samples(&t.k, keep, &t), 0);
+	assert_int_equal(t.taken, 0);
+	assert_int_equal(t.k.malformed, 10);
+}
+
 static void slices(void **state)
 {
 	(void)state;
@@ -106,6 +119,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(endless),
 		cmocka_unit_test(few),
+		cmocka_unit_test(no_records),
 		cmocka_unit_test(slices),
 	};
 
