@@ -48,7 +48,8 @@ KEEP int path_more(void)
 {
 	int is_short = ++path_round & 1;
 
-	path_spin = is_short ? 2 : 400000;
+	/* Not as long each time, or a clock could go in step with it. */
+	path_spin = is_short ? 2 : 300000 + path_round * 7919 % 200000;
 	path_reps = is_short ? 3000 : 1;
 	return path_cpu_ns(CLOCK_PROCESS_CPUTIME_ID) < path_seconds * 1e9;
 }
