@@ -201,6 +201,15 @@ static int set_up(void **state)
 	return 0;
 }
 
+static int tear_down(void **state)
+{
+	(void)state;
+	seam_batch_fini(&t.s.samples);
+	seam_batch_fini(&t.s.copies);
+	seam_batch_fini(&t.s.losses);
+	return 0;
+}
+
 static void until(void **state)
 {
 	uint64_t before_ns = seam_now_ns(), first_ns;
@@ -310,12 +319,12 @@ static void no_stacks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(until, set_up),
-		cmocka_unit_test_setup(at_the_end, set_up),
-		cmocka_unit_test_setup(busy, set_up),
-		cmocka_unit_test_setup(never, set_up),
-		cmocka_unit_test_setup(no_samples, set_up),
-		cmocka_unit_test_setup(no_stacks, set_up),
+		cmocka_unit_test_setup_teardown(until, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(at_the_end, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(busy, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(never, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(no_samples, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(no_stacks, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
