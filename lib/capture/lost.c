@@ -85,19 +85,39 @@ static void lose_stack(struct seam_session *s,
 		     regs_of(rec, words));
 }
 
+/* Return: false: it is none of them, or too short for its kind. */
+static bool lose_kind(struct seam_session *s, const struct seam_wire *rec,
+		      size_t size)
+{
+	switch (rec->type) {
+	case SEAM_WIRE_SAMPLE:
+		s->lost_samples++;
+		return true;
+	case SEAM_WIRE_STACK:
+		lose_stack(s, (const void *)rec, size);
+		return true;
+	case SEAM_WIRE_COPY:
+		if (size < sizeof(struct seam_wire_copy))
+			return false;
+		lose_copy(s, (const void *)rec);
+		return true;
+	case SEAM_WIRE_MISS:
+		if (size < sizeof(struct seam_wire_miss))
+			return false;
+		lose_request(s, (const void *)rec);
+		return true;
+	case SEAM_WIRE_JIT:
+		s->lost_made++;
+		return true;
+	}
+	return false;
+}
+
 static void lose(struct seam_session *s, const struct seam_wire *rec,
 		 size_t size)
 {
-	if (rec->type == SEAM_WIRE_SAMPLE)
-		s->lost_samples++;
-	if (rec->type == SEAM_WIRE_STACK)
-		lose_stack(s, (const void *)rec, size);
-	if (rec->type == SEAM_WIRE_COPY)
-		lose_copy(s, (const void *)rec);
-	if (rec->type == SEAM_WIRE_JIT)
-		s->lost_made++;
-	if (rec->type == SEAM_WIRE_MISS)
-		lose_request(s, (const void *)rec);
+	if (!lose_kind(s, rec, size))
+		s->lost_malformed++;
 }
 
 void seam_session_keep_sample(void *ctx, const struct seam_wire *rec,

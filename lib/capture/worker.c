@@ -87,6 +87,15 @@ static int lose_copy(struct seam_worker *w, const struct seam_wire_copy *copy)
 	return err;
 }
 
+static int lose_record(struct seam_worker *w, const struct seam_wire_copy *copy,
+		       size_t size)
+{
+	if (size >= sizeof(*copy))
+		return lose_copy(w, copy);
+	w->stats.malformed++;
+	return 0;
+}
+
 static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 		       size_t size)
 {
@@ -237,7 +246,7 @@ static int work(struct seam_worker *w, struct seam_round *r)
 		if (!err)
 			e = on_record(w, r, rec, size);
 		else if (rec->type == SEAM_WIRE_COPY)
-			e = lose_copy(w, (const void *)rec);
+			e = lose_record(w, (const void *)rec, size);
 		else if (rec->type == SEAM_WIRE_MISS)
 			/* Not by what is mapped: nobody else would answer. */
 			e = on_record(w, r, rec, size);

@@ -315,6 +315,64 @@ static void short_stack(void **state)
 	assert_false(t.has_regs[0]);
 }
 
+/* Of no type, or too short for its own; read no further. */
+static void malformed(void **state)
+{
+	const uint32_t types[] = {0, SEAM_WIRE_COPY, SEAM_WIRE_MISS, 99};
+	struct seam_wire *rec = malloc(sizeof(*rec));
+
+	(void)state;
+	assert_non_null(rec);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		*rec = (struct seam_wire){.type = types[i], .cookie = 1};
+		left = 0;
+		seam_session_keep_copy(&t.s, rec, sizeof(*rec));
+		left = -1;
+		assert_int_equal(t.s.lost_malformed, i + 1);
+	}
+	free(rec);
+	assert_int_equal(t.s.lost_waiting, 0);
+	assert_int_equal(t.s.lost_requests, 0);
+	assert_int_equal(untold(), 0);
+	assert_int_equal(t.s.losses.used, 0);
+}
+
+/* Memory runs out as what was mapped is followed, before a copy that is none.
+ * Return: false: it did not run out. */
+static bool malformed_behind(long n)
+{
+	const struct seam_wire rec = {.type = SEAM_WIRE_COPY, .cookie = 1};
+	struct seam_worker_stats stats;
+	union record map;
+	struct seam_side_record side = {
+		0, 0, map_record(&map, 7, CODE, "/no such file")};
+	bool did;
+
+	set_up(NULL);
+	seam_session_keep_copy(&t.s, &rec, sizeof(rec));
+	left = n;
+	(void)seam_session_give_worker(&t.s, &side, 1, UINT64_MAX);
+	seam_worker_wait(t.s.worker);
+	did = left <= 0;
+	left = -1;
+	seam_worker_stats(t.s.worker, &stats);
+	assert_int_equal(stats.malformed + t.s.lost_malformed, 1);
+	assert_int_equal(lost(), 0);
+	assert_int_equal(see_unwound(), 0);
+	tear_down(NULL);
+	return did;
+}
+
+static void malformed_late(void **state)
+{
+	long n = 0;
+
+	(void)state;
+	while (malformed_behind(n))
+		n++;
+	assert_in_range(n, 3, 100);
+}
+
 /* What is left of a copy that was not unwound. */
 static void copy_left(void **state)
 {
@@ -361,6 +419,8 @@ int main(void)
 		cmocka_unit_test(side_stays),
 		cmocka_unit_test_setup_teardown(stacks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(short_stack, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(malformed, set_up, tear_down),
+		cmocka_unit_test(malformed_late),
 		cmocka_unit_test(copy_left),
 		cmocka_unit_test_setup_teardown(with_samples, set_up,
 						tear_down),
