@@ -139,22 +139,56 @@ static void tell(enum seam_jit_change what, uint64_t code, uint64_t size)
 	errno = saved_errno;
 }
 
+/* Who reads amid a change, of a program that may not run for long, sees of it
+ * which sections are still there. So each entry is at any moment whole, in one
+ * place or in two, which memmove does not promise. */
+static void move(struct seam_jit_entry *to, const struct seam_jit_entry *from)
+{
+	*to = *from;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void set_num(struct seam_jit_registry *r, uint64_t num)
+{
+	__atomic_store_n(&r->num, num, __ATOMIC_SEQ_CST);
+}
+
+static void insert(struct seam_jit_registry *r, size_t at,
+		   const struct seam_jit_entry *new)
+{
+	struct seam_jit_entry *v = r->entries;
+	size_t num = r->num;
+
+	set_changes(r, r->changes + 1);
+	move(&v[num], num > at ? &v[num - 1] : new);
+	set_num(r, num + 1);
+	for (size_t i = num; i > at + 1; i--)
+		move(&v[i - 1], &v[i - 2]);
+	move(&v[at], new);
+	set_changes(r, r->changes + 1);
+}
+
+static void take_out(struct seam_jit_registry *r, size_t at)
+{
+	struct seam_jit_entry *v = r->entries;
+
+	set_changes(r, r->changes + 1);
+	for (size_t i = at; i + 1 < r->num; i++)
+		move(&v[i], &v[i + 1]);
+	set_num(r, r->num - 1);
+	set_changes(r, r->changes + 1);
+}
+
 static int add_locked(struct seam_jit_entry *new)
 {
 	size_t at = search(new->code);
 	int err = overlaps(at, new) ? -EEXIST : make_room();
-	struct seam_jit_entry *v;
 
 	if (err)
 		return err;
-	v = jit.r->entries;
 	new->id = ++jit.last_id;
 	new->since_ns = seam_now_ns();
-	set_changes(jit.r, jit.r->changes + 1);
-	memmove(&v[at + 1], &v[at], (jit.r->num - at) * sizeof(*v));
-	v[at] = *new;
-	jit.r->num++;
-	set_changes(jit.r, jit.r->changes + 1);
+	insert(jit.r, at, new);
 	return 0;
 }
 
@@ -203,19 +237,14 @@ int seam_jit_add(const void *sframe, size_t sframe_size, const void *code,
 int seam_jit_remove(const void *code)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)code, size = 0;
-	struct seam_jit_entry *v;
 	int err = -ENOENT;
 	size_t at;
 
 	lock_it();
 	at = search(addr);
 	if (jit.r && at < jit.r->num && jit.r->entries[at].code == addr) {
-		v = jit.r->entries;
-		size = v[at].code_size;
-		set_changes(jit.r, jit.r->changes + 1);
-		jit.r->num--;
-		memmove(&v[at], &v[at + 1], (jit.r->num - at) * sizeof(*v));
-		set_changes(jit.r, jit.r->changes + 1);
+		size = jit.r->entries[at].code_size;
+		take_out(jit.r, at);
 		err = 0;
 	}
 	unlock_it();

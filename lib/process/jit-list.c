@@ -110,6 +110,23 @@ static int by_id(const void *va, const void *vb)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
+/* The first with this number. Amid a change there may be more: one in two
+ * places, or half overwritten with the next. */
+static size_t first_of(const struct listing *l, uint64_t id)
+{
+	size_t lo = 0, hi = l->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->v[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 static bool is_same(const struct seam_jit_table *t,
 		    const struct seam_jit_entry *e)
 {
@@ -117,20 +134,19 @@ static bool is_same(const struct seam_jit_table *t,
 	       t->sframe == e->sframe && t->sframe_size == e->sframe_size;
 }
 
-/* The entry a table was made of; NULL: it is no more. */
-static const struct seam_jit_entry *entry_of(const struct listing *l,
-					     const struct seam_jit_table *t)
+/* Whether the entry a table was made of is still there. */
+static bool is_in(const struct listing *l, const struct seam_jit_table *t)
 {
-	const struct seam_jit_entry key = {.id = t->id};
-	const struct seam_jit_entry *e =
-		l->n ? bsearch(&key, l->v, l->n, sizeof(key), by_id) : NULL;
-
-	return e && is_same(t, e) ? e : NULL;
+	for (size_t i = first_of(l, t->id); i < l->n && l->v[i].id == t->id;
+	     i++)
+		if (is_same(t, &l->v[i]))
+			return true;
+	return false;
 }
 
 static bool is_current(const struct seam_jit_table *t, void *ctx)
 {
-	return !t->is_listed || entry_of(ctx, t);
+	return !t->is_listed || is_in(ctx, t);
 }
 
 /* Whether it was read before. */

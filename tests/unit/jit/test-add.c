@@ -6,11 +6,15 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +26,7 @@
 
 #define CODE_SIZE 32
 #define MANY 3000
+#define OTHERS 9
 
 static struct made {
 	uint8_t code[CODE_SIZE];
@@ -223,6 +228,87 @@ static void test_threads(void **state)
 	assert_int_equal(found()->num, 0);
 }
 
+/* One that adds the first of some and takes the second away, to be looked at
+ * at each instruction. */
+static pid_t changer(void)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	raise(SIGSTOP);
+	_exit(add(&all[0]) || seam_jit_remove(all[1].code));
+}
+
+static bool is_whole(const struct seam_jit_entry *e, const struct made *m)
+{
+	return e->code == (uintptr_t)m->code && e->code_size == CODE_SIZE &&
+	       e->sframe == (uintptr_t)&m->section &&
+	       e->sframe_size == sizeof(m->section);
+}
+
+/* Whether it has what it always had. first: the number of the first. */
+static void check_others(const struct seam_jit_registry *r, uint64_t first)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < OTHERS; i++) {
+		bool is_there = false;
+
+		for (size_t k = 0; k < r->num; k++)
+			is_there |= r->entries[k].id == first + i &&
+				    is_whole(&r->entries[k], &all[2 + i]);
+		n += is_there;
+	}
+	assert_int_equal(n, OTHERS);
+}
+
+/* The child's, at the same address as ours. Return: whether it is in a change.
+ */
+static bool look(pid_t pid, const struct seam_jit_registry *at, uint64_t first)
+{
+	static uint8_t page[4096] __attribute__((aligned(8)));
+	const struct seam_jit_registry *r = (const void *)page;
+	struct iovec to = {page, sizeof(page)};
+	struct iovec from = {(void *)(uintptr_t)at, sizeof(page)};
+
+	assert_int_equal(process_vm_readv(pid, &to, 1, &from, 1, 0),
+			 sizeof(page));
+	assert_in_range(r->num, OTHERS + 1, OTHERS + 2);
+	check_others(r, first);
+	return r->changes & 1;
+}
+
+/* Who is stopped amid a change has all the others in its list, whole. */
+static void test_amid(void **state)
+{
+	const struct seam_jit_registry *r;
+	int status, amid = 0;
+	uint64_t first;
+	pid_t pid;
+
+	(void)state;
+	for (size_t i = 1; i < OTHERS + 2; i++) {
+		make(&all[i], 16);
+		assert_int_equal(add(&all[i]), 0);
+	}
+	make(&all[0], 16);
+	r = found();
+	first = r->entries[1].id;
+	pid = changer();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	while (WIFSTOPPED(status)) {
+		amid += look(pid, r, first);
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_true(amid > 4 * OTHERS);
+	for (size_t i = 1; i < OTHERS + 2; i++)
+		assert_int_equal(seam_jit_remove(all[i].code), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_amid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -383,6 +383,18 @@ static void test_amid(void **state)
 	scan(w);
 	assert_int_equal(cfa(&w->jit, 2), 16);
 	assert_int_equal(w->reader.stats.added, 3);
+	/* The second is to be the third, and where it was is half the first. */
+	r->changes = 7;
+	r->num = 3;
+	r->entries[2] = r->entries[1];
+	set(r, 1, 0, 3);
+	scan(w);
+	assert_int_equal(w->jit.n, 2);
+	r->changes = 8;
+	set(r, 1, 1, 4);
+	scan(w);
+	assert_int_equal(w->jit.n, 3);
+	assert_int_equal(w->reader.stats.added, 4);
 	munmap(r, 4096);
 }
 
