@@ -152,19 +152,25 @@ static int another_table(void)
 	return serve_filter() ? __LINE__ : other_call();
 }
 
+static void skip_sanitized(void)
+{
+	if (!SEAM_IS_SANITIZED)
+		return;
+	print_message("# a sanitizer makes calls that serving does not\n");
+	skip();
+}
+
 static void leaves_what_serving_takes(void **state)
 {
 	(void)state;
-	if (SEAM_IS_SANITIZED)
-		skip();
+	skip_sanitized();
 	assert_int_equal(line_of(serving), 0);
 }
 
 static void leaves_what_opening_takes(void **state)
 {
 	(void)state;
-	if (SEAM_IS_SANITIZED)
-		skip();
+	skip_sanitized();
 	assert_int_equal(line_of(opening), 0);
 }
 
@@ -173,8 +179,7 @@ static void ends_at_another_table(void **state)
 	int status;
 
 	(void)state;
-	if (SEAM_IS_SANITIZED)
-		skip();
+	skip_sanitized();
 	status = status_of(other_call);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) {
 		print_message("# this kernel has no table of i386's calls\n");
@@ -244,8 +249,10 @@ static void locks_files_out(void **state)
 	line = line_of(locked_out);
 	snprintf(remove, sizeof(remove), "rm -r %s", folder);
 	assert_int_equal(system(remove), 0);
-	if (line == NO_LANDLOCK)
+	if (line == NO_LANDLOCK) {
+		print_message("# this kernel has no Landlock\n");
 		skip();
+	}
 	assert_int_equal(line, 0);
 }
 
