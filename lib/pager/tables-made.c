@@ -122,19 +122,26 @@ static void tell_spans(struct seam_tables *t, struct seam_process *p)
 	__atomic_store_n(&t->processes->has_made, true, __ATOMIC_RELAXED);
 }
 
+/* Where nobody tells of ends a table would outlive its code: asked for ever,
+ * its stacks come as copies, for which the program's list is looked at. Where
+ * it keeps none there is nothing to look at: they go on without a table. */
+static int answer_unheard(struct seam_tables *t,
+			  const struct seam_file_key *key,
+			  const struct seam_jit *jit)
+{
+	return seam_tables_without(
+		t, key, jit->list ? SEAM_TABLE_ASKED : SEAM_TABLE_NONE,
+		SEAM_ABSENT_NO_CFI);
+}
+
 int seam_tables_answer_made(struct seam_tables *t,
 			    const struct seam_wire_miss *miss)
 {
-	struct seam_process *p;
-	int err;
+	struct seam_process *p = seam_process_get(t->processes, miss->head.pid);
+	int err = p ? seam_jit_scan(&p->jit, p->pid) : -ENOMEM;
 
-	/* Where nobody tells of ends, a table would outlive its code: asked for
-	 * ever, its stacks come as copies, for which the list is looked at. */
-	if (!seam_kernel_hears_made(t->kernel))
-		return seam_tables_without(t, &miss->key, SEAM_TABLE_ASKED,
-					   SEAM_ABSENT_NO_CFI);
-	p = seam_process_get(t->processes, miss->head.pid);
-	err = p ? seam_jit_scan(&p->jit, p->pid) : -ENOMEM;
+	if (!err && !seam_kernel_hears_made(t->kernel))
+		return answer_unheard(t, &miss->key, &p->jit);
 	if (!err && p->jit.n && !p->jit.is_told)
 		tell_spans(t, p);
 	if (!err && !is_loaded(t, &miss->key, p->jit.edits))

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Description: where the kernel tells of no code that is made and ends, who
+ * keeps a list of it has his stacks copied, and who keeps none, as most JIT
+ * compilers, goes on without a table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "pager/tables-priv.h"
+#include "seam/jit.h"
+#include "tests/unit/jit/made.h"
+
+static struct {
+	uint8_t code[32];
+	struct made_section section;
+} made;
+
+static struct {
+	struct seam_processes processes;
+	struct seam_images images;
+	struct seam_tables tables;
+	int answers;
+	enum seam_table_state state;
+} t;
+
+bool __wrap_seam_kernel_hears_made(const struct seam_kernel *k);
+bool __wrap_seam_kernel_hears_made(const struct seam_kernel *k)
+{
+	(void)k;
+	return false;
+}
+
+int __wrap_seam_tables_without(struct seam_tables *tables,
+			       const struct seam_file_key *key,
+			       enum seam_table_state want,
+			       enum seam_absence why);
+int __wrap_seam_tables_without(struct seam_tables *tables,
+			       const struct seam_file_key *key,
+			       enum seam_table_state want,
+			       enum seam_absence why)
+{
+	assert_ptr_equal(tables, &t.tables);
+	assert_int_equal(key->ino, 9);
+	assert_int_equal(why, SEAM_ABSENT_NO_CFI);
+	t.answers++;
+	t.state = want;
+	return 0;
+}
+
+static enum seam_table_state answer(void)
+{
+	const struct seam_wire_miss miss = {
+		.head = {.pid = (uint32_t)getpid()},
+		.key = {.kind = SEAM_KEY_MEMORY, .ino = 9},
+	};
+
+	t.answers = 0;
+	assert_int_equal(seam_tables_answer_made(&t.tables, &miss), 0);
+	assert_int_equal(t.answers, 1);
+	return t.state;
+}
+
+static void where_nobody_tells(void **state)
+{
+	(void)state;
+	t.processes.images = &t.images;
+	t.tables.processes = &t.processes;
+	assert_int_equal(answer(), SEAM_TABLE_NONE);
+	made.section = made_section(
+		(int64_t)((intptr_t)made.code - (intptr_t)&made.section),
+		sizeof(made.code), 16);
+	assert_int_equal(seam_jit_add(&made.section, sizeof(made.section),
+				      made.code, sizeof(made.code), NULL),
+			 0);
+	assert_int_equal(answer(), SEAM_TABLE_ASKED);
+	/* It is looked at for what may come. */
+	assert_int_equal(seam_jit_remove(made.code), 0);
+	assert_int_equal(answer(), SEAM_TABLE_ASKED);
+	seam_processes_fini(&t.processes);
+	seam_images_fini(&t.images);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_nobody_tells),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
