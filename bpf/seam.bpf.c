@@ -302,21 +302,6 @@ int seam_no_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/*
- * Attached when there is made code, and no sooner: while it is, every system
- * call of every task takes its kernel's longer way.
- */
-SEC("tp_btf/sys_enter")
-int BPF_PROG(seam_unmap_enter, struct pt_regs___kernel *regs, long nr)
-{
-	/* By all numbers first: that takes nothing but the number. */
-	if (seam_unmap_call(nr, false) == SEAM_UNMAP_NONE &&
-	    seam_unmap_call(nr, true) == SEAM_UNMAP_NONE)
-		return 0;
-	unmap_enter(bpf_get_current_task_btf(), regs, nr);
-	return 0;
-}
-
 extern struct task_struct *bpf_task_from_pid(int32_t pid) __ksym;
 extern void bpf_task_release(struct task_struct *task) __ksym;
 

@@ -6,6 +6,7 @@
 #ifndef SEAM_BPF_UNMAP_H
 #define SEAM_BPF_UNMAP_H
 
+#include "bpf/again.h"
 #include "bpf/copies.h"
 #include "bpf/made.h"
 #include "core/unmap.h"
@@ -69,9 +70,10 @@ __noinline int seam_unmapped(struct task_struct *task ARG_TRUSTED,
 	return 0;
 }
 
+/* again: in the second program (again.h). */
 static __always_inline void unmap_enter(struct task_struct *task,
 					const struct pt_regs___kernel *regs,
-					uint64_t nr)
+					uint64_t nr, bool again)
 {
 	bool is_32 = is_32bit_call(task);
 	enum seam_unmap_call call = seam_unmap_call(nr, is_32);
@@ -79,6 +81,10 @@ static __always_inline void unmap_enter(struct task_struct *task,
 	uint64_t args[5];
 
 	if (call == SEAM_UNMAP_NONE || !spans_of(task))
+		return;
+	if (!again)
+		follow(task, FOLLOW_UNMAP);
+	else if (is_followed(task, FOLLOW_UNMAP))
 		return;
 	unmap_args(regs, is_32, args);
 	if (call == SEAM_UNMAP_OLD_MMAP) {
@@ -89,6 +95,33 @@ static __always_inline void unmap_enter(struct task_struct *task,
 	gone = seam_unmap(call, args);
 	seam_unmapped(task, gone.start, gone.end);
 	seam_unmapped(task, gone.start2, gone.end2);
+}
+
+/* By all numbers: that takes nothing but the number. */
+static __always_inline bool may_unmap(uint64_t nr)
+{
+	return seam_unmap_call(nr, false) != SEAM_UNMAP_NONE ||
+	       seam_unmap_call(nr, true) != SEAM_UNMAP_NONE;
+}
+
+/*
+ * Attached when there is made code, and no sooner: while they are, every system
+ * call of every task takes its kernel's longer way.
+ */
+SEC("tp_btf/sys_enter")
+int BPF_PROG(seam_unmap_enter, struct pt_regs___kernel *regs, long nr)
+{
+	if (may_unmap(nr))
+		unmap_enter(bpf_get_current_task_btf(), regs, nr, false);
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(seam_unmap_again, struct pt_regs___kernel *regs, long nr)
+{
+	if (may_unmap(nr))
+		unmap_enter(bpf_get_current_task_btf(), regs, nr, true);
+	return 0;
 }
 
 #endif

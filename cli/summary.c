@@ -30,7 +30,7 @@ static const struct place {
 	PLACE(counts.no_element, "elements", "requests, no task element"),
 	PLACE(counts.no_scratch, "scratch", "stacks, every buffer in use"),
 	PLACE(counts.lost_tasks, "tasks",
-	      "execs, ends or children of tasks, unseen"),
+	      "execs, ends, children or unmapped code of tasks, unseen"),
 	PLACE(counts.watch_full, "watched",
 	      "children that could not be watched"),
 	PLACE(counts.lost_requests, "requests",

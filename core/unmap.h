@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/env.h"
+
 enum seam_unmap_call {
 	SEAM_UNMAP_NONE,
 	SEAM_UNMAP_MUNMAP,
@@ -62,8 +64,8 @@ static inline uint64_t seam_unmap_end(uint64_t start, uint64_t size)
  * args: the first five. Where the kernel may choose to move a mapping or not,
  * it is taken to move. Old mappings that are only copied (old size 0) stay.
  */
-static inline struct seam_unmapped seam_unmap(enum seam_unmap_call call,
-					      const uint64_t args[5])
+SEAM_INLINE struct seam_unmapped seam_unmap(enum seam_unmap_call call,
+					    const uint64_t args[5])
 {
 	struct seam_unmapped ret = {0, 0, 0, 0};
 	uint64_t flags = args[3], end;

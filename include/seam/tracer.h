@@ -323,8 +323,9 @@ struct seam_counts {
 	/* Processes that this one's sessions left behind, since they wait for a
 	 * daemon or a server, and that have not ended yet. */
 	uint64_t processes_left;
-	/* What tasks did (exec, end, children) that the kernel side did not
-	 * see; and saw by its second programs alone. */
+	/* What tasks did (exec, end, children, at most so many times unmap
+	 * made code) that the kernel side did not see; and saw by its second
+	 * programs alone. */
 	uint64_t lost_tasks, followed_again;
 	/* Stacks that were asked for by the client's own BPF programs and are
 	 * lost, and that on_stack was not told of: no room or memory. */

@@ -145,7 +145,7 @@ static void tell(enum seam_jit_change what, uint64_t code, uint64_t size)
 static void move(struct seam_jit_entry *to, const struct seam_jit_entry *from)
 {
 	*to = *from;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 static void set_num(struct seam_jit_registry *r, uint64_t num)

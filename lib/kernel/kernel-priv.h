@@ -41,7 +41,8 @@ struct seam_kernel {
 	size_t n_links;
 	int raw[RAW_PROGRAMS]; /* what keeps these on their tracepoints */
 	size_t n_raw;
-	struct bpf_link *unmaps; /* NULL: nobody needs it yet */
+	/* NULL: nobody needs it yet; or no second program. */
+	struct bpf_link *unmaps, *unmaps_again;
 	uint64_t arena_kept; /* the address of one that is being made, or 0 */
 	uint8_t *arena;
 	size_t arena_size;

@@ -127,6 +127,18 @@ static uint64_t unfollowed(const struct seam_kernel *k, uint64_t seen_again)
 	return n > seen_again ? n - seen_again : 0;
 }
 
+/* System calls of which one may have unmapped made code: no more than these
+ * were seen by no program. The kernel does not say which calls they were. */
+static uint64_t unseen_calls(const struct seam_kernel *k)
+{
+	const struct bpf_program *second = k->skel->progs.seam_unmap_again;
+	const uint64_t first = misses(k->skel->progs.seam_unmap_enter);
+	const uint64_t again =
+		bpf_program__autoload(second) ? misses(second) : first;
+
+	return first < again ? first : again;
+}
+
 int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
 {
 	struct seam_cpu_state *cpus;
@@ -153,7 +165,8 @@ int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
 	}
 	ret->malformed = k->malformed;
 	ret->tracepoint_misses = misses(k->skel->progs.seam_tracepoint);
-	ret->unfollowed = unfollowed(k, ret->count[SEAM_COUNT_SEEN_AGAIN]);
+	ret->unfollowed = unfollowed(k, ret->count[SEAM_COUNT_SEEN_AGAIN]) +
+			  unseen_calls(k);
 	free(cpus);
 	return err;
 }

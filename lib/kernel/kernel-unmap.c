@@ -13,7 +13,13 @@ int seam_kernel_see_unmaps(struct seam_kernel *k)
 	if (!bpf_program__autoload(k->skel->progs.seam_unmap_enter))
 		return -ENOTSUP;
 	k->unmaps = bpf_program__attach(k->skel->progs.seam_unmap_enter);
-	return k->unmaps ? 0 : -errno;
+	if (!k->unmaps)
+		return -errno;
+	if (!bpf_program__autoload(k->skel->progs.seam_unmap_again))
+		return 0;
+	/* Behind it. */
+	k->unmaps_again = bpf_program__attach(k->skel->progs.seam_unmap_again);
+	return k->unmaps_again ? 0 : -errno;
 }
 
 int seam_kernel_span(struct seam_kernel *k, uint32_t tgid, uint64_t start,

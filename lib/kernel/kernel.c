@@ -308,6 +308,9 @@ static int fit_to(struct seam_kernel *k,
 	k->skel->rodata_seam->seam_preempt_count = running->preempt_count;
 	bpf_program__set_autoload(k->skel->progs.seam_unmap_enter,
 				  running->sys_enter);
+	bpf_program__set_autoload(k->skel->progs.seam_unmap_again,
+				  running->sys_enter &&
+					  running->preempts_programs);
 	/* Without, programs cannot say what code they make. */
 	bpf_program__set_autoload(k->skel->progs.seam_prctl, running->prctl);
 	bpf_program__set_autoload(k->skel->progs.seam_exit, early);
@@ -478,6 +481,7 @@ struct seam_kernel *seam_kernel_close(struct seam_kernel *k)
 	while (k->n_raw)
 		close(k->raw[--k->n_raw]);
 	bpf_link__destroy(k->unmaps);
+	bpf_link__destroy(k->unmaps_again);
 	seam_kernel_detach(k);
 	ring_buffer__free(k->samples);
 	ring_buffer__free(k->copies);

@@ -283,6 +283,34 @@ def unmapped(bench):
                    "%d of %d\n" % (len(outer), len(found)) + recording.log)
 
 
+def beside(bench):
+    """Others make system calls all the time, and may be preempted in the
+    program that looks at them."""
+    what = "beside others' calls"
+    if not made.prctl_is_seen(bench, what):
+        return
+    others = [bench.start(["nice", "-n", "19", "dd", "if=/dev/zero",
+                           "of=/dev/null", "bs=1"], stderr=subprocess.DEVNULL)
+              for _ in range(2 * os.cpu_count())]
+    recording, status, _ = record_unmapped(bench)
+    for other in others:
+        other.kill()
+        other.wait()
+    outer = [s for s in made.through(recording.samples())
+             if s.get("end") == "outermost"]
+    wrong = [s for s in outer if not made.is_right(s)]
+    count = recording.summary
+    # Where neither program saw a call, that is said.
+    unseen = count["lost"]["tasks"]
+    bench.note("%s: unmapped %d, seen by none: %d at most" % (
+        what, count["made_unmapped"], unseen))
+    bench.test("%s: code is unmapped without a word" % what, status == 0 and
+               121 - unseen <= count["made_unmapped"] <= 121, recording.log)
+    bench.test("%s: no wrong path" % what, outer and (unseen or not wrong),
+               "%d of %d\n" % (len(wrong), len(outer)) +
+               "\n".join(map(livetest.show, wrong)))
+
+
 def untold(bench):
     """What could not be told is told later, before anything is believed."""
     if not made.prctl_is_seen(bench, "code that goes while the buffer is full"):
@@ -316,6 +344,6 @@ def untold(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(unmapped, untold, programs=programs, only={
+    sys.exit(livetest.main(unmapped, beside, untold, programs=programs, only={
         "unmapping is seen by BPF alone":
-            ("deferred immediate", (unmapped, untold))}))
+            ("deferred immediate", (unmapped, beside, untold))}))
