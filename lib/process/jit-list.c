@@ -48,8 +48,9 @@ static int find_lists(uint32_t pid, struct candidate ret[CANDIDATES])
 	return any ? n : -ESRCH;
 }
 
-/* Of one moment, since it was not changed meanwhile; -EAGAIN: it was, and
- * *ret is what was read. */
+/* Of one moment, since it was not changed meanwhile. -EAGAIN: it is amid a
+ * change, and *ret is what was read, if it stood still there; else entries may
+ * have moved to where was read already, and it is NULL. */
 static int read_once(struct seam_jit *j, uint32_t pid,
 		     const struct candidate *c, struct seam_jit_registry *head,
 		     struct seam_jit_entry **ret)
@@ -76,13 +77,13 @@ static int read_once(struct seam_jit *j, uint32_t pid,
 	err = seam_jit_peek(j, pid, c->start + sizeof(*head), v, size);
 	if (!err)
 		err = seam_jit_peek(j, pid, c->start, &then, sizeof(then));
-	if (!err && (head->changes & 1 || then.changes != head->changes))
-		err = -EAGAIN;
-	if (err && err != -EAGAIN)
+	if (err || then.changes != head->changes) {
 		free(v);
-	else
-		*ret = v;
-	return err;
+		*ret = NULL;
+		return err ? err : -EAGAIN;
+	}
+	*ret = v;
+	return head->changes & 1 ? -EAGAIN : 0;
 }
 
 static int read_list(struct seam_jit *j, uint32_t pid,
@@ -197,7 +198,7 @@ static int scan_once(struct seam_jit *j, uint32_t pid,
 
 	if (torn && torn != -EAGAIN)
 		return torn;
-	err = follow(j, pid, v, (size_t)head.num, may_read && !torn);
+	err = v ? follow(j, pid, v, (size_t)head.num, may_read && !torn) : 0;
 	free(v);
 	j->list = c->start;
 	/* What is new and was not read is to be found the next time. */

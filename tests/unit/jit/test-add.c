@@ -236,7 +236,8 @@ static pid_t changer(void)
 
 	if (pid)
 		return pid;
-	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+		_exit(98);
 	raise(SIGSTOP);
 	_exit(add(&all[0]) || seam_jit_remove(all[1].code));
 }
@@ -303,6 +304,7 @@ static void test_amid(void **state)
 		assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 	}
+	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	assert_true(amid > 4 * OTHERS);
 	for (size_t i = 1; i < OTHERS + 2; i++)

@@ -445,6 +445,47 @@ static void test_changed(void **state)
 	munmap(c.r, 4096);
 }
 
+static volatile bool stop;
+
+/* The first of all comes and goes, so that all the others move. */
+static void *come_and_go(void *arg)
+{
+	const struct made *m = &all[0];
+
+	(void)arg;
+	while (!stop)
+		if (seam_jit_add(&m->section, sizeof(m->section), m->code,
+				 CODE_SIZE, NULL) ||
+		    seam_jit_remove(m->code))
+			return arg;
+	return NULL;
+}
+
+/* Sections that stand are there, whatever their list does meanwhile. */
+static void test_standing(void **state)
+{
+	struct world *w = *state;
+	pthread_t thread;
+	void *failed;
+
+	make(0, 16);
+	for (int i = 1; i < PLACES; i++)
+		add(i, 16);
+	scan(w);
+	stop = false;
+	assert_int_equal(pthread_create(&thread, NULL, come_and_go, w), 0);
+	for (int i = 0; i < 3000; i++) {
+		scan(w);
+		for (int k = 1; k < PLACES; k++)
+			assert_int_equal(cfa(&w->jit, k), 16);
+	}
+	stop = true;
+	pthread_join(thread, &failed);
+	assert_null(failed);
+	for (int i = 1; i < PLACES; i++)
+		assert_int_equal(seam_jit_remove(all[i].code), 0);
+}
+
 static void test_never(void **state)
 {
 	struct world *w = *state;
@@ -476,6 +517,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_amid, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_changed, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_standing, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_end, set_up, tear_down),
