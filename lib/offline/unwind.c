@@ -309,9 +309,10 @@ static void judge(struct full *full, const struct seam_dump *dump,
 	const struct seam_perf_user *user = &copy->user;
 	struct seam_offline_file *f;
 
-	/* The program that made the call is gone. */
+	/* The program that made the call is gone; else its mapping was not told
+	 * of. */
 	if (ret->n == 1 && ret->end == SEAM_NO_TABLE && dump->syscall &&
-	    !is_mapped(copy, ret->ips[0], &f))
+	    copy->may_be_exec && !is_mapped(copy, ret->ips[0], &f))
 		ret->end = SEAM_EXEC;
 	ret->is_cut = ret->end == SEAM_UNREADABLE &&
 		      dump->stack_size >= user->stack_room &&

@@ -29,6 +29,7 @@ struct seam_offline_area {
 struct seam_offline_copy {
 	struct seam_perf_user user;
 	uint64_t ip; /* the sample's own */
+	bool may_be_exec; /* the program may be the one that an exec replaced */
 	bool is_doubted; /* the registers are not those of the kernel's entry */
 	bool is_precise; /* it is another moment's than the registers */
 	/* Theirs is that of the interrupt, some instructions behind: as of

@@ -289,6 +289,22 @@ static int prepare_doubt(struct copies *c)
 	return seam_kernel_doubt_read(c->r, c->kallsyms, &c->doubt);
 }
 
+/* In a process that has run another program the first samples may still be in
+ * the call of the old one: that made no more than this call, and the new one
+ * has mappings. */
+static bool may_be_exec(struct process *p, const struct seam_perf_user *user)
+{
+	uint64_t ip;
+
+	if (!p->fresh || !seam_perf_user_ip(user, &ip))
+		return false;
+	if (!p->left_ip)
+		p->left_ip = ip;
+	p->fresh = user->in_kernel && ip == p->left_ip &&
+		   !seam_space_find(p->space, ip);
+	return p->fresh;
+}
+
 static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		   size_t place)
 {
@@ -317,6 +333,7 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		.area = area,
 		.ctx = job,
 	};
+	job->copy.may_be_exec = may_be_exec(p, &job->copy.user);
 	job->space = seam_space_get(p->space);
 	/* Inside execve the new program is there already. */
 	if (mode == PERF_RECORD_MISC_KERNEL)

@@ -248,6 +248,7 @@ static int apply_comm(struct world *w, const struct seam_pd_rec *rec)
 		return -ENOMEM;
 	replace_space(p);
 	p->fresh = true;
+	p->left_ip = 0;
 	p->began_ns = rec->time_ns;
 	return 0;
 }

@@ -27,6 +27,7 @@ struct process {
 	/* What the last execs replaced, the newest first; NULL: not known. */
 	struct space *before[SEAM_SPACE_EXECS];
 	bool fresh; /* no user stack since that exec */
+	uint64_t left_ip; /* the first since, where it is of no mapping */
 	uint64_t began_ns; /* the last of fork and exec; 0: not recorded */
 };
 

@@ -103,3 +103,15 @@ int seam_dump_from_perf(const struct seam_perf_user *user,
 	*ret = dump;
 	return 0;
 }
+
+bool seam_perf_user_ip(const struct seam_perf_user *user, uint64_t *ret)
+{
+	const uint64_t before = user->mask & (SEAM_PERF_IP_MASK - 1);
+	const size_t at = (size_t)__builtin_popcountll(before);
+
+	if (user->abi == SEAM_PERF_ABI_NONE ||
+	    !(user->mask & SEAM_PERF_IP_MASK) || at >= user->n_regs)
+		return false;
+	*ret = word(user, at);
+	return true;
+}

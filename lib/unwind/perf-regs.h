@@ -44,4 +44,7 @@ struct seam_perf_user {
 int seam_dump_from_perf(const struct seam_perf_user *user,
 			struct seam_dump *ret);
 
+/* The ip alone. Return: false: there is none. */
+bool seam_perf_user_ip(const struct seam_perf_user *user, uint64_t *ret);
+
 #endif

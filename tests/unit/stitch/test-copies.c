@@ -85,6 +85,66 @@ static void no_user(void **state)
 	close_all(&in);
 }
 
+static void add_exec(struct image *m)
+{
+	add_header(m, PERF_RECORD_COMM, 1 << 13, 4);
+	add(m, pair(5, 5));
+	add(m, 'x');
+	add(m, 0);
+}
+
+/* In a system call at an ip that no mapping has. */
+static struct moment call_at(uint64_t ip)
+{
+	struct moment at = now;
+
+	at.regs[AX] = (uint64_t)-38;
+	at.regs[IP] = at.regs[CX] = ip;
+	at.regs[FLAGS] = at.regs[13] = 0x246; /* r11 */
+	return at;
+}
+
+static void add_call(struct image *m, uint64_t ip)
+{
+	const struct moment at = call_at(ip);
+
+	add_sample(m, &at,
+		   (struct with){.misc = PERF_RECORD_MISC_KERNEL,
+				 .ip = UINT64_MAX - 4095});
+}
+
+/* The call may be of the program that was replaced, until there are others;
+ * else its mapping was lost. */
+static void replaced(void **state)
+{
+	struct image m;
+	struct read in;
+
+	(void)state;
+	start(&m, false);
+	add_call(&m, 0x5000);
+	add_exec(&m);
+	add_call(&m, 0x5000);
+	add_call(&m, 0x5000);
+	add_call(&m, 0x6000);
+	add_call(&m, 0x5000);
+	add_exec(&m);
+	add_maps(&m, 5);
+	add_call(&m, 0x5000);
+	add_sample(&m, &now, (struct with){0});
+	add_call(&m, 0x5000);
+	open_all(&in, &m);
+	next(&in, SEAM_HALF_WITH, SEAM_NO_TABLE);
+	next(&in, SEAM_HALF_WITH, SEAM_EXEC);
+	next(&in, SEAM_HALF_WITH, SEAM_EXEC);
+	next(&in, SEAM_HALF_WITH, SEAM_NO_TABLE);
+	next(&in, SEAM_HALF_WITH, SEAM_NO_TABLE);
+	next(&in, SEAM_HALF_WITH, SEAM_EXEC);
+	next(&in, SEAM_HALF_WITH, SEAM_OUTERMOST);
+	next(&in, SEAM_HALF_WITH, SEAM_NO_TABLE);
+	close_all(&in);
+}
+
 /* What is said to be of another machine: a copy, and a sample without one. */
 static void foreign(void **state)
 {
@@ -270,7 +330,7 @@ int main(void)
 		cmocka_unit_test(whole),   cmocka_unit_test(cut),
 		cmocka_unit_test(no_user), cmocka_unit_test(foreign),
 		cmocka_unit_test(many),	   cmocka_unit_test(again),
-		cmocka_unit_test(merged),
+		cmocka_unit_test(merged),  cmocka_unit_test(replaced),
 	};
 
 	take_now();
