@@ -25,6 +25,12 @@ static const struct {
 	{70, "auxtrace-info"},
 	{PD_AUXTRACE, "auxtrace"},
 	{72, "auxtrace-error"},
+	{75, "stat-config"},
+	{76, "stat"},
+	{77, "stat-round"},
+	{84, "bpf-metadata"},
+	{85, "schedstat-cpu"},
+	{86, "schedstat-domain"},
 };
 
 #define N_PASSED (sizeof(passed) / sizeof(*passed))

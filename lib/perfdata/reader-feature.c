@@ -95,7 +95,7 @@ static void read_clock_data(struct seam_pd_reader *r, struct span s)
 void seam_pd_add_build_id(struct seam_pd_reader *r, struct span s)
 {
 	struct pd_path_id *ids, *id;
-	const uint8_t *bytes;
+	const uint8_t *bytes, *known;
 	uint64_t hash;
 	uint32_t pid;
 
@@ -103,6 +103,9 @@ void seam_pd_add_build_id(struct seam_pd_reader *r, struct span s)
 		return;
 	bytes = span_take(&s, 24);
 	if (!bytes || !s.left || !memchr(s.p, 0, s.left))
+		return;
+	/* The first of a path counts. */
+	if (seam_pd_path_build_id(r, (const char *)s.p, &known))
 		return;
 	ids = realloc(r->path_ids, (r->n_path_ids + 1) * sizeof(*ids));
 	if (!ids)

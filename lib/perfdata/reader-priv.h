@@ -220,7 +220,8 @@ struct seam_pd_reader {
 	size_t first; /* the place of index[0]: streams drop what was used */
 	size_t n_index;
 	struct seam_spill index_room;
-	uint64_t lost_records, lost_samples; /* as records of them say */
+	/* As records of them say. */
+	uint64_t lost_records, lost_samples, filtered_samples;
 	bool is_complete; /* a stack of no cookie: see writer.h */
 	size_t n_asking; /* samples that ask for a record of their stack */
 	uint64_t last_ns;

@@ -130,6 +130,16 @@ static void count_malformed(struct seam_pd_reader *r, const uint8_t *rec)
 		 r->part->name);
 }
 
+/* The kernel's word, or perf's for what its filter in BPF left out. */
+static void add_lost_samples(struct seam_pd_reader *r,
+			     const struct seam_pd_rec *rec)
+{
+	if (rec->misc & PD_MISC_LOST_SAMPLES_BPF)
+		r->filtered_samples += rec->lost;
+	else
+		r->lost_samples += rec->lost;
+}
+
 static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
 			 uint32_t type)
 {
@@ -145,7 +155,7 @@ static int kernel_record(struct seam_pd_reader *r, const uint8_t *rec,
 		if (type == PERF_RECORD_LOST)
 			r->lost_records += parsed.lost;
 		else if (type == PERF_RECORD_LOST_SAMPLES)
-			r->lost_samples += parsed.lost;
+			add_lost_samples(r, &parsed);
 	}
 	count_type(r, type);
 	return 0;

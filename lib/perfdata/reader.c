@@ -379,6 +379,11 @@ uint64_t seam_pd_lost_samples(const struct seam_pd_reader *r)
 	return r->lost_samples;
 }
 
+uint64_t seam_pd_filtered_samples(const struct seam_pd_reader *r)
+{
+	return r->filtered_samples;
+}
+
 bool seam_pd_has_cookies(const struct seam_pd_reader *r)
 {
 	return r->n_asking || seam_pd_count(r, SEAM_RECORD_CALLCHAIN_DEFERRED);

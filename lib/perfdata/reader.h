@@ -236,6 +236,8 @@ bool seam_pd_data_map(const struct seam_pd_reader *r, size_t i,
 /* As LOST and LOST_SAMPLES say. */
 uint64_t seam_pd_lost_records(const struct seam_pd_reader *r);
 uint64_t seam_pd_lost_samples(const struct seam_pd_reader *r);
+/* Left out by a filter of perf record's, in BPF: nobody wanted them. */
+uint64_t seam_pd_filtered_samples(const struct seam_pd_reader *r);
 /* Whether any sample asks for one, or there is any. */
 bool seam_pd_has_cookies(const struct seam_pd_reader *r);
 /* Record i, if there is one, is going to be read in a moment. */

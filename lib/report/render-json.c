@@ -62,10 +62,11 @@ void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 	seam_strbuf_printf(b,
 			   "},\"stacks\":%llu,\"unused\":%llu,"
 			   "\"repeated\":%llu,\"lost_records\":%llu,"
-			   "\"lost_samples\":%llu",
+			   "\"lost_samples\":%llu,"
+			   "\"filtered_samples\":%llu",
 			   (ull)st->stacks, (ull)st->stacks_unused,
 			   (ull)st->stacks_repeated, (ull)st->lost_records,
-			   (ull)st->lost_samples);
+			   (ull)st->lost_samples, (ull)st->filtered_samples);
 	seam_strbuf_printf(b,
 			   ",\"join\":{\"by_time\":%llu,\"by_process\":%llu,"
 			   "\"by_cookie_alone\":%llu,"

@@ -127,6 +127,9 @@ void seam_render_counts(struct seam_strbuf *b,
 		seam_strbuf_printf(b, "Lost: %llu records, %llu samples\n",
 				   (unsigned long long)st->lost_records,
 				   (unsigned long long)st->lost_samples);
+	if (st->filtered_samples)
+		seam_strbuf_printf(b, "Left out by a filter: %llu samples\n",
+				   (unsigned long long)st->filtered_samples);
 }
 
 struct tree {

@@ -203,6 +203,7 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		return -E2BIG;
 	stats->lost_records = seam_pd_lost_records(r);
 	stats->lost_samples = seam_pd_lost_samples(r);
+	stats->filtered_samples = seam_pd_filtered_samples(r);
 	ix->has_gaps = seam_pd_damage(r)->lacks_records;
 	if (!seam_pd_has_cookies(r))
 		return 0;

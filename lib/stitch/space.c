@@ -10,6 +10,7 @@
 
 #define KERNEL_PID UINT32_MAX
 #define MISC_COMM_EXEC (1 << 13) /* PERF_RECORD_MISC_COMM_EXEC */
+#define MISC_FORK_EXEC (1 << 13) /* PERF_RECORD_MISC_FORK_EXEC */
 #define MISC_MMAP_DATA (1 << 13) /* PERF_RECORD_MISC_MMAP_DATA */
 #define MISC_CPUMODE 0x7
 
@@ -273,9 +274,12 @@ static int apply_fork(struct world *w, const struct seam_pd_rec *rec)
 	from = seam_world_process(w, rec->task.ppid);
 	if (!p || !from)
 		return -ENOMEM;
-	seam_space_put(p->space);
+	p->space = seam_space_put(p->space);
 	forget_before(p);
-	p->space = seam_space_get(from->space);
+	/* perf says of processes that were there before what they have mapped.
+	 */
+	if (!(rec->misc & MISC_FORK_EXEC))
+		p->space = seam_space_get(from->space);
 	p->fresh = false;
 	p->began_ns = rec->time_ns;
 	return 0;

@@ -125,6 +125,7 @@ struct seam_stitch_stats {
 	uint64_t unmoved; /* records of which no event had counted: no sample */
 	uint64_t shared; /* samples beyond the first of their record */
 	uint64_t lost_records, lost_samples; /* as LOST and LOST_SAMPLES say */
+	uint64_t filtered_samples; /* by perf record's filter: not lost */
 	/* Copies of stacks in samples: all; those that full CFI was needed for;
 	 * those of a machine that is not unwound for; those that were too
 	 * small. Of these the size, in bytes, that would have held each; or, if

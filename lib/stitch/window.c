@@ -38,6 +38,7 @@ static int take_in(struct window *w)
 	seam_world_expect(w->ahead, n);
 	w->stats->lost_records = seam_pd_lost_records(w->r);
 	w->stats->lost_samples = seam_pd_lost_samples(w->r);
+	w->stats->filtered_samples = seam_pd_filtered_samples(w->r);
 	while (!rc && w->indexed < n) {
 		bool late;
 

@@ -186,23 +186,26 @@ static inline int put_map(struct seam_pd_writer *w, uint32_t pid,
 	return seam_pd_write_raw(w, &r.h);
 }
 
-static inline int put_fork(struct seam_pd_writer *w, uint32_t parent,
-			   uint32_t child, uint64_t time_ns, bool is_exit)
+static inline int put_task(struct seam_pd_writer *w, uint32_t parent,
+			   uint32_t child, uint64_t time_ns, uint32_t type,
+			   uint16_t misc)
 {
 	struct {
 		struct perf_event_header h;
 		uint32_t pid, ppid, tid, ptid;
 		uint64_t time_ns;
 		struct tail tail;
-	} r = {{is_exit ? PERF_RECORD_EXIT : PERF_RECORD_FORK, 0, sizeof(r)},
-	       child,
-	       parent,
-	       child,
-	       parent,
-	       time_ns,
+	} r = {{type, misc, sizeof(r)}, child, parent, child, parent, time_ns,
 	       tail_of(parent, time_ns)};
 
 	return seam_pd_write_raw(w, &r.h);
+}
+
+static inline int put_fork(struct seam_pd_writer *w, uint32_t parent,
+			   uint32_t child, uint64_t time_ns, bool is_exit)
+{
+	return put_task(w, parent, child, time_ns,
+			is_exit ? PERF_RECORD_EXIT : PERF_RECORD_FORK, 0);
 }
 
 static inline struct seam_pd_reader *open_reader(const char *path)

@@ -167,6 +167,7 @@ static void test_user_records(void **state)
 	struct seam_pd_reader *r;
 	struct seam_pd_rec rec;
 	const uint8_t *id = NULL;
+	uint64_t n;
 
 	(void)state;
 	begin(&m, attrs, 2);
@@ -181,11 +182,20 @@ static void test_user_records(void **state)
 	add_build_id(&m, 0, "/z");
 	add_build_id(&m, 8, "/a");
 	add_build_id(&m, 200, "/longer");
+	add_build_id(&m, 20, "/a"); /* the first counts */
 	add_header(&m, PD_HEADER_BUILD_ID, 0, 2); /* too short for an id */
 	add(&m, 0);
 	add_header(&m, PERF_RECORD_LOST_SAMPLES, 0, 2);
 	add(&m, 17);
+	add_header(&m, PERF_RECORD_LOST_SAMPLES, 1 << 15,
+		   2); /* perf's filter */
+	add(&m, 30);
+	add_header(&m, 76, 0, 1);
 	r = open_image(&m);
+	assert_int_equal(seam_pd_lost_samples(r), 17);
+	assert_int_equal(seam_pd_filtered_samples(r), 30);
+	assert_string_equal(seam_pd_passed_over(r, 16, &n), "stat");
+	assert_int_equal(n, 1);
 	assert_string_equal(seam_pd_event(r, 1)->name, "second event");
 	assert_int_equal(seam_pd_path_build_id(r, "/z", &id), 20);
 	assert_int_equal(id[19], 'z');
@@ -193,11 +203,11 @@ static void test_user_records(void **state)
 	assert_int_equal(id[7], 'a');
 	assert_int_equal(seam_pd_path_build_id(r, "/longer", &id), 20);
 	assert_int_equal(seam_pd_path_build_id(r, "/none", &id), 0);
-	assert_int_equal(seam_pd_n_records(r), 1);
+	assert_int_equal(seam_pd_n_records(r), 2);
 	seam_pd_record(r, 0, &rec);
 	assert_int_equal(rec.type, PERF_RECORD_LOST_SAMPLES);
 	assert_int_equal(rec.lost, 17);
-	assert_int_equal(seam_pd_offset(r, 0), 8 * (m.n - 2));
+	assert_int_equal(seam_pd_offset(r, 0), 8 * (m.n - 5));
 	seam_pd_close(r);
 }
 

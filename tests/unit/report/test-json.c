@@ -29,6 +29,7 @@ static const struct {
 	{NULL, "repeated", &stats.stacks_repeated},
 	{NULL, "lost_records", &stats.lost_records},
 	{NULL, "lost_samples", &stats.lost_samples},
+	{NULL, "filtered_samples", &stats.filtered_samples},
 	{NULL, "disordered", &stats.disordered},
 	{"user_half", "none", &stats.half[SEAM_HALF_NONE]},
 	{"user_half", "with", &stats.half[SEAM_HALF_WITH]},

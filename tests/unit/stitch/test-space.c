@@ -68,6 +68,11 @@ static void fork_or_exec(struct seam_pd_writer *w, struct model *m, unsigned p,
 	if (r & 4) {
 		assert_int_equal(put_comm(w, 5 + p, time_ns, "x", true), 0);
 		memset(m->path[p], 0, sizeof(m->path[p]));
+	} else if (r & 8) { /* as perf says of one that was there before */
+		assert_int_equal(put_task(w, 5 + p, 5 + child, time_ns,
+					  PERF_RECORD_FORK, 1 << 13),
+				 0);
+		memset(m->path[child], 0, sizeof(m->path[child]));
 	} else {
 		assert_int_equal(put_fork(w, 5 + p, 5 + child, time_ns, false),
 				 0);
