@@ -19,7 +19,6 @@ enum followed_way {
 	FOLLOW_EXEC_DONE,
 	FOLLOW_FREE,
 	FOLLOW_PRCTL,
-	FOLLOW_UNMAP,
 };
 
 struct followed {
@@ -45,20 +44,13 @@ static __always_inline void follow(const struct task_struct *task,
 		bpf_map_update_elem(&followed, &key, &yes, BPF_ANY);
 }
 
-/* In the second program. Return: whether the first was there. */
-static __always_inline bool is_followed(const struct task_struct *task,
+/* In the second program. Return: whether the first was left out. */
+static __always_inline bool is_left_out(const struct task_struct *task,
 					enum followed_way way)
 {
 	struct followed key = {(uint64_t)task, way};
 
-	return !bpf_map_delete_elem(&followed, &key);
-}
-
-/* Return: whether it was left out, which counts. */
-static __always_inline bool is_left_out(const struct task_struct *task,
-					enum followed_way way)
-{
-	if (is_followed(task, way))
+	if (!bpf_map_delete_elem(&followed, &key))
 		return false;
 	count(SEAM_COUNT_SEEN_AGAIN);
 	return true;

@@ -206,6 +206,14 @@ static __always_inline void spans_cut(struct spans *s, uint64_t start,
 	spans_unlock(s);
 }
 
+/* Whether that is known of code in [start, end) already. */
+static __always_inline bool spans_are_untold(const struct spans *s,
+					     uint64_t start, uint64_t end)
+{
+	return s->untold_all_ns || (s->untold_ns && start >= s->untold_start &&
+				    end <= s->untold_end);
+}
+
 /* User space could not be told of code that goes. */
 static __always_inline void spans_untold(struct task_struct *task,
 					 uint64_t start, uint64_t end)

@@ -6,7 +6,6 @@
 #ifndef SEAM_BPF_UNMAP_H
 #define SEAM_BPF_UNMAP_H
 
-#include "bpf/again.h"
 #include "bpf/copies.h"
 #include "bpf/made.h"
 #include "core/unmap.h"
@@ -49,14 +48,17 @@ static __always_inline bool unmap_old_args(uint64_t *args)
 	return true;
 }
 
-/* Global, for the verifier. */
+/* again: in the second program, which does what is left to do. Global, for the
+ * verifier. */
 __noinline int seam_unmapped(struct task_struct *task ARG_TRUSTED,
-			     uint64_t start, uint64_t end)
+			     uint64_t start, uint64_t end, bool again)
 {
 	struct spans *s = spans_of(task);
 	bool is_told;
 
 	if (start >= end || !s || !spans_meet(s, start, end))
+		return 0;
+	if (again && spans_are_untold(s, start, end))
 		return 0;
 	/* First the record: who asks by a new key comes after it. */
 	is_told = copies_tell(task, SEAM_WIRE_JIT_UNMAPPED, start, end, 0);
@@ -70,7 +72,6 @@ __noinline int seam_unmapped(struct task_struct *task ARG_TRUSTED,
 	return 0;
 }
 
-/* again: in the second program (again.h). */
 static __always_inline void unmap_enter(struct task_struct *task,
 					const struct pt_regs___kernel *regs,
 					uint64_t nr, bool again)
@@ -82,10 +83,6 @@ static __always_inline void unmap_enter(struct task_struct *task,
 
 	if (call == SEAM_UNMAP_NONE || !spans_of(task))
 		return;
-	if (!again)
-		follow(task, FOLLOW_UNMAP);
-	else if (is_followed(task, FOLLOW_UNMAP))
-		return;
 	unmap_args(regs, is_32, args);
 	if (call == SEAM_UNMAP_OLD_MMAP) {
 		if (!unmap_old_args(args))
@@ -93,8 +90,8 @@ static __always_inline void unmap_enter(struct task_struct *task,
 		call = SEAM_UNMAP_MMAP;
 	}
 	gone = seam_unmap(call, args);
-	seam_unmapped(task, gone.start, gone.end);
-	seam_unmapped(task, gone.start2, gone.end2);
+	seam_unmapped(task, gone.start, gone.end, again);
+	seam_unmapped(task, gone.start2, gone.end2, again);
 }
 
 /* By all numbers: that takes nothing but the number. */
@@ -106,7 +103,9 @@ static __always_inline bool may_unmap(uint64_t nr)
 
 /*
  * Attached when there is made code, and no sooner: while they are, every system
- * call of every task takes its kernel's longer way.
+ * call of every task takes its kernel's longer way. The second is there where
+ * the first may be left out (again.h), and finds nothing to do where it was
+ * not.
  */
 SEC("tp_btf/sys_enter")
 int BPF_PROG(seam_unmap_enter, struct pt_regs___kernel *regs, long nr)

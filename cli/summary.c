@@ -30,7 +30,7 @@ static const struct place {
 	PLACE(counts.no_element, "elements", "requests, no task element"),
 	PLACE(counts.no_scratch, "scratch", "stacks, every buffer in use"),
 	PLACE(counts.lost_tasks, "tasks",
-	      "execs, ends, children or unmapped code of tasks, unseen"),
+	      "execs, ends or children of tasks, unseen"),
 	PLACE(counts.watch_full, "watched",
 	      "children that could not be watched"),
 	PLACE(counts.lost_requests, "requests",
@@ -166,6 +166,11 @@ static void print_made(struct message *to, const struct seam_counts *c)
 			    "; %" PRIu64 " perhaps of other code by then, "
 			    "unmapped unseen",
 			    c->made_unseen);
+	if (c->made_unlooked)
+		message_add(to,
+			    "; up to %" PRIu64 " system calls were not looked "
+			    "at for that",
+			    c->made_unlooked);
 	if (c->made_untold)
 		message_add(to,
 			    "; %" PRIu64
@@ -406,6 +411,7 @@ static const struct {
 	COUNT(made_unknown),
 	COUNT(made_unmapped),
 	COUNT(made_unseen),
+	COUNT(made_unlooked),
 	COUNT(made_vain),
 	COUNT(made_untold),
 	COUNT(images),

@@ -310,6 +310,9 @@ struct seam_counts {
 	/* Of made: ended since their code was unmapped; perhaps of other code,
 	 * since that could not be seen yet, or not at all. */
 	uint64_t made_unmapped, made_unseen;
+	/* System calls, of any task and kind and at most, of which nobody saw
+	 * whether they unmap made code. */
+	uint64_t made_unlooked;
 	uint64_t made_vain; /* unmappings looked at that ended none of made */
 	uint64_t made_untold; /* ended since word of their end may be lost */
 	/* Files open for the library's unwinding; taken out of memory, and of
@@ -323,9 +326,8 @@ struct seam_counts {
 	/* Processes that this one's sessions left behind, since they wait for a
 	 * daemon or a server, and that have not ended yet. */
 	uint64_t processes_left;
-	/* What tasks did (exec, end, children, at most so many times unmap
-	 * made code) that the kernel side did not see; and saw by its second
-	 * programs alone. */
+	/* What tasks did (exec, end, children) that the kernel side did not
+	 * see; and saw by its second programs alone. */
 	uint64_t lost_tasks, followed_again;
 	/* Stacks that were asked for by the client's own BPF programs and are
 	 * lost, and that on_stack was not told of: no room or memory. */

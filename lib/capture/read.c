@@ -422,6 +422,7 @@ static void set_kernel_counts(struct seam_session *s,
 	ret->lost_samples = k->count[SEAM_COUNT_LOST_SAMPLE] + s->lost_samples;
 	ret->lost_sleeps = k->count[SEAM_COUNT_LOST_SLEEP];
 	ret->lost_tasks = k->unfollowed;
+	ret->made_unlooked = k->unseen_calls;
 	ret->followed_again = k->count[SEAM_COUNT_SEEN_AGAIN];
 	ret->lost_stacks = k->count[SEAM_COUNT_LOST_STACK] + s->lost_stacks;
 	ret->lost_copies = k->count[SEAM_COUNT_LOST_COPY] + s->lost_waiting;

@@ -165,8 +165,8 @@ int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
 	}
 	ret->malformed = k->malformed;
 	ret->tracepoint_misses = misses(k->skel->progs.seam_tracepoint);
-	ret->unfollowed = unfollowed(k, ret->count[SEAM_COUNT_SEEN_AGAIN]) +
-			  unseen_calls(k);
+	ret->unfollowed = unfollowed(k, ret->count[SEAM_COUNT_SEEN_AGAIN]);
+	ret->unseen_calls = unseen_calls(k);
 	free(cpus);
 	return err;
 }

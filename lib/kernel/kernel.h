@@ -226,6 +226,8 @@ struct seam_kernel_counts {
 	uint64_t event_runs[SEAM_MAX_EVENTS];
 	uint64_t tracepoint_misses; /* the kernel's count of runs it skipped */
 	uint64_t unfollowed; /* what tasks did that no program saw */
+	/* System calls, at most, that no program looked at. */
+	uint64_t unseen_calls;
 	uint64_t malformed; /* records in a ring */
 };
 int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret);

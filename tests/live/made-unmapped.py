@@ -307,7 +307,7 @@ def beside(bench):
     # The list is read when it is asked for, and most are gone by then.
     seen = count["made_unmapped"] + count["made_vain"]
     # Where neither program saw a call, that is said.
-    unseen = count["lost"]["tasks"]
+    unseen = count["made_unlooked"]
     bench.note("%s: unmapped %d, seen by none: %d at most" % (
         what, seen, unseen))
     bench.test("%s: code is unmapped without a word" % what, status == 0 and
