@@ -85,7 +85,7 @@ static void lose_stack(struct seam_session *s,
 		     regs_of(rec, words));
 }
 
-/* Return: false: it is none of them, or too short for its kind. */
+/* Return: false: it is none of them, or too short to say what it was. */
 static bool lose_kind(struct seam_session *s, const struct seam_wire *rec,
 		      size_t size)
 {
@@ -108,6 +108,7 @@ static bool lose_kind(struct seam_session *s, const struct seam_wire *rec,
 		return true;
 	case SEAM_WIRE_JIT:
 		s->lost_made++;
+		seam_worker_untold(s->worker, rec->time_ns);
 		return true;
 	}
 	return false;

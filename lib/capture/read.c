@@ -120,7 +120,11 @@ int seam_session_give_worker(struct seam_session *s,
 
 	if (err)
 		seam_session_lose_copies(s);
-	return err == -ENOBUFS ? 0 : err;
+	if (err == -ENOBUFS)
+		return 0;
+	if (err)
+		s->lost_sideband += n;
+	return err;
 }
 
 /* Takes the copies that there are to be read. All that were made before
@@ -204,8 +208,7 @@ static void give_sample(struct seam_session *s,
 		.end = rec->head.cookie ? 0 : (int)rec->end,
 	};
 
-	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < rec->nr ||
-	    rec->event >= s->n_events) {
+	if ((size - sizeof(*rec)) / 8 < rec->nr || rec->event >= s->n_events) {
 		s->lost_malformed++;
 		return;
 	}
@@ -265,7 +268,7 @@ static void give_stack(struct seam_session *s,
 
 	if (rec->flags & SEAM_STACK_REGS)
 		words += SEAM_WIRE_REGS;
-	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < words ||
+	if ((size - sizeof(*rec)) / 8 < words ||
 	    (rec->by_fp && rec->by_fp < (rec->nr + 63) / 64)) {
 		s->lost_malformed++;
 		return;
@@ -282,17 +285,19 @@ static void give_records(struct seam_session *s, const struct seam_batch *from)
 	size_t at = 0, size;
 
 	while ((rec = seam_batch_next(from, &at, &size))) {
-		if (rec->type == SEAM_WIRE_SAMPLE)
+		if (rec->type == SEAM_WIRE_SAMPLE &&
+		    size >= sizeof(struct seam_wire_sample))
 			give_sample(s, (const void *)rec, size);
-		else if (rec->type == SEAM_WIRE_STACK)
+		else if (rec->type == SEAM_WIRE_STACK &&
+			 size >= sizeof(struct seam_wire_stack))
 			give_stack(s, (const void *)rec, size);
 		else
 			s->lost_malformed++;
 	}
 }
 
-static int give_unwound(struct seam_session *s, struct seam_unwound *unwound,
-			long n)
+static void give_unwound(struct seam_session *s, struct seam_unwound *unwound,
+			 long n)
 {
 	for (long i = 0; i < n; i++) {
 		if (!s->client.registers)
@@ -301,7 +306,6 @@ static int give_unwound(struct seam_session *s, struct seam_unwound *unwound,
 		free(unwound[i].ips);
 	}
 	free(unwound);
-	return n < 0 ? (int)n : 0;
 }
 
 /* Return: 1: there is more. */
@@ -344,23 +348,26 @@ static int read_kernel(struct seam_session *s)
 int seam_session_read(struct seam_session *s)
 {
 	struct seam_unwound *unwound = NULL;
-	int err, unwound_err, deliver_err;
+	int err, worker_err, deliver_err;
 	long n_unwound;
 
 	if (!s->worker) /* not started */
 		return -EINVAL;
 	n_unwound = seam_worker_take(s->worker, &unwound);
+	worker_err = n_unwound < 0 ? (int)n_unwound : 0;
+	if (worker_err) /* what it has done it gives then */
+		n_unwound = seam_worker_take(s->worker, &unwound);
 	seam_batch_clear(&s->samples);
 	seam_batch_clear(&s->copies);
 	seam_batch_clear(&s->losses);
 	err = s->kernel ? read_kernel(s) : seam_direct_read(s, !s->running);
 	give_records(s, &s->losses);
-	unwound_err = give_unwound(s, unwound, n_unwound);
+	give_unwound(s, unwound, n_unwound);
 	deliver_err = seam_session_deliver(s, false);
 	if (!err && (s->samples.err || s->copies.err || s->losses.err))
 		err = -ENOMEM;
 	if (!err)
-		err = unwound_err;
+		err = worker_err;
 	return err ? err : deliver_err;
 }
 
@@ -522,6 +529,8 @@ int seam_session_counts(struct seam_session *s, struct seam_counts *ret)
 			   (s->kernel ? k.malformed : 0);
 	c.files_stuck = worker.files_stuck;
 	c.lost_copies += worker.lost;
+	c.lost_made += worker.lost_made;
+	c.lost_sideband += worker.lost_sideband;
 	c.lost_untold += seam_session_is_told(s) ? worker.untold : 0;
 	c.processes_left = seam_aside_left();
 	c.fp_frames += worker.dump.by_fp;

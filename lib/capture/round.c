@@ -14,6 +14,15 @@ const struct perf_event_header *seam_side_at(const struct seam_side *side,
 	return (const void *)(side->bytes + at + sizeof(*ret_time_ns));
 }
 
+uint64_t seam_side_count(const struct seam_side *side)
+{
+	uint64_t n = 0, time_ns;
+
+	for (size_t at = 0; at < side->size; n++)
+		at += sizeof(time_ns) + seam_side_at(side, at, &time_ns)->size;
+	return n;
+}
+
 int seam_side_merge(const struct seam_side *a, const struct seam_side *b,
 		    struct seam_side *ret)
 {

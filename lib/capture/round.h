@@ -25,6 +25,8 @@ struct seam_side {
 /* The record at an offset, and its time. */
 const struct perf_event_header *seam_side_at(const struct seam_side *side,
 					     size_t at, uint64_t *ret_time_ns);
+/* How many records it has. */
+uint64_t seam_side_count(const struct seam_side *side);
 /* Of both by time, of one time those of a first: *ret.bytes is new. Return: 0;
  * -ENOMEM: all is as it was. */
 int seam_side_merge(const struct seam_side *a, const struct seam_side *b,

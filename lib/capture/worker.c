@@ -38,6 +38,7 @@ struct seam_worker {
 	struct seam_unwound *done;
 	size_t n_done, max_done;
 	struct seam_worker_stats published;
+	uint64_t untold_ns; /* of any process; 0: nothing is lost */
 	/* The thread's own. */
 	bool is_idle; /* nothing has come for as long as it waits */
 	struct seam_processes *processes;
@@ -87,22 +88,13 @@ static int lose_copy(struct seam_worker *w, const struct seam_wire_copy *copy)
 	return err;
 }
 
-static int lose_record(struct seam_worker *w, const struct seam_wire_copy *copy,
-		       size_t size)
-{
-	if (size >= sizeof(*copy))
-		return lose_copy(w, copy);
-	w->stats.malformed++;
-	return 0;
-}
-
 static int unwind_copy(struct seam_worker *w, const struct seam_wire_copy *copy,
 		       size_t size)
 {
 	struct seam_unwound u;
 	int err;
 
-	if (size < sizeof(*copy) || size - sizeof(*copy) < copy->size) {
+	if (size - sizeof(*copy) < copy->size) {
 		w->stats.malformed++;
 		return 0;
 	}
@@ -136,17 +128,42 @@ static int on_miss(struct seam_worker *w, struct seam_round *r,
 	return err;
 }
 
-static int on_record(struct seam_worker *w, struct seam_round *r,
-		     const struct seam_wire *rec, size_t size)
+/* What a process said of code that it made: any that it had may be gone. */
+static void lose_made(struct seam_worker *w, const struct seam_wire *rec)
 {
-	if (rec->type == SEAM_WIRE_COPY)
-		return unwind_copy(w, (const void *)rec, size);
+	w->stats.lost_made++;
+	(void)seam_processes_untold(w->processes, rec->pid, rec->time_ns);
+}
+
+static int on_made(struct seam_worker *w, const struct seam_wire *rec,
+		   size_t size)
+{
+	int err = seam_processes_made(w->processes, (const void *)rec, size);
+
+	if (err)
+		lose_made(w, rec);
+	return err;
+}
+
+/* failed: what was mapped could not be followed, for want of memory. Requests
+ * are answered, as they are not by that: nobody else would. */
+static int on_record(struct seam_worker *w, struct seam_round *r,
+		     const struct seam_wire *rec, size_t size, int failed)
+{
+	if (rec->type == SEAM_WIRE_COPY &&
+	    size >= sizeof(struct seam_wire_copy))
+		return failed ? lose_copy(w, (const void *)rec)
+			      : unwind_copy(w, (const void *)rec, size);
 	if (rec->type == SEAM_WIRE_MISS &&
 	    size >= sizeof(struct seam_wire_miss))
 		return on_miss(w, r, (const void *)rec);
-	if (rec->type == SEAM_WIRE_JIT && size >= sizeof(struct seam_wire_jit))
-		return seam_processes_made(w->processes, (const void *)rec,
-					   size);
+	if (rec->type == SEAM_WIRE_JIT &&
+	    size >= sizeof(struct seam_wire_jit)) {
+		if (!failed)
+			return on_made(w, rec, size);
+		lose_made(w, rec);
+		return failed;
+	}
 	w->stats.malformed++;
 	return 0;
 }
@@ -179,8 +196,10 @@ static int take_later(struct seam_worker *w, struct seam_round *r)
 
 	if (!w->later.size)
 		return 0;
-	if (seam_side_merge(&w->later, &r->side, &all))
+	if (seam_side_merge(&w->later, &r->side, &all)) {
+		w->stats.lost_sideband += seam_side_count(&r->side);
 		return -ENOMEM;
+	}
 	free(w->later.bytes);
 	free(r->side.bytes);
 	w->later = (struct seam_side){0};
@@ -233,7 +252,7 @@ static int work(struct seam_worker *w, struct seam_round *r)
 	const struct seam_wire *rec;
 	size_t at = 0, size, side = 0;
 	const int no_side = take_later(w, r);
-	int err = no_side, one_err = 0;
+	int err = no_side, one_err = 0, end_err;
 
 	while ((rec = seam_batch_next(&r->copies, &at, &size))) {
 		/* Others wait for these. */
@@ -243,25 +262,19 @@ static int work(struct seam_worker *w, struct seam_round *r)
 			one_err = e;
 		if (!err)
 			err = follow(w, r, &side, rec->time_ns);
-		if (!err)
-			e = on_record(w, r, rec, size);
-		else if (rec->type == SEAM_WIRE_COPY)
-			e = lose_record(w, (const void *)rec, size);
-		else if (rec->type == SEAM_WIRE_MISS)
-			/* Not by what is mapped: nobody else would answer. */
-			e = on_record(w, r, rec, size);
-		else
-			e = err;
+		e = on_record(w, r, rec, size, err);
 		if (!one_err)
 			one_err = e;
 	}
 	/* Before a fork of the round copies them, and of those born in it. */
+	end_err = end_untold(w, r);
 	if (!err)
-		err = end_untold(w, r);
+		err = end_err;
 	if (!err)
 		err = follow(w, r, &side, r->until_ns);
+	end_err = end_untold(w, r);
 	if (!err)
-		err = end_untold(w, r);
+		err = end_err;
 	if (!no_side)
 		keep_later(w, r, side);
 	return err ? err : one_err;
@@ -319,8 +332,10 @@ static void await_work(struct seam_worker *w)
 	pthread_mutex_lock(&w->lock);
 }
 
-/* The next round, NULL: none is there. Return: false at the end. */
-static bool next_round(struct seam_worker *w, struct seam_round **ret)
+/* The next round, NULL: none is there. *ret_untold_ns: until when all
+ * processes' words may be lost. Return: false at the end. */
+static bool next_round(struct seam_worker *w, struct seam_round **ret,
+		       uint64_t *ret_untold_ns)
 {
 	struct seam_round *r;
 	bool more;
@@ -338,6 +353,8 @@ static bool next_round(struct seam_worker *w, struct seam_round **ret)
 		w->busy = true;
 	}
 	more = r || !w->stop;
+	*ret_untold_ns = w->untold_ns;
+	w->untold_ns = 0;
 	pthread_mutex_unlock(&w->lock);
 	*ret = r;
 	return more;
@@ -347,11 +364,15 @@ static void *run(void *arg)
 {
 	struct seam_worker *w = arg;
 	struct seam_round *r;
+	uint64_t untold_ns;
 
-	while (next_round(w, &r)) {
+	while (next_round(w, &r, &untold_ns)) {
 		size_t held = r ? r->held.n : 0;
-		int err = serve(w), work_err = r ? work(w, r) : 0;
+		int err = serve(w), work_err;
 
+		if (untold_ns)
+			seam_processes_all_untold(w->processes, untold_ns);
+		work_err = r ? work(w, r) : 0;
 		err = err ? err : work_err;
 		tend(w);
 		if (r)
@@ -449,6 +470,7 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 		     const struct seam_worker_side *side)
 {
 	struct seam_round *r;
+	uint64_t untold_ns;
 	int err = 0;
 
 	if (!copies->used && !side->n)
@@ -457,10 +479,12 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 	if (!r)
 		return -ENOMEM;
 	pthread_mutex_lock(&w->lock);
+	untold_ns = w->untold_ns;
 	if (copies->used && w->waiting > MAX_WAITING) {
-		err = seam_round_untold(r, copies);
-		if (!err)
-			err = -ENOBUFS; /* of the copies only, see below */
+		w->untold_ns = seam_now_ns(); /* unless each can be named */
+		if (!seam_round_untold(r, copies))
+			w->untold_ns = untold_ns;
+		err = -ENOBUFS; /* of the copies only, see below */
 	} else {
 		r->copies.bytes = copies->bytes;
 		r->copies.used = copies->used;
@@ -480,6 +504,14 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 	pthread_mutex_unlock(&w->lock);
 	seam_wake(w->wake_fd);
 	return err;
+}
+
+void seam_worker_untold(struct seam_worker *w, uint64_t time_ns)
+{
+	pthread_mutex_lock(&w->lock);
+	if (time_ns > w->untold_ns)
+		w->untold_ns = time_ns;
+	pthread_mutex_unlock(&w->lock);
 }
 
 size_t seam_worker_held(struct seam_worker *w)

@@ -33,6 +33,8 @@ struct seam_worker_stats {
 	 * seam_worker_take does not even name as lost. */
 	uint64_t lost, untold;
 	uint64_t malformed; /* records that are none */
+	/* There was no memory for them. */
+	uint64_t lost_made, lost_sideband;
 };
 
 /* All stays the caller's and must outlive the worker. methods: enum
@@ -52,6 +54,9 @@ struct seam_worker *seam_worker_stop(struct seam_worker *w);
 int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 		     struct seam_held *held,
 		     const struct seam_worker_side *side);
+/* What processes said of their code until then may be lost: nothing of before
+ * is believed. Takes no memory. */
+void seam_worker_untold(struct seam_worker *w, uint64_t time_ns);
 /* How many files wait to be read, of all rounds. */
 size_t seam_worker_held(struct seam_worker *w);
 

@@ -351,18 +351,23 @@ static int index_record(struct seam_sideband *sb,
 	return 0;
 }
 
-/* Bytes from at to end: all of them whole records, as the kernel writes. */
-static int index_bytes(struct seam_sideband *sb, size_t at, size_t end)
+/* Bytes from at to end: all of them whole records, as the kernel writes. Those
+ * for which there is no memory are lost. */
+static int index_bytes(struct seam_sideband *sb, size_t at, size_t end,
+		       uint64_t *ret_lost)
 {
-	int err = 0;
+	int err = 0, one_err;
 
-	while (!err && end - at >= sizeof(struct perf_event_header)) {
+	while (end - at >= sizeof(struct perf_event_header)) {
 		const struct perf_event_header *header =
 			(const void *)(sb->bytes + at);
 
 		if (header->size < sizeof(*header) || header->size > end - at)
 			break;
-		err = index_record(sb, header);
+		one_err = index_record(sb, header);
+		*ret_lost += !!one_err;
+		if (one_err)
+			err = one_err;
 		at += header->size;
 	}
 	return err;
@@ -411,12 +416,13 @@ static int read_rings(struct seam_sideband *sb, uint64_t *ends)
 		return err;
 	ends[0] = sb->used;
 	read_heads(sb, ends + 1);
-	for (size_t i = 0; !err && i < sb->n_rings; i++) {
-		if (sb->rings[i].page)
+	/* What was copied is nowhere else by then, and is given in any case. */
+	for (size_t i = 0; i < sb->n_rings; i++) {
+		if (sb->rings[i].page && !err)
 			err = copy_ring(sb, i, ends[i + 1]);
 		ends[i + 1] = sb->used;
 	}
-	return err;
+	return sb->used ? 0 : err;
 }
 
 /* Counts what is old enough to be given. */
@@ -455,13 +461,21 @@ long seam_sideband_read(struct seam_sideband *sb, uint64_t lag_ns,
 	rearm(sb);
 	if (!err)
 		err = read_rings(sb, ends);
+	if (err) {
+		free(ends);
+		return err;
+	}
 	/* Only now: the bytes may have moved while they were gathered. */
-	for (size_t i = 0; !err && i <= sb->n_rings; i++) {
-		err = index_bytes(sb, at, ends[i]);
+	for (size_t i = 0; i <= sb->n_rings; i++) {
+		int one_err = index_bytes(sb, at, ends[i], ret_lost);
+
+		if (one_err)
+			err = one_err;
 		at = ends[i];
 	}
 	free(ends);
-	if (err)
+	/* The rest is given by the next reading, with what comes until then. */
+	if (err && !sb->n)
 		return err;
 	if (sb->n)
 		qsort(sb->records, sb->n, sizeof(*sb->records), by_time);

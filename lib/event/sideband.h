@@ -52,8 +52,8 @@ const struct seam_event *seam_sideband_event(const struct seam_sideband *sb);
  * All records that wait, by time, but for those younger than lag_ns, which
  * the next read has: an older one may still be on its way from another CPU.
  * They are valid until the next read, and the array is the caller's to change.
- * Return: how many, or -ENOMEM. *ret_lost grows by what the kernel says it
- * dropped.
+ * Return: how many, or -ENOMEM: none. *ret_lost grows by what the kernel says
+ * it dropped, and what there was no memory for.
  */
 long seam_sideband_read(struct seam_sideband *sb, uint64_t lag_ns,
 			struct seam_side_record **ret, uint64_t *ret_lost);

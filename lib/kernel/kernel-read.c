@@ -18,7 +18,7 @@ int seam_kernel_on_record(void *kernel, void *data, size_t size)
 	if (size >= sizeof(struct seam_wire))
 		k->fn(k->fn_ctx, data, size);
 	else
-		k->malformed++;
+		__atomic_fetch_add(&k->malformed, 1, __ATOMIC_RELAXED);
 	k->left -= room < k->left ? room : k->left;
 	return k->left ? 0 : -ENOBUFS;
 }

@@ -11,8 +11,11 @@ static int on_request(void *kernel, void *data, size_t size)
 {
 	struct seam_kernel *k = kernel;
 
-	if (size < sizeof(struct seam_wire_miss) ||
-	    k->on_request(k->on_request_ctx, data))
+	if (size < sizeof(struct seam_wire_miss)) {
+		__atomic_fetch_add(&k->malformed, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	if (k->on_request(k->on_request_ctx, data))
 		return 0;
 	k->is_enough = true;
 	return -ENOBUFS;

@@ -140,10 +140,10 @@ int seam_tables_answer_made(struct seam_tables *t,
 	struct seam_process *p = seam_process_get(t->processes, miss->head.pid);
 	int err = p ? seam_jit_scan(&p->jit, p->pid) : -ENOMEM;
 
-	if (!err && !seam_kernel_hears_made(t->kernel))
-		return answer_unheard(t, &miss->key, &p->jit);
 	if (!err && p->jit.n && !p->jit.is_told)
 		tell_spans(t, p);
+	if (!err && !seam_kernel_hears_made(t->kernel))
+		return answer_unheard(t, &miss->key, &p->jit);
 	if (!err && !is_loaded(t, &miss->key, p->jit.edits))
 		err = load_made(t, &p->jit, miss);
 	return err ? err : note_adds(t, miss, &p->jit);

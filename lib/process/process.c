@@ -290,6 +290,20 @@ int seam_processes_untold(struct seam_processes *ps, uint32_t pid,
 	return p ? seam_jit_untold(&p->jit, 0, UINT64_MAX, until_ns) : 0;
 }
 
+static void end_made(void *ctx, uint64_t pid, void *value)
+{
+	const uint64_t *until_ns = ctx;
+	struct seam_process *p = value;
+
+	(void)pid;
+	(void)seam_jit_untold(&p->jit, 0, UINT64_MAX, *until_ns);
+}
+
+void seam_processes_all_untold(struct seam_processes *ps, uint64_t until_ns)
+{
+	seam_idmap_each(&ps->by_pid, end_made, &until_ns);
+}
+
 /* The end of a first thread is not that of its process. Asked again later:
  * the last thread's end is not told of so. */
 static bool is_over(void *ctx, uint64_t pid, void *value)

@@ -68,6 +68,8 @@ int seam_processes_made(struct seam_processes *ps,
 /* What it said until then, or what became of its code, was lost. The same. */
 int seam_processes_untold(struct seam_processes *ps, uint32_t pid,
 			  uint64_t until_ns);
+/* Of all processes. What needs memory and has none is forgotten as well. */
+void seam_processes_all_untold(struct seam_processes *ps, uint64_t until_ns);
 /* Forgets processes that ended SEAM_KEEP_DEAD_NS before now, or earlier. */
 void seam_processes_forget(struct seam_processes *ps, uint64_t now_ns);
 void seam_processes_fini(struct seam_processes *ps);

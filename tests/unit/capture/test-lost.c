@@ -337,11 +337,17 @@ static void malformed(void **state)
 	assert_int_equal(t.s.losses.used, 0);
 }
 
-/* Memory runs out as what was mapped is followed, before a copy that is none.
- * Return: false: it did not run out. */
+/* Memory runs out as what was mapped is followed, before a copy that is none, a
+ * record of no type and word of code that is gone. Return: false: it did not
+ * run out. */
 static bool malformed_behind(long n)
 {
 	const struct seam_wire rec = {.type = SEAM_WIRE_COPY, .cookie = 1};
+	const struct seam_wire none = {.type = 99};
+	const struct seam_wire_jit jit = {
+		.head = {.type = SEAM_WIRE_JIT, .pid = 7},
+		.what = SEAM_WIRE_JIT_UNMAPPED,
+		.args = {CODE, CODE + 4096}};
 	struct seam_worker_stats stats;
 	union record map;
 	struct seam_side_record side = {
@@ -350,13 +356,16 @@ static bool malformed_behind(long n)
 
 	set_up(NULL);
 	seam_session_keep_copy(&t.s, &rec, sizeof(rec));
+	seam_session_keep_copy(&t.s, &none, sizeof(none));
+	seam_session_keep_copy(&t.s, &jit.head, sizeof(jit));
 	left = n;
 	(void)seam_session_give_worker(&t.s, &side, 1, UINT64_MAX);
 	seam_worker_wait(t.s.worker);
 	did = left <= 0;
 	left = -1;
 	seam_worker_stats(t.s.worker, &stats);
-	assert_int_equal(stats.malformed + t.s.lost_malformed, 1);
+	assert_int_equal(stats.malformed + t.s.lost_malformed, 2);
+	assert_int_equal(stats.lost_made + t.s.lost_made + stats.made.vain, 1);
 	assert_int_equal(lost(), 0);
 	assert_int_equal(see_unwound(), 0);
 	tear_down(NULL);

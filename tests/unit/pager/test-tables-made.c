@@ -23,7 +23,7 @@ static struct {
 	struct seam_processes processes;
 	struct seam_images images;
 	struct seam_tables tables;
-	int answers;
+	int answers, spans;
 	enum seam_table_state state;
 } t;
 
@@ -32,6 +32,20 @@ bool __wrap_seam_kernel_hears_made(const struct seam_kernel *k)
 {
 	(void)k;
 	return false;
+}
+
+/* So that it is seen where that is unmapped. */
+int __wrap_seam_kernel_span(struct seam_kernel *k, uint32_t tgid,
+			    uint64_t start, uint64_t size);
+int __wrap_seam_kernel_span(struct seam_kernel *k, uint32_t tgid,
+			    uint64_t start, uint64_t size)
+{
+	(void)k;
+	assert_int_equal(tgid, getpid());
+	assert_true(start <= (uintptr_t)made.code);
+	assert_true(start + size >= (uintptr_t)made.code + sizeof(made.code));
+	t.spans++;
+	return 0;
 }
 
 int __wrap_seam_tables_without(struct seam_tables *tables,
@@ -70,6 +84,7 @@ static void where_nobody_tells(void **state)
 	t.processes.images = &t.images;
 	t.tables.processes = &t.processes;
 	assert_int_equal(answer(), SEAM_TABLE_NONE);
+	assert_int_equal(t.spans, 0);
 	made.section = made_section(
 		(int64_t)((intptr_t)made.code - (intptr_t)&made.section),
 		sizeof(made.code), 16);
@@ -77,6 +92,8 @@ static void where_nobody_tells(void **state)
 				      made.code, sizeof(made.code), NULL),
 			 0);
 	assert_int_equal(answer(), SEAM_TABLE_ASKED);
+	assert_int_equal(t.spans, 1);
+	assert_true(t.processes.has_made);
 	/* It is looked at for what may come. */
 	assert_int_equal(seam_jit_remove(made.code), 0);
 	assert_int_equal(answer(), SEAM_TABLE_ASKED);
