@@ -65,7 +65,8 @@ AROUND = re.compile(
 # well, or the first or last instructions of a BPF program, of which nothing
 # is named after it is gone.
 CUT = re.compile(r"(__x86_indirect_thunk|__softirqentry_text_end|srso|"
-                 r"retbleed)\w*$|bpf_\w+$")
+                 r"retbleed)\w*( asm_(sysvec_\S+|common_interrupt)( \S+)*)?$|"
+                 r"bpf_\w+$")
 MODULES = 0xffffffffc0000000
 
 
