@@ -45,10 +45,12 @@ static void entry_end(struct seam_entries *es, struct entry *e)
 		return;
 	if (s->has_stack && s->served.n && !s->written)
 		seam_stay_write(es, s);
-	if (s->waiting.n)
-		seam_stay_keep(es, &es->orphans, e->cookie, s);
-	else if (s->has_stack && (s->tail || s->due))
+	if (s->waiting.n) {
+		if (!seam_stay_keep(es, &es->orphans, e->cookie, s))
+			seam_stay_lose(es, s);
+	} else if (s->has_stack && (s->tail || s->due)) {
 		kept = seam_stay_keep(es, &es->told, e->cookie, s);
+	}
 	if (!kept)
 		seam_stay_over(es, s);
 	*s = (struct seam_stay){.ips = s->ips};
@@ -202,6 +204,7 @@ static bool orphan_claim(struct seam_entries *es,
 	seam_reach(&s->last_ns, stack->time_ns);
 	if (seam_stay_hold(es, s, stack)) {
 		seam_entries_note(es, -ENOMEM);
+		seam_stay_lose(es, s);
 		seam_stay_free(s);
 		return true;
 	}

@@ -76,8 +76,12 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 	};
 
 	leave_out = r->stacks_only && is_surplus(r, sample);
-	if (sample->cookie && seam_entries_sample(&r->entries, sample))
+	if (sample->cookie && seam_entries_sample(&r->entries, sample)) {
+		r->sum.wanted++;
+		r->sum.end[SEAM_LOST]++;
+		r->sum.unwritten++;
 		return;
+	}
 	if (sample->cookie || sample->end != SEAM_NO_USER)
 		r->sum.wanted++;
 	if (!sample->cookie)
@@ -109,9 +113,11 @@ static void on_record(void *ctx, uint64_t time_ns,
 		      const struct perf_event_header *record)
 {
 	struct seam_recorder *r = ctx;
+	const int err = seam_sidequeue_add(&r->side, record);
 
 	(void)time_ns;
-	note(r, seam_sidequeue_add(&r->side, record));
+	r->sum.unwritten += !!err;
+	note(r, err);
 }
 
 static uint64_t tail_of(void *ctx, uint32_t tid, uint64_t time_ns, bool exits)
@@ -347,7 +353,7 @@ int seam_recorder_stop(struct seam_recorder *r, struct seam_summary *ret)
 	note(r, seam_pd_flush(r->writer));
 	r->sum.n_refused = seam_session_refused(r->session, r->sum.refused);
 	r->sum.bytes = seam_pd_bytes(r->writer);
-	r->sum.unwritten = seam_pd_unwritten(r->writer);
+	r->sum.unwritten += seam_pd_unwritten(r->writer);
 	note(r, seam_pd_writer_close(r->writer));
 	r->writer = NULL;
 	*ret = r->sum;

@@ -63,8 +63,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void sample_under(uint32_t tid, uint32_t stack_tid, uint64_t cookie,
-			 uint64_t time_ns, uint64_t tail_ns)
+static inline void sample_under(uint32_t tid, uint32_t stack_tid,
+				uint64_t cookie, uint64_t time_ns,
+				uint64_t tail_ns)
 {
 	struct seam_sample s = {.tid = tid,
 				.stack_tid = stack_tid,
@@ -76,8 +77,8 @@ static void sample_under(uint32_t tid, uint32_t stack_tid, uint64_t cookie,
 	assert_int_equal(seam_entries_sample(&t.es, &s), 0);
 }
 
-static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns,
-		   uint64_t tail_ns)
+static inline void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns,
+			  uint64_t tail_ns)
 {
 	sample_under(tid, tid, cookie, time_ns, tail_ns);
 }
@@ -85,8 +86,8 @@ static void sample(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 enum kind { PLAIN, LIBRARY, EXEC, EXIT, COLD_EXIT, PENDING, LOST, ASLEEP };
 
 /* A stack of n frames; the last one is the cookie. */
-static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
-			size_t n, enum kind kind)
+static inline void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
+			       size_t n, enum kind kind)
 {
 	uint64_t ips[8] = {0};
 	struct seam_user_stack s = {
@@ -110,20 +111,21 @@ static void stack_under(uint32_t tid, uint64_t cookie, uint64_t time_ns,
 	seam_entries_stack(&t.es, &s);
 }
 
-static void stack(uint64_t cookie, uint64_t time_ns, size_t n, enum kind kind)
+static inline void stack(uint64_t cookie, uint64_t time_ns, size_t n,
+			 enum kind kind)
 {
 	stack_under(TID, cookie, time_ns, n, kind);
 }
 
-static void check_out(const struct written *want, size_t n)
+static inline void check_out(const struct written *want, size_t n)
 {
 	assert_int_equal(t.n, n);
 	for (size_t i = 0; i < n; i++)
 		assert_memory_equal(&t.out[i], &want[i], sizeof(want[i]));
 }
 
-static void check_counts(uint64_t whole, uint64_t lost, uint64_t pending,
-			 uint64_t unused)
+static inline void check_counts(uint64_t whole, uint64_t lost, uint64_t pending,
+				uint64_t unused)
 {
 	assert_int_equal(t.sum.end[SEAM_OUTERMOST], whole);
 	assert_int_equal(t.sum.end[SEAM_LOST], lost);
