@@ -363,7 +363,8 @@ def judge(bench, what, recording, names, chains, within, least):
     bench.test("%s: each sample has its path" % what,
                total >= least and not wrong,
                "%d right, %d wrong\n%s" % (
-                   total, len(wrong), "\n".join(map(show, wrong[:8]))))
+                   total, len(wrong), "\n".join(map(show, wrong[:8])) +
+                   "\n" + recording.log))
     bench.test("%s: every path is there, at many instructions" % what,
                len(seen) == len(chains) and len(places) >= 2 * len(chains),
                "%s, %d places" % (seen, len(places)))
