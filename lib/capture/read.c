@@ -506,6 +506,7 @@ static void set_tables(struct seam_session *s, struct seam_counts *ret)
 	ret->tables_mapped = t.mapped;
 	ret->tables_forgotten = t.forgotten;
 	ret->tables_own = t.own;
+	ret->lost_requests += t.lost;
 	set_images(&t.images, ret);
 }
 

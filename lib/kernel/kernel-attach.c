@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -174,8 +175,19 @@ int seam_kernel_attach_sleeps(struct seam_kernel *k)
 	return fd < 0 ? fd : keep_fd(k, fd);
 }
 
+/* Where they may be preempted, one may be at its sample yet, for as long as its
+ * task waits. They are readers of RCU's, for which this call waits. */
+static void await_programs(const struct seam_kernel *k)
+{
+	if (k->skel->rodata_seam->seam_follow_again)
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
 void seam_kernel_detach(struct seam_kernel *k)
 {
+	if (!k->n_attached)
+		return;
 	while (k->n_attached)
 		close(k->attached[--k->n_attached]);
+	await_programs(k);
 }

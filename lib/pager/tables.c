@@ -419,6 +419,19 @@ static bool is_missing(const struct seam_tables *t,
 			 known->why == SEAM_ABSENT_REFUSED);
 }
 
+/* There was no memory to answer with: so that the next stack asks again. */
+static void unanswered(struct seam_tables *t, const struct seam_file_key *key)
+{
+	struct seam_table_ref ref;
+
+	if (seam_kernel_table_get(t->kernel, key, &ref) ||
+	    ref.state != SEAM_TABLE_ASKED)
+		return;
+	seam_kernel_table_drop(t->kernel, key);
+	t->at.has_put = true;
+	t->stats.lost++;
+}
+
 static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 		  int held)
 {
@@ -436,6 +449,8 @@ static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	/* It was counted, and is had after all. */
 	if (t->at.is_again && !is_missing(t, &miss->key))
 		t->stats.gone--;
+	if (err == -ENOMEM)
+		unanswered(t, &miss->key);
 	if (is_made || t->at.has_put)
 		seam_kernel_tables_changed(t->kernel);
 	seam_kernel_serves(t->kernel);

@@ -26,6 +26,7 @@ struct seam_tables_stats {
 	uint64_t too_big; /* larger than the whole budget */
 	uint64_t left_out; /* rows that no table has a place for */
 	uint64_t mapped; /* files whose section is read where it is mapped */
+	uint64_t lost; /* requests that there was no memory for */
 	uint64_t own; /* of these tables, in place of an owner that was late */
 	struct seam_images_stats images;
 };
