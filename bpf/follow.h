@@ -88,6 +88,13 @@ int BPF_PROG(seam_exit_signals, struct task_struct *task)
 	return 0;
 }
 
+/* start: of the task with that number. */
+static __always_inline void watch_from(uint32_t id, uint64_t start)
+{
+	if (bpf_map_update_elem(&watched, &id, &start, BPF_ANY))
+		count(SEAM_COUNT_WATCH_FULL);
+}
+
 static __always_inline void forked(struct task_struct *parent,
 				   struct task_struct *child)
 {
@@ -102,8 +109,7 @@ static __always_inline void forked(struct task_struct *parent,
 	if (seam_watch_mode == SEAM_WATCH_TGID && child->tgid == parent->tgid)
 		return;
 	id = seam_watch_mode == SEAM_WATCH_TGID ? child->tgid : child->pid;
-	if (bpf_map_update_elem(&watched, &id, &start, BPF_ANY))
-		count(SEAM_COUNT_WATCH_FULL);
+	watch_from(id, start);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -132,14 +138,14 @@ static __always_inline void exec_is_done(struct task_struct *task, int old_pid)
 	struct seam_entry_task t;
 
 	if (seam_watch_mode == SEAM_WATCH_TID && has_moved(task)) {
-		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
+		watch_from(tid, start);
 		bpf_map_delete_elem(&watched, &old_pid);
 	}
 	entry_task(&t, &env, task);
 	seam_entry_exec_done(&t);
 	if (seam_arm_tgid && tid == seam_arm_tgid) {
 		seam_arm_tgid = 0;
-		bpf_map_update_elem(&watched, &tid, &start, BPF_ANY);
+		watch_from(tid, start);
 	}
 }
 

@@ -32,7 +32,7 @@ static const struct place {
 	PLACE(counts.lost_tasks, "tasks",
 	      "execs, ends or children of tasks, unseen"),
 	PLACE(counts.watch_full, "watched",
-	      "children that could not be watched"),
+	      "children, or threads in an exec, that could not be watched"),
 	PLACE(counts.lost_requests, "requests",
 	      "requests for tables, buffer full"),
 	PLACE(counts.tables_gone, "tables",
