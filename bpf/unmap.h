@@ -58,8 +58,11 @@ __noinline int seam_unmapped(struct task_struct *task ARG_TRUSTED,
 
 	if (start >= end || !s || !spans_meet(s, start, end))
 		return 0;
-	if (again && spans_are_untold(s, start, end))
+	/* Which the first program may have done, and then it is counted. */
+	if (again && spans_are_untold(s, start, end)) {
+		spans_untold(task, start, end);
 		return 0;
+	}
 	/* First the record: who asks by a new key comes after it. */
 	is_told = copies_tell(task, SEAM_WIRE_JIT_UNMAPPED, start, end, 0);
 	if (!is_told) {
@@ -105,7 +108,7 @@ static __always_inline bool may_unmap(uint64_t nr)
  * Attached when there is made code, and no sooner: while they are, every system
  * call of every task takes its kernel's longer way. The second is there where
  * the first may be left out (again.h), and finds nothing to do where it was
- * not.
+ * not; but where spans are not known for sure it says the same again.
  */
 SEC("tp_btf/sys_enter")
 int BPF_PROG(seam_unmap_enter, struct pt_regs___kernel *regs, long nr)

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "capture/round.h"
 #include "capture/session-priv.h"
 #include "core/arch.h"
 #include "core/err.h"
@@ -108,7 +109,6 @@ static bool lose_kind(struct seam_session *s, const struct seam_wire *rec,
 		return true;
 	case SEAM_WIRE_JIT:
 		s->lost_made++;
-		seam_worker_untold(s->worker, rec->time_ns);
 		return true;
 	}
 	return false;
@@ -134,8 +134,11 @@ void seam_session_keep_copy(void *ctx, const struct seam_wire *rec, size_t size)
 {
 	struct seam_session *s = ctx;
 
-	if (!seam_batch_add(&s->copies, rec, size))
-		lose(s, rec, size);
+	if (seam_batch_add(&s->copies, rec, size))
+		return;
+	lose(s, rec, size);
+	if (seam_round_ends_tables(rec, size))
+		seam_worker_untold(s->worker, rec->time_ns);
 }
 
 /* Of what has no place here, the batch has the number. */

@@ -50,8 +50,10 @@ long seam_session_give_records(struct seam_session *s,
 		int follow = is_followed(s, &side[i]);
 
 		note_exit(s, side[i].header);
-		if (follow < 0)
+		if (follow < 0) {
+			s->lost_sideband += n;
 			return follow;
+		}
 		if (!follow)
 			continue;
 		side[kept++] = side[i];
@@ -122,8 +124,10 @@ int seam_session_give_worker(struct seam_session *s,
 		seam_session_lose_copies(s);
 	if (err == -ENOBUFS)
 		return 0;
-	if (err)
+	if (err) {
 		s->lost_sideband += n;
+		seam_worker_untold(s->worker, seam_now_ns());
+	}
 	return err;
 }
 
@@ -162,6 +166,7 @@ static int read_copies(struct seam_session *s)
 		return seam_session_give_worker(s, side, (size_t)n,
 						s->copies_until_ns);
 	seam_session_lose_copies(s);
+	seam_worker_untold(s->worker, seam_now_ns());
 	return err;
 }
 
@@ -355,7 +360,7 @@ int seam_session_read(struct seam_session *s)
 		return -EINVAL;
 	n_unwound = seam_worker_take(s->worker, &unwound);
 	worker_err = n_unwound < 0 ? (int)n_unwound : 0;
-	if (worker_err) /* what it has done it gives then */
+	while (n_unwound < 0) /* what it has done it gives then */
 		n_unwound = seam_worker_take(s->worker, &unwound);
 	seam_batch_clear(&s->samples);
 	seam_batch_clear(&s->copies);

@@ -97,9 +97,12 @@ void seam_round_free(struct seam_round *r)
 }
 
 /* What is added, user space finds later, or the kernel refused it. */
-static bool ends_tables(const struct seam_wire_jit *jit)
+bool seam_round_ends_tables(const struct seam_wire *rec, size_t size)
 {
-	return jit->what != SEAM_WIRE_JIT_ADD &&
+	const struct seam_wire_jit *jit = (const void *)rec;
+
+	return rec->type == SEAM_WIRE_JIT && size >= sizeof(*jit) &&
+	       jit->what != SEAM_WIRE_JIT_ADD &&
 	       (jit->what != SEAM_WIRE_JIT_LISTED ||
 		jit->args[0] != SEAM_JIT_ADDED);
 }
@@ -112,10 +115,7 @@ int seam_round_untold(struct seam_round *r, const struct seam_batch *copies)
 	int err = 0;
 
 	while (!err && (rec = seam_batch_next(copies, &at, &size))) {
-		const struct seam_wire_jit *jit = (const void *)rec;
-
-		if (rec->type != SEAM_WIRE_JIT || size < sizeof(*jit) ||
-		    !ends_tables(jit))
+		if (!seam_round_ends_tables(rec, size))
 			continue;
 		err = seam_idmap_put(&r->untold, rec->pid, &any);
 		if (rec->time_ns > r->untold_ns)

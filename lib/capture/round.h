@@ -38,6 +38,7 @@ struct seam_round {
 	struct seam_held held; /* files of the requests among the copies */
 	struct seam_idmap untold; /* processes; see seam_round_untold */
 	uint64_t untold_ns; /* the last of what is lost */
+	uint64_t all_untold_ns; /* the same, of any process; 0: nothing is */
 	struct seam_side side;
 	uint64_t until_ns; /* see there */
 };
@@ -45,6 +46,8 @@ struct seam_round {
 /* Its sideband is a copy; it has no copies of stacks yet. Return: NULL: there
  * is no memory. */
 struct seam_round *seam_round_new(const struct seam_worker_side *side);
+/* Whether a record says that made code may be gone. */
+bool seam_round_ends_tables(const struct seam_wire *rec, size_t size);
 /* Notes the processes whose tables of made code may be of none any more, since
  * what they said of it is among these records, which are not taken. Return: 0
  * or -ENOMEM. */

@@ -38,7 +38,9 @@ struct seam_worker {
 	struct seam_unwound *done;
 	size_t n_done, max_done;
 	struct seam_worker_stats published;
-	uint64_t untold_ns; /* of any process; 0: nothing is lost */
+	/* Until when words of any process may be lost, where no round waits
+	 * that could say it; 0: none are. */
+	uint64_t untold_ns;
 	/* The thread's own. */
 	bool is_idle; /* nothing has come for as long as it waits */
 	struct seam_processes *processes;
@@ -132,7 +134,7 @@ static int on_miss(struct seam_worker *w, struct seam_round *r,
 static void lose_made(struct seam_worker *w, const struct seam_wire *rec)
 {
 	w->stats.lost_made++;
-	(void)seam_processes_untold(w->processes, rec->pid, rec->time_ns);
+	seam_processes_untold(w->processes, rec->pid, rec->time_ns);
 }
 
 static int on_made(struct seam_worker *w, const struct seam_wire *rec,
@@ -223,7 +225,6 @@ static void keep_later(struct seam_worker *w, struct seam_round *r, size_t at)
 struct untold_ctx {
 	struct seam_worker *worker;
 	uint64_t until_ns;
-	int err;
 };
 
 static void end_one(void *ctx, uint64_t pid, void *value)
@@ -231,17 +232,16 @@ static void end_one(void *ctx, uint64_t pid, void *value)
 	struct untold_ctx *c = ctx;
 
 	(void)value;
-	if (!c->err)
-		c->err = seam_processes_untold(c->worker->processes,
-					       (uint32_t)pid, c->until_ns);
+	seam_processes_untold(c->worker->processes, (uint32_t)pid, c->until_ns);
 }
 
-static int end_untold(struct seam_worker *w, const struct seam_round *r)
+static void end_untold(struct seam_worker *w, const struct seam_round *r)
 {
-	struct untold_ctx ctx = {w, r->untold_ns, 0};
+	struct untold_ctx ctx = {w, r->untold_ns};
 
 	seam_idmap_each(&r->untold, end_one, &ctx);
-	return ctx.err;
+	if (r->all_untold_ns)
+		seam_processes_all_untold(w->processes, r->all_untold_ns);
 }
 
 /* Copies are unwound with what was mapped when they were taken. Records of
@@ -252,7 +252,7 @@ static int work(struct seam_worker *w, struct seam_round *r)
 	const struct seam_wire *rec;
 	size_t at = 0, size, side = 0;
 	const int no_side = take_later(w, r);
-	int err = no_side, one_err = 0, end_err;
+	int err = no_side, one_err = 0;
 
 	while ((rec = seam_batch_next(&r->copies, &at, &size))) {
 		/* Others wait for these. */
@@ -267,14 +267,10 @@ static int work(struct seam_worker *w, struct seam_round *r)
 			one_err = e;
 	}
 	/* Before a fork of the round copies them, and of those born in it. */
-	end_err = end_untold(w, r);
-	if (!err)
-		err = end_err;
+	end_untold(w, r);
 	if (!err)
 		err = follow(w, r, &side, r->until_ns);
-	end_err = end_untold(w, r);
-	if (!err)
-		err = end_err;
+	end_untold(w, r);
 	if (!no_side)
 		keep_later(w, r, side);
 	return err ? err : one_err;
@@ -332,10 +328,8 @@ static void await_work(struct seam_worker *w)
 	pthread_mutex_lock(&w->lock);
 }
 
-/* The next round, NULL: none is there. *ret_untold_ns: until when all
- * processes' words may be lost. Return: false at the end. */
-static bool next_round(struct seam_worker *w, struct seam_round **ret,
-		       uint64_t *ret_untold_ns)
+/* The next round, NULL: none is there. Return: false at the end. */
+static bool next_round(struct seam_worker *w, struct seam_round **ret)
 {
 	struct seam_round *r;
 	bool more;
@@ -353,8 +347,10 @@ static bool next_round(struct seam_worker *w, struct seam_round **ret,
 		w->busy = true;
 	}
 	more = r || !w->stop;
-	*ret_untold_ns = w->untold_ns;
-	w->untold_ns = 0;
+	if (r && w->untold_ns > r->all_untold_ns)
+		r->all_untold_ns = w->untold_ns;
+	if (r)
+		w->untold_ns = 0;
 	pthread_mutex_unlock(&w->lock);
 	*ret = r;
 	return more;
@@ -364,15 +360,11 @@ static void *run(void *arg)
 {
 	struct seam_worker *w = arg;
 	struct seam_round *r;
-	uint64_t untold_ns;
 
-	while (next_round(w, &r, &untold_ns)) {
+	while (next_round(w, &r)) {
 		size_t held = r ? r->held.n : 0;
-		int err = serve(w), work_err;
+		int err = serve(w), work_err = r ? work(w, r) : 0;
 
-		if (untold_ns)
-			seam_processes_all_untold(w->processes, untold_ns);
-		work_err = r ? work(w, r) : 0;
 		err = err ? err : work_err;
 		tend(w);
 		if (r)
@@ -470,7 +462,6 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 		     const struct seam_worker_side *side)
 {
 	struct seam_round *r;
-	uint64_t untold_ns;
 	int err = 0;
 
 	if (!copies->used && !side->n)
@@ -479,11 +470,9 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 	if (!r)
 		return -ENOMEM;
 	pthread_mutex_lock(&w->lock);
-	untold_ns = w->untold_ns;
 	if (copies->used && w->waiting > MAX_WAITING) {
-		w->untold_ns = seam_now_ns(); /* unless each can be named */
-		if (!seam_round_untold(r, copies))
-			w->untold_ns = untold_ns;
+		if (seam_round_untold(r, copies)) /* not each can be named */
+			r->all_untold_ns = seam_now_ns();
 		err = -ENOBUFS; /* of the copies only, see below */
 	} else {
 		r->copies.bytes = copies->bytes;
@@ -508,9 +497,15 @@ int seam_worker_give(struct seam_worker *w, struct seam_batch *copies,
 
 void seam_worker_untold(struct seam_worker *w, uint64_t time_ns)
 {
+	struct seam_round *r;
+	uint64_t *untold_ns = &w->untold_ns;
+
 	pthread_mutex_lock(&w->lock);
-	if (time_ns > w->untold_ns)
-		w->untold_ns = time_ns;
+	/* Behind what was said before. */
+	for (r = w->first; r; r = r->next)
+		untold_ns = &r->all_untold_ns;
+	if (time_ns > *untold_ns)
+		*untold_ns = time_ns;
 	pthread_mutex_unlock(&w->lock);
 }
 

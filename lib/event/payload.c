@@ -326,6 +326,9 @@ int seam_payloads_read(struct seam_payloads *p)
 	if (n < 0)
 		return (int)n;
 	err = take_records(p, side, n);
+	/* Whose they were nobody knows. */
+	for (size_t i = 0; !err && lost && i < p->n_listeners; i++)
+		err = add_gap(p, &p->cpus[p->listeners[i].cpu_at], now_ns);
 	if (!err)
 		err = find_losses(p, seam_now_ns());
 	if (p->n)

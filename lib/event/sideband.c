@@ -46,6 +46,7 @@ struct seam_sideband {
 	size_t spare_room;
 	struct seam_side_record *records;
 	size_t n, max, n_given;
+	int err; /* of the last read: said by the next */
 };
 
 /* How full a ring is when it says so, in bytes. Reading it makes records of our
@@ -422,7 +423,8 @@ static int read_rings(struct seam_sideband *sb, uint64_t *ends)
 			err = copy_ring(sb, i, ends[i + 1]);
 		ends[i + 1] = sb->used;
 	}
-	return sb->used ? 0 : err;
+	sb->err = err;
+	return 0;
 }
 
 /* Counts what is old enough to be given. */
@@ -456,8 +458,9 @@ long seam_sideband_read(struct seam_sideband *sb, uint64_t lag_ns,
 {
 	uint64_t *ends = calloc(sb->n_rings + 1, sizeof(*ends));
 	size_t at = 0;
-	int err = ends ? 0 : -ENOMEM;
+	int err = ends ? sb->err : -ENOMEM;
 
+	sb->err = 0;
 	rearm(sb);
 	if (!err)
 		err = read_rings(sb, ends);
@@ -474,9 +477,14 @@ long seam_sideband_read(struct seam_sideband *sb, uint64_t lag_ns,
 		at = ends[i];
 	}
 	free(ends);
-	/* The rest is given by the next reading, with what comes until then. */
-	if (err && !sb->n)
+	/* What there is is given now, and what went wrong is said then. */
+	if (err)
+		sb->err = err;
+	if (sb->err && !sb->n) {
+		err = sb->err;
+		sb->err = 0;
 		return err;
+	}
 	if (sb->n)
 		qsort(sb->records, sb->n, sizeof(*sb->records), by_time);
 	judge_age(sb, lag_ns, ret_lost);

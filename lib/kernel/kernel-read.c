@@ -133,8 +133,7 @@ static uint64_t unseen_calls(const struct seam_kernel *k)
 {
 	const struct bpf_program *second = k->skel->progs.seam_unmap_again;
 	const uint64_t first = misses(k->skel->progs.seam_unmap_enter);
-	const uint64_t again =
-		bpf_program__autoload(second) ? misses(second) : first;
+	const uint64_t again = k->unmaps_again ? misses(second) : first;
 
 	return first < again ? first : again;
 }
@@ -163,7 +162,7 @@ int seam_kernel_counts(struct seam_kernel *k, struct seam_kernel_counts *ret)
 		for (int i = 0; i < SEAM_MAX_EVENTS; i++)
 			ret->event_runs[i] += cpus[c].event_runs[i];
 	}
-	ret->malformed = k->malformed;
+	ret->malformed = __atomic_load_n(&k->malformed, __ATOMIC_RELAXED);
 	ret->tracepoint_misses = misses(k->skel->progs.seam_tracepoint);
 	ret->unfollowed = unfollowed(k, ret->count[SEAM_COUNT_SEEN_AGAIN]);
 	ret->unseen_calls = unseen_calls(k);

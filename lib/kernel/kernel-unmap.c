@@ -8,6 +8,8 @@
 
 int seam_kernel_see_unmaps(struct seam_kernel *k)
 {
+	int err;
+
 	if (k->unmaps)
 		return 0;
 	if (!bpf_program__autoload(k->skel->progs.seam_unmap_enter))
@@ -19,7 +21,12 @@ int seam_kernel_see_unmaps(struct seam_kernel *k)
 		return 0;
 	/* Behind it. */
 	k->unmaps_again = bpf_program__attach(k->skel->progs.seam_unmap_again);
-	return k->unmaps_again ? 0 : -errno;
+	if (k->unmaps_again)
+		return 0;
+	err = -errno;
+	bpf_link__destroy(k->unmaps);
+	k->unmaps = NULL;
+	return err;
 }
 
 int seam_kernel_span(struct seam_kernel *k, uint32_t tgid, uint64_t start,

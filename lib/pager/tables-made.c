@@ -129,8 +129,10 @@ static int answer_unheard(struct seam_tables *t,
 			  const struct seam_file_key *key,
 			  const struct seam_jit *jit)
 {
+	const bool has_none = jit->was_scanned && !jit->list;
+
 	return seam_tables_without(
-		t, key, jit->list ? SEAM_TABLE_ASKED : SEAM_TABLE_NONE,
+		t, key, has_none ? SEAM_TABLE_NONE : SEAM_TABLE_ASKED,
 		SEAM_ABSENT_NO_CFI);
 }
 

@@ -97,7 +97,7 @@ enum pd_feature {
  * are not. To other readers that says what they knew. */
 #define PD_SAMPLE_GUESSES 0x2u
 #define PD_MISC_CPUMODE 0x7
-#define PD_MISC_LOST_SAMPLES_BPF (1 << 15) /* perf 6.13 */
+#define PD_MISC_LOST_SAMPLES_BPF (1 << 15) /* perf's own */
 #define PD_MISC_FLAGS_SHIFT 3
 #define PD_MISC_FLAGS_MASK 0x1f
 #define PD_MISC_END_SHIFT 8

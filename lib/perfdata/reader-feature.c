@@ -90,12 +90,18 @@ static void read_clock_data(struct seam_pd_reader *r, struct span s)
 	r->info.clockid_ns = clock;
 }
 
+static void set_id(struct pd_path_id *id, const uint8_t bytes[24])
+{
+	id->len = bytes[20] && bytes[20] <= 20 ? bytes[20] : 20;
+	memcpy(id->id, bytes, 20);
+}
+
 /* {header; u32 pid; u8 id[24]; path}: id[20] is the length, 0 in old files,
  * where it was always 20. */
 void seam_pd_add_build_id(struct seam_pd_reader *r, struct span s)
 {
 	struct pd_path_id *ids, *id;
-	const uint8_t *bytes, *known;
+	const uint8_t *bytes;
 	uint64_t hash;
 	uint32_t pid;
 
@@ -104,17 +110,19 @@ void seam_pd_add_build_id(struct seam_pd_reader *r, struct span s)
 	bytes = span_take(&s, 24);
 	if (!bytes || !s.left || !memchr(s.p, 0, s.left))
 		return;
-	/* The first of a path counts. */
-	if (seam_pd_path_build_id(r, (const char *)s.p, &known))
+	/* The last of a path counts, as with perf. */
+	id = pd_path_id(r, (const char *)s.p);
+	if (id) {
+		set_id(id, bytes);
 		return;
+	}
 	ids = realloc(r->path_ids, (r->n_path_ids + 1) * sizeof(*ids));
 	if (!ids)
 		return;
 	r->path_ids = ids;
 	id = &ids[r->n_path_ids];
 	id->path = (const char *)s.p;
-	id->len = bytes[20] && bytes[20] <= 20 ? bytes[20] : 20;
-	memcpy(id->id, bytes, 20);
+	set_id(id, bytes);
 	hash = seam_hash(SEAM_HASH_START, id->path, strlen(id->path));
 	if (!seam_index_add(&r->path_index, hash, r->n_path_ids))
 		r->n_path_ids++;

@@ -375,4 +375,7 @@ void seam_pd_stream_free(struct seam_pd_reader *r);
 bool seam_pd_parse(struct seam_pd_reader *r, const uint8_t *record,
 		   struct seam_pd_rec *ret);
 
+/* What the file says of a path; NULL: nothing. */
+struct pd_path_id *pd_path_id(const struct seam_pd_reader *r, const char *path);
+
 #endif

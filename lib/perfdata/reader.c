@@ -401,19 +401,24 @@ void seam_pd_prefetch(const struct seam_pd_reader *r, size_t i)
 	pd_prefetch_record(rec);
 }
 
+struct pd_path_id *pd_path_id(const struct seam_pd_reader *r, const char *path)
+{
+	uint64_t hash = seam_hash(SEAM_HASH_START, path, strlen(path));
+	uint32_t i;
+
+	for (size_t at = 0; seam_index_next(&r->path_index, hash, &at, &i);)
+		if (!strcmp(r->path_ids[i].path, path))
+			return &r->path_ids[i];
+	return NULL;
+}
+
 size_t seam_pd_path_build_id(const struct seam_pd_reader *r, const char *path,
 			     const uint8_t **ret)
 {
-	uint64_t hash = seam_hash(SEAM_HASH_START, path, strlen(path));
-	const struct pd_path_id *id;
-	uint32_t i;
+	const struct pd_path_id *id = pd_path_id(r, path);
 
-	for (size_t at = 0; seam_index_next(&r->path_index, hash, &at, &i);) {
-		id = &r->path_ids[i];
-		if (strcmp(id->path, path))
-			continue;
-		*ret = id->id;
-		return id->len;
-	}
-	return 0;
+	if (!id)
+		return 0;
+	*ret = id->id;
+	return id->len;
 }

@@ -48,6 +48,25 @@ static int find_lists(uint32_t pid, struct candidate ret[CANDIDATES])
 	return any ? n : -ESRCH;
 }
 
+/* Whether the list is what was read, amid a change: its program stands still
+ * there, or has come to where it was. */
+static bool stands(struct seam_jit *j, uint32_t pid, const struct candidate *c,
+		   const struct seam_jit_registry *head,
+		   const struct seam_jit_entry *v)
+{
+	const size_t size = head->num * sizeof(*v);
+	struct seam_jit_registry now;
+	void *again = malloc(size ? size : 1);
+	bool same =
+		again &&
+		!seam_jit_peek(j, pid, c->start + sizeof(now), again, size) &&
+		!seam_jit_peek(j, pid, c->start, &now, sizeof(now)) &&
+		!memcmp(&now, head, sizeof(now)) && !memcmp(again, v, size);
+
+	free(again);
+	return same;
+}
+
 /* Of one moment, since it was not changed meanwhile. -EAGAIN: it is amid a
  * change, and *ret is what was read, if it stood still there; else entries may
  * have moved to where was read already, and it is NULL. */
@@ -77,13 +96,16 @@ static int read_once(struct seam_jit *j, uint32_t pid,
 	err = seam_jit_peek(j, pid, c->start + sizeof(*head), v, size);
 	if (!err)
 		err = seam_jit_peek(j, pid, c->start, &then, sizeof(then));
-	if (err || then.changes != head->changes) {
-		free(v);
-		*ret = NULL;
-		return err ? err : -EAGAIN;
+	*ret = NULL;
+	if (!err && (then.changes != head->changes ||
+		     (head->changes & 1 && !stands(j, pid, c, head, v))))
+		err = -EAGAIN;
+	else if (!err) {
+		*ret = v;
+		return head->changes & 1 ? -EAGAIN : 0;
 	}
-	*ret = v;
-	return head->changes & 1 ? -EAGAIN : 0;
+	free(v);
+	return err;
 }
 
 static int read_list(struct seam_jit *j, uint32_t pid,

@@ -26,15 +26,15 @@ static struct seam_jit_table *emptied(const struct seam_jit_table *from)
 }
 
 /* *ret: what is left of it, NULL: nothing. */
-static int end_table(struct seam_jit *j, struct seam_jit_table *t,
-		     uint64_t *count, struct seam_jit_table **ret)
+static void end_table(struct seam_jit *j, struct seam_jit_table *t,
+		      uint64_t *count, struct seam_jit_table **ret)
 {
 	struct seam_jit_table *rest = NULL;
 
 	if (t->is_listed) {
+		/* Without memory for it the entry may be read again, and is
+		 * over by what note_range kept. */
 		rest = emptied(t);
-		if (!rest)
-			return -ENOMEM;
 	} else {
 		j->untaken++;
 	}
@@ -42,7 +42,6 @@ static int end_table(struct seam_jit *j, struct seam_jit_table *t,
 	j->edits++;
 	(*count)++;
 	*ret = rest;
-	return 0;
 }
 
 /* One range for all: what is between is at worst not believed where the list
@@ -70,12 +69,11 @@ static bool is_left(const struct seam_jit_table *t, void *ctx)
 }
 
 /* Counts in *count the tables that it ends. */
-static int end_range(struct seam_jit *j, uint64_t start, uint64_t end,
-		     uint64_t time_ns, uint64_t *count)
+static void end_range(struct seam_jit *j, uint64_t start, uint64_t end,
+		      uint64_t time_ns, uint64_t *count)
 {
 	struct gone gone = {start, end, time_ns};
 	size_t n, i;
-	int err = 0;
 
 	seam_jit_past_keep(j, is_left, &gone);
 	note_range(j, start, end, time_ns);
@@ -83,40 +81,35 @@ static int end_range(struct seam_jit *j, uint64_t start, uint64_t end,
 	for (; i < j->n && j->v[i]->code < end; i++) {
 		struct seam_jit_table *t = j->v[i];
 
-		if (!err && t->since_ns <= time_ns &&
-		    (t->size || !t->is_listed))
-			err = end_table(j, t, count, &t);
+		if (t->since_ns <= time_ns && (t->size || !t->is_listed))
+			end_table(j, t, count, &t);
 		if (t)
 			j->v[n++] = t;
 	}
 	if (n < i)
 		memmove(&j->v[n], &j->v[i], (j->n - i) * sizeof(j->v[0]));
 	j->n -= i - n;
-	return err;
 }
 
-int seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
-		   uint64_t time_ns)
+void seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
+		    uint64_t time_ns)
 {
 	struct seam_jit_stats *st = &j->reader->stats;
 	const uint64_t before = st->unmapped;
-	int err;
 
 	if (start + size <= start)
-		return 0;
-	err = end_range(j, start, start + size, time_ns, &st->unmapped);
+		return;
+	end_range(j, start, start + size, time_ns, &st->unmapped);
 	if (st->unmapped == before)
 		st->vain++;
-	return err;
 }
 
-int seam_jit_untold(struct seam_jit *j, uint64_t start, uint64_t size,
-		    uint64_t time_ns)
+void seam_jit_untold(struct seam_jit *j, uint64_t start, uint64_t size,
+		     uint64_t time_ns)
 {
 	if (start + size <= start)
-		return 0;
-	return end_range(j, start, start + size, time_ns,
-			 &j->reader->stats.untold);
+		return;
+	end_range(j, start, start + size, time_ns, &j->reader->stats.untold);
 }
 
 bool seam_jit_is_over(const struct seam_jit *j,

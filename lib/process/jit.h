@@ -99,11 +99,11 @@ void seam_jit_end(struct seam_jit *j, uint64_t code, uint64_t size,
 		  uint64_t time_ns);
 
 /* What lies there is unmapped: whatever was said of it is over. */
-int seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
-		   uint64_t time_ns);
-/* Something there may have gone by then, of which the record was lost. */
-int seam_jit_untold(struct seam_jit *j, uint64_t start, uint64_t size,
+void seam_jit_unmap(struct seam_jit *j, uint64_t start, uint64_t size,
 		    uint64_t time_ns);
+/* Something there may have gone by then, of which the record was lost. */
+void seam_jit_untold(struct seam_jit *j, uint64_t start, uint64_t size,
+		     uint64_t time_ns);
 /* Code was mapped there, at a time when unmapping was not seen. */
 void seam_jit_doubt(struct seam_jit *j, uint64_t start, uint64_t end,
 		    uint64_t time_ns);

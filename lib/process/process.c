@@ -273,21 +273,24 @@ int seam_processes_made(struct seam_processes *ps,
 		seam_jit_take(&p->jit, section.sframe);
 		return 0;
 	case SEAM_WIRE_JIT_UNMAPPED:
-		return seam_jit_unmap(&p->jit, rec->args[0], rec->args[1],
-				      rec->head.time_ns);
+		seam_jit_unmap(&p->jit, rec->args[0], rec->args[1],
+			       rec->head.time_ns);
+		return 0;
 	case SEAM_WIRE_JIT_UNTOLD:
-		return seam_jit_untold(&p->jit, rec->args[0], rec->args[1],
-				       rec->args[2]);
+		seam_jit_untold(&p->jit, rec->args[0], rec->args[1],
+				rec->args[2]);
+		return 0;
 	}
 	return 0;
 }
 
-int seam_processes_untold(struct seam_processes *ps, uint32_t pid,
-			  uint64_t until_ns)
+void seam_processes_untold(struct seam_processes *ps, uint32_t pid,
+			   uint64_t until_ns)
 {
 	struct seam_process *p = seam_process_find(ps, pid);
 
-	return p ? seam_jit_untold(&p->jit, 0, UINT64_MAX, until_ns) : 0;
+	if (p)
+		seam_jit_untold(&p->jit, 0, UINT64_MAX, until_ns);
 }
 
 static void end_made(void *ctx, uint64_t pid, void *value)
@@ -296,7 +299,7 @@ static void end_made(void *ctx, uint64_t pid, void *value)
 	struct seam_process *p = value;
 
 	(void)pid;
-	(void)seam_jit_untold(&p->jit, 0, UINT64_MAX, *until_ns);
+	seam_jit_untold(&p->jit, 0, UINT64_MAX, *until_ns);
 }
 
 void seam_processes_all_untold(struct seam_processes *ps, uint64_t until_ns)

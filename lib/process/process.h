@@ -65,10 +65,10 @@ int seam_processes_follow(struct seam_processes *ps, uint64_t time_ns,
 /* A program says that it made code, or that it is no more. The same. */
 int seam_processes_made(struct seam_processes *ps,
 			const struct seam_wire_jit *rec, size_t size);
-/* What it said until then, or what became of its code, was lost. The same. */
-int seam_processes_untold(struct seam_processes *ps, uint32_t pid,
-			  uint64_t until_ns);
-/* Of all processes. What needs memory and has none is forgotten as well. */
+/* What it said until then, or what became of its code, was lost. */
+void seam_processes_untold(struct seam_processes *ps, uint32_t pid,
+			   uint64_t until_ns);
+/* Of all processes. */
 void seam_processes_all_untold(struct seam_processes *ps, uint64_t until_ns);
 /* Forgets processes that ended SEAM_KEEP_DEAD_NS before now, or earlier. */
 void seam_processes_forget(struct seam_processes *ps, uint64_t now_ns);

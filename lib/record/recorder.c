@@ -79,7 +79,7 @@ static void on_sample(void *ctx, const struct seam_sample *sample)
 	if (sample->cookie && seam_entries_sample(&r->entries, sample)) {
 		r->sum.wanted++;
 		r->sum.end[SEAM_LOST]++;
-		r->sum.unwritten++;
+		r->sum.unwritten += !leave_out;
 		return;
 	}
 	if (sample->cookie || sample->end != SEAM_NO_USER)

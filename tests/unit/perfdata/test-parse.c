@@ -182,7 +182,7 @@ static void test_user_records(void **state)
 	add_build_id(&m, 0, "/z");
 	add_build_id(&m, 8, "/a");
 	add_build_id(&m, 200, "/longer");
-	add_build_id(&m, 20, "/a"); /* the first counts */
+	add_build_id(&m, 12, "/a"); /* the last counts */
 	add_header(&m, PD_HEADER_BUILD_ID, 0, 2); /* too short for an id */
 	add(&m, 0);
 	add_header(&m, PERF_RECORD_LOST_SAMPLES, 0, 2);
@@ -199,7 +199,7 @@ static void test_user_records(void **state)
 	assert_string_equal(seam_pd_event(r, 1)->name, "second event");
 	assert_int_equal(seam_pd_path_build_id(r, "/z", &id), 20);
 	assert_int_equal(id[19], 'z');
-	assert_int_equal(seam_pd_path_build_id(r, "/a", &id), 8);
+	assert_int_equal(seam_pd_path_build_id(r, "/a", &id), 12);
 	assert_int_equal(id[7], 'a');
 	assert_int_equal(seam_pd_path_build_id(r, "/longer", &id), 20);
 	assert_int_equal(seam_pd_path_build_id(r, "/none", &id), 0);
