@@ -20,7 +20,8 @@ stopped armed-meanwhile long-syscall workers vsyscall uprobe no-inherit
 copy-short differ blocked fallback:jit fallback:away fallback:unseen
 fallback:reuse fallback:assembly places:odd_names made-unmapped targets overflow'
 # What has to do with who is preempted, and where.
-preempted='storms loss lifetimes own again sleepers off-cpu'
+preempted='storms loss lifetimes own again sleepers off-cpu made-unmapped
+uprobe:places'
 build=$(cd "$1" && pwd)
 version=${2:-7.3}
 append=
