@@ -238,7 +238,9 @@ def preempted(bench):
                for s in switches for f in s["frames"]):
         bench.skip(what, "this kernel preempts no task in the kernel")
         return
-    switches = list(filter(in_unwind, switches))
+    # A guest's taskset, which it was before, may have no tables.
+    switches = [s for s in filter(in_unwind, switches)
+                if s["comm"] == "speller"]
     bad = [s for s in switches if s["end"] != "outermost"]
     bench.test(what, switches and not bad, "%d of %d\n" % (
         len(bad), len(switches)) + "\n".join(map(livetest.show, bad[:3])) +
