@@ -166,6 +166,7 @@ static int read_copies(struct seam_session *s)
 		return seam_session_give_worker(s, side, (size_t)n,
 						s->copies_until_ns);
 	seam_session_lose_copies(s);
+	s->lost_sideband += n > 0 ? (uint64_t)n : 0;
 	seam_worker_untold(s->worker, seam_now_ns());
 	return err;
 }

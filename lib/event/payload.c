@@ -316,6 +316,7 @@ int seam_payloads_read(struct seam_payloads *p)
 {
 	struct seam_side_record *side = NULL;
 	uint64_t now_ns = seam_now_ns(), lost = 0;
+	uint64_t unkept = seam_sideband_unkept(p->rings);
 	int err = forget(p, p->read_ns - KEEP_NS);
 	long n;
 
@@ -327,7 +328,8 @@ int seam_payloads_read(struct seam_payloads *p)
 		return (int)n;
 	err = take_records(p, side, n);
 	/* Whose they were nobody knows. */
-	for (size_t i = 0; !err && lost && i < p->n_listeners; i++)
+	unkept = seam_sideband_unkept(p->rings) - unkept;
+	for (size_t i = 0; !err && unkept && i < p->n_listeners; i++)
 		err = add_gap(p, &p->cpus[p->listeners[i].cpu_at], now_ns);
 	if (!err)
 		err = find_losses(p, seam_now_ns());

@@ -47,6 +47,7 @@ struct seam_sideband {
 	struct seam_side_record *records;
 	size_t n, max, n_given;
 	int err; /* of the last read: said by the next */
+	uint64_t unkept; /* records that there was no memory for */
 };
 
 /* How full a ring is when it says so, in bytes. Reading it makes records of our
@@ -354,8 +355,7 @@ static int index_record(struct seam_sideband *sb,
 
 /* Bytes from at to end: all of them whole records, as the kernel writes. Those
  * for which there is no memory are lost. */
-static int index_bytes(struct seam_sideband *sb, size_t at, size_t end,
-		       uint64_t *ret_lost)
+static int index_bytes(struct seam_sideband *sb, size_t at, size_t end)
 {
 	int err = 0, one_err;
 
@@ -366,7 +366,7 @@ static int index_bytes(struct seam_sideband *sb, size_t at, size_t end,
 		if (header->size < sizeof(*header) || header->size > end - at)
 			break;
 		one_err = index_record(sb, header);
-		*ret_lost += !!one_err;
+		sb->unkept += !!one_err;
 		if (one_err)
 			err = one_err;
 		at += header->size;
@@ -445,6 +445,11 @@ static void judge_age(struct seam_sideband *sb, uint64_t lag_ns,
 	}
 }
 
+uint64_t seam_sideband_unkept(const struct seam_sideband *sb)
+{
+	return sb->unkept;
+}
+
 static void rearm(const struct seam_sideband *sb)
 {
 	struct epoll_event edges[16];
@@ -459,6 +464,7 @@ long seam_sideband_read(struct seam_sideband *sb, uint64_t lag_ns,
 	uint64_t *ends = calloc(sb->n_rings + 1, sizeof(*ends));
 	size_t at = 0;
 	int err = ends ? sb->err : -ENOMEM;
+	const uint64_t unkept = sb->unkept;
 
 	sb->err = 0;
 	rearm(sb);
@@ -470,13 +476,14 @@ long seam_sideband_read(struct seam_sideband *sb, uint64_t lag_ns,
 	}
 	/* Only now: the bytes may have moved while they were gathered. */
 	for (size_t i = 0; i <= sb->n_rings; i++) {
-		int one_err = index_bytes(sb, at, ends[i], ret_lost);
+		int one_err = index_bytes(sb, at, ends[i]);
 
 		if (one_err)
 			err = one_err;
 		at = ends[i];
 	}
 	free(ends);
+	*ret_lost += sb->unkept - unkept;
 	/* What there is is given now, and what went wrong is said then. */
 	if (err)
 		sb->err = err;

@@ -57,5 +57,7 @@ const struct seam_event *seam_sideband_event(const struct seam_sideband *sb);
  */
 long seam_sideband_read(struct seam_sideband *sb, uint64_t lag_ns,
 			struct seam_side_record **ret, uint64_t *ret_lost);
+/* How many there was no memory for, on whatever CPU, since it was opened. */
+uint64_t seam_sideband_unkept(const struct seam_sideband *sb);
 
 #endif

@@ -314,9 +314,9 @@ def beside(bench):
     bench.note("%s: unmapped %d, seen by none: %d at most" % (
         what, seen, unseen))
     bench.test("%s: code is unmapped without a word" % what, status == 0 and
-               LISTED - unseen <= seen <= LISTED,
-               recording.log)
-    bench.test("%s: no wrong path" % what, outer and (seen < LISTED or not wrong),
+               LISTED - unseen <= seen <= LISTED, recording.log)
+    bench.test("%s: no wrong path" % what,
+               outer and (seen < LISTED or not wrong),
                "%d of %d\n" % (len(wrong), len(outer)) +
                "\n".join(map(livetest.show, wrong)))
 
