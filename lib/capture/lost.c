@@ -9,6 +9,7 @@
 #include "capture/session-priv.h"
 #include "core/arch.h"
 #include "core/err.h"
+#include "pager/tables.h"
 #include "process/far.h"
 
 /* So that the next stack asks again. What was asked of others is theirs, and
@@ -17,18 +18,12 @@
 static void lose_request(struct seam_session *s,
 			 const struct seam_wire_miss *miss)
 {
-	struct seam_table_ref ref;
-
 	s->lost_requests++;
 	if (miss->key.kind != SEAM_KEY_MEMORY &&
 	    (!seam_kernel_owns(s->kernel) ||
 	     !seam_is_far(miss->fs_magic, miss->fs_flags)))
 		return;
-	if (!seam_kernel_table_get(s->kernel, &miss->key, &ref) &&
-	    ref.state != SEAM_TABLE_ASKED)
-		return;
-	seam_kernel_table_drop(s->kernel, &miss->key);
-	seam_kernel_tables_changed(s->kernel);
+	seam_tables_unask(s->kernel, &miss->key);
 }
 
 /* As the kernel side tells of one that it loses itself (bpf/lose.h). ip, regs:

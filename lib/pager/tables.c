@@ -419,17 +419,16 @@ static bool is_missing(const struct seam_tables *t,
 			 known->why == SEAM_ABSENT_REFUSED);
 }
 
-/* There was no memory to answer with: so that the next stack asks again. */
-static void unanswered(struct seam_tables *t, const struct seam_file_key *key)
+bool seam_tables_unask(struct seam_kernel *k, const struct seam_file_key *key)
 {
 	struct seam_table_ref ref;
 
-	if (seam_kernel_table_get(t->kernel, key, &ref) ||
+	if (!seam_kernel_table_get(k, key, &ref) &&
 	    ref.state != SEAM_TABLE_ASKED)
-		return;
-	seam_kernel_table_drop(t->kernel, key);
-	t->at.has_put = true;
-	t->stats.lost++;
+		return false;
+	seam_kernel_table_drop(k, key);
+	seam_kernel_tables_changed(k);
+	return true;
 }
 
 static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
@@ -450,7 +449,7 @@ static int answer(struct seam_tables *t, const struct seam_wire_miss *miss,
 	if (t->at.is_again && !is_missing(t, &miss->key))
 		t->stats.gone--;
 	if (err == -ENOMEM)
-		unanswered(t, &miss->key);
+		t->stats.lost += seam_tables_unask(t->kernel, &miss->key);
 	if (is_made || t->at.has_put)
 		seam_kernel_tables_changed(t->kernel);
 	seam_kernel_serves(t->kernel);

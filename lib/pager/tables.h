@@ -37,6 +37,9 @@ int seam_tables_open(struct seam_kernel *k, struct seam_processes *ps,
 		     struct seam_tables **ret);
 /* Takes the tables of files, if nobody has them, now or when tended. */
 int seam_tables_begin(struct seam_tables *t);
+/* Nobody answers a request, for want of memory: the next stack asks again.
+ * Return: false: it has its answer. */
+bool seam_tables_unask(struct seam_kernel *k, const struct seam_file_key *key);
 /* Lets another have them: we answer no more. */
 void seam_tables_end(struct seam_tables *t);
 struct seam_tables *seam_tables_close(struct seam_tables *t);

@@ -35,7 +35,6 @@ static struct {
 	int reads, loads;
 	bool changes; /* somebody writes to the file while it is read */
 	bool is_bare; /* it has no build-id */
-	bool no_memory; /* for what is laid out */
 } world;
 
 static uint64_t ns_of(const struct timespec *t)
@@ -93,17 +92,6 @@ int __wrap_seam_kernel_table_put(struct seam_kernel *k,
 	return 0;
 }
 
-int __wrap_seam_kernel_table_drop(struct seam_kernel *k,
-				  const struct seam_file_key *key);
-int __wrap_seam_kernel_table_drop(struct seam_kernel *k,
-				  const struct seam_file_key *key)
-{
-	(void)k;
-	(void)key;
-	world.state = 0;
-	return 0;
-}
-
 void __wrap_seam_kernel_serves(struct seam_kernel *k);
 void __wrap_seam_kernel_serves(struct seam_kernel *k)
 {
@@ -141,8 +129,6 @@ int __wrap_seam_tables_load_elf(struct seam_tables *t,
 {
 	(void)is_near;
 	assert_non_null(elf);
-	if (world.no_memory)
-		return -ENOMEM;
 	seam_absent_remove(&t->absent, key);
 	world.loads++;
 	world.state = SEAM_TABLE_LOADED;
@@ -261,24 +247,6 @@ static void reads_once_for_all_who_ask(void **state)
 	for (int i = 0; i < 3; i++)
 		answer();
 	has(1, 1, 1, 0);
-}
-
-static void is_asked_for_again_where_there_was_no_memory(void **state)
-{
-	(void)state;
-	world.state = SEAM_TABLE_ASKED;
-	world.no_memory = true;
-	assert_int_equal(
-		seam_tables_serve(&world.tables, &world.miss, world.fd),
-		-ENOMEM);
-	assert_int_equal(world.state, 0);
-	assert_int_equal(world.tables.stats.lost, 1);
-	world.state = SEAM_TABLE_ASKED;
-	world.no_memory = false;
-	assert_int_equal(
-		seam_tables_serve(&world.tables, &world.miss, world.fd), 0);
-	assert_int_equal(world.state, SEAM_TABLE_LOADED);
-	assert_int_equal(world.tables.stats.lost, 1);
 }
 
 /* Whose copies of stacks somebody else unwinds. */
@@ -576,7 +544,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(reads_once_for_all_who_ask),
-		TEST(is_asked_for_again_where_there_was_no_memory),
 		TEST(reads_once_and_keeps_nothing_for_others),
 		TEST(reads_for_its_image_what_another_has_loaded),
 		TEST(keeps_one_whose_name_has_gone),

@@ -2,10 +2,12 @@
 /* Description: where the kernel tells of no code that is made and ends, who
  * keeps a list of it has his stacks copied, and who keeps none, as most JIT
  * compilers, goes on without a table. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,6 +26,7 @@ static struct {
 	struct seam_images images;
 	struct seam_tables tables;
 	int answers, spans;
+	int err; /* of an answer */
 	enum seam_table_state state;
 } t;
 
@@ -61,8 +64,52 @@ int __wrap_seam_tables_without(struct seam_tables *tables,
 	assert_int_equal(key->ino, 9);
 	assert_int_equal(why, SEAM_ABSENT_NO_CFI);
 	t.answers++;
-	t.state = want;
+	if (!t.err)
+		t.state = want;
+	return t.err;
+}
+
+int __wrap_seam_kernel_table_get(struct seam_kernel *k,
+				 const struct seam_file_key *key,
+				 struct seam_table_ref *ret);
+int __wrap_seam_kernel_table_get(struct seam_kernel *k,
+				 const struct seam_file_key *key,
+				 struct seam_table_ref *ret)
+{
+	(void)k;
+	(void)key;
+	*ret = (struct seam_table_ref){.state = t.state};
+	return t.state ? 0 : -ENOENT;
+}
+
+int __wrap_seam_kernel_table_drop(struct seam_kernel *k,
+				  const struct seam_file_key *key);
+int __wrap_seam_kernel_table_drop(struct seam_kernel *k,
+				  const struct seam_file_key *key)
+{
+	(void)k;
+	(void)key;
+	t.state = 0;
 	return 0;
+}
+
+uint32_t __wrap_seam_kernel_client(const struct seam_kernel *k);
+uint32_t __wrap_seam_kernel_client(const struct seam_kernel *k)
+{
+	(void)k;
+	return 0;
+}
+
+void __wrap_seam_kernel_serves(struct seam_kernel *k);
+void __wrap_seam_kernel_serves(struct seam_kernel *k)
+{
+	(void)k;
+}
+
+void __wrap_seam_kernel_tables_changed(struct seam_kernel *k);
+void __wrap_seam_kernel_tables_changed(struct seam_kernel *k)
+{
+	(void)k;
 }
 
 static enum seam_table_state answer(void)
@@ -78,11 +125,27 @@ static enum seam_table_state answer(void)
 	return t.state;
 }
 
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	t.processes.images = &t.images;
+	t.tables.processes = &t.processes;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	seam_absent_fini(&t.tables.absent);
+	seam_processes_fini(&t.processes);
+	seam_images_fini(&t.images);
+	return 0;
+}
+
 static void where_nobody_tells(void **state)
 {
 	(void)state;
-	t.processes.images = &t.images;
-	t.tables.processes = &t.processes;
 	assert_int_equal(answer(), SEAM_TABLE_NONE);
 	assert_int_equal(t.spans, 0);
 	made.section = made_section(
@@ -97,14 +160,34 @@ static void where_nobody_tells(void **state)
 	/* It is looked at for what may come. */
 	assert_int_equal(seam_jit_remove(made.code), 0);
 	assert_int_equal(answer(), SEAM_TABLE_ASKED);
-	seam_processes_fini(&t.processes);
-	seam_images_fini(&t.images);
+}
+
+/* There is no memory to answer with: it is asked for again, and counted. */
+static void asked_again(void **state)
+{
+	const struct seam_wire_miss miss = {
+		.head = {.pid = (uint32_t)getpid()},
+		.key = {.kind = SEAM_KEY_MEMORY, .ino = 9},
+	};
+
+	(void)state;
+	t.err = -ENOMEM;
+	t.state = SEAM_TABLE_ASKED;
+	assert_int_equal(seam_tables_serve(&t.tables, &miss, -1), -ENOMEM);
+	assert_int_equal(t.state, 0);
+	assert_int_equal(t.tables.stats.lost, 1);
+	t.err = 0;
+	assert_int_equal(seam_tables_serve(&t.tables, &miss, -1), 0);
+	assert_int_equal(t.state, SEAM_TABLE_ASKED);
+	assert_int_equal(t.tables.stats.lost, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(where_nobody_tells),
+		cmocka_unit_test_setup_teardown(where_nobody_tells, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(asked_again, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
