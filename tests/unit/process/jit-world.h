@@ -74,6 +74,11 @@ static inline uint64_t code_of(int at)
 	return (uint64_t)(uintptr_t)all[at].code;
 }
 
+static inline uint64_t section_of(int at)
+{
+	return (uint64_t)(uintptr_t)&all[at].section;
+}
+
 static inline uint32_t self(void)
 {
 	return (uint32_t)getpid();
@@ -93,6 +98,35 @@ static inline int cfa(const struct seam_jit *j, int at)
 static inline void scan(struct world *w)
 {
 	assert_int_equal(seam_jit_scan(&w->jit, self()), 0);
+}
+
+/* A list of another maker, in memory of the same name. */
+static inline struct seam_jit_registry *lie(size_t size)
+{
+	int fd = memfd_create(SEAM_JIT_NAME, 0);
+	struct seam_jit_registry *r;
+
+	assert_true(fd >= 0 && !ftruncate(fd, (off_t)size));
+	r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_true(r != MAP_FAILED);
+	close(fd);
+	r->magic = SEAM_JIT_MAGIC;
+	r->version = SEAM_JIT_VERSION;
+	r->entry_size = sizeof(r->entries[0]);
+	return r;
+}
+
+static inline void set_entry(struct seam_jit_registry *r, uint64_t i, int at,
+			     uint64_t id)
+{
+	make(at, 16);
+	r->entries[i] = (struct seam_jit_entry){
+		.code = code_of(at),
+		.code_size = CODE_SIZE,
+		.sframe = section_of(at),
+		.sframe_size = sizeof(struct made_section),
+		.id = id,
+	};
 }
 
 #endif

@@ -101,11 +101,6 @@ static void put(struct world *w, uint64_t sframe, uint64_t size, uint64_t code,
 	assert_int_equal(seam_jit_put(&w->jit, self(), &s), 0);
 }
 
-static uint64_t section_of(int at)
-{
-	return (uint64_t)(uintptr_t)&all[at].section;
-}
-
 static void test_refused(void **state)
 {
 	struct world *w = *state;
@@ -284,34 +279,6 @@ static void test_too_much(void **state)
 	munmap(bytes, size);
 }
 
-/* A list of another maker, in memory of the same name. */
-static struct seam_jit_registry *lie(size_t size)
-{
-	int fd = memfd_create(SEAM_JIT_NAME, 0);
-	struct seam_jit_registry *r;
-
-	assert_true(fd >= 0 && !ftruncate(fd, (off_t)size));
-	r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	assert_true(r != MAP_FAILED);
-	close(fd);
-	r->magic = SEAM_JIT_MAGIC;
-	r->version = SEAM_JIT_VERSION;
-	r->entry_size = sizeof(r->entries[0]);
-	return r;
-}
-
-static void set(struct seam_jit_registry *r, uint64_t i, int at, uint64_t id)
-{
-	make(at, 16);
-	r->entries[i] = (struct seam_jit_entry){
-		.code = code_of(at),
-		.code_size = CODE_SIZE,
-		.sframe = section_of(at),
-		.sframe_size = sizeof(struct made_section),
-		.id = id,
-	};
-}
-
 static void test_lies(void **state)
 {
 	struct world *w = *state;
@@ -325,15 +292,15 @@ static void test_lies(void **state)
 	assert_int_equal(w->jit.n, 0);
 	r->num = 1;
 	r->changes = 1; /* for ever */
-	set(r, 0, 0, 1);
+	set_entry(r, 0, 0, 1);
 	scan(w);
 	assert_int_equal(w->jit.n, 0);
 	r->changes = 2;
 	r->num = 5;
-	set(r, 1, 0, 2); /* the same code again */
-	set(r, 2, 1, 3);
-	set(r, 3, 2, 4);
-	set(r, 4, 3, 0); /* none */
+	set_entry(r, 1, 0, 2); /* the same code again */
+	set_entry(r, 2, 1, 3);
+	set_entry(r, 3, 2, 4);
+	set_entry(r, 4, 3, 0); /* none */
 	all[1].section.version = 9;
 	scan(w);
 	assert_int_equal(cfa(&w->jit, 0), 16);
@@ -357,13 +324,13 @@ static void test_amid(void **state)
 
 	r->num = 2;
 	r->changes = 2;
-	set(r, 0, 0, 1);
-	set(r, 1, 1, 2);
+	set_entry(r, 0, 0, 1);
+	set_entry(r, 1, 1, 2);
 	scan(w);
 	assert_int_equal(w->jit.n, 2);
 	assert_true(w->jit.was_scanned);
 	r->changes = 5;
-	set(r, 1, 2, 3);
+	set_entry(r, 1, 2, 3);
 	scan(w);
 	assert_int_equal(cfa(&w->jit, 0), 16);
 	assert_int_equal(cfa(&w->jit, 1), 0);
@@ -377,11 +344,11 @@ static void test_amid(void **state)
 	r->changes = 7;
 	r->num = 3;
 	r->entries[2] = r->entries[1];
-	set(r, 1, 0, 3);
+	set_entry(r, 1, 0, 3);
 	scan(w);
 	assert_int_equal(w->jit.n, 2);
 	r->changes = 8;
-	set(r, 1, 1, 4);
+	set_entry(r, 1, 1, 4);
 	scan(w);
 	assert_int_equal(w->jit.n, 3);
 	assert_int_equal(w->reader.stats.added, 4);
@@ -402,7 +369,7 @@ static void *change(void *arg)
 		usleep(c->pause_us);
 		__atomic_store_n(&c->r->changes, c->r->changes + 1,
 				 __ATOMIC_SEQ_CST);
-		set(c->r, (uint64_t)i, i, (uint64_t)i + 1);
+		set_entry(c->r, (uint64_t)i, i, (uint64_t)i + 1);
 		c->r->num++;
 		__atomic_store_n(&c->r->changes, c->r->changes + 1,
 				 __ATOMIC_SEQ_CST);
@@ -423,7 +390,7 @@ static void test_changed(void **state)
 
 		c.r->num = 1;
 		c.r->changes = 2;
-		set(c.r, 0, 0, 1);
+		set_entry(c.r, 0, 0, 1);
 		c.pause_us = i % 80;
 		assert_int_equal(pthread_create(&thread, NULL, change, &c), 0);
 		scan(w);
