@@ -123,7 +123,7 @@ def children(bench):
                 wrong.append(sample)
     bench.note(dict(kinds))
     bench.test("children: each has its own stack", not wrong and
-               min(kinds[k] for k in KINDS) > 50, "%s\n%s" % (
+               min(kinds[k] for k in KINDS) > 10, "%s\n%s" % (
                    kinds, "\n".join(map(livetest.show, wrong[:5]))))
 
 
