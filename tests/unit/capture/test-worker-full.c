@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,12 +47,12 @@ static int give(struct seam_worker *worker, struct seam_batch *copies)
 	return seam_worker_give(worker, copies, &held, &side);
 }
 
-static int say(struct seam_worker *worker, enum seam_wire_jit_what what,
-	       uint64_t time_ns)
+static int say_of(struct seam_worker *worker, pid_t pid,
+		  enum seam_wire_jit_what what, uint64_t time_ns)
 {
 	struct seam_wire_jit jit = {
 		.head = {.type = SEAM_WIRE_JIT,
-			 .pid = (uint32_t)getpid(),
+			 .pid = (uint32_t)pid,
 			 .time_ns = time_ns},
 		.what = what,
 		.args = {(uintptr_t)&made.section, sizeof(made.section),
@@ -67,6 +69,12 @@ static int say(struct seam_worker *worker, enum seam_wire_jit_what what,
 	return err;
 }
 
+static int say(struct seam_worker *worker, enum seam_wire_jit_what what,
+	       uint64_t time_ns)
+{
+	return say_of(worker, getpid(), what, time_ns);
+}
+
 /* One record of no kind. */
 static void fill(struct seam_worker *worker)
 {
@@ -79,29 +87,45 @@ static void fill(struct seam_worker *worker)
 	assert_int_equal(give(worker, &copies), 0);
 }
 
+struct world {
+	struct seam_images images;
+	struct seam_processes ps;
+	struct seam_worker *worker;
+};
+
+static void begin(struct world *w)
+{
+	*w = (struct world){.ps.images = &w->images};
+	assert_int_equal(seam_worker_start(&w->ps, NULL, SEAM_UNWIND_TABLES, 16,
+					   &w->worker),
+			 0);
+}
+
+static void end(struct world *w, struct seam_jit_stats *ret)
+{
+	struct seam_worker_stats stats;
+
+	seam_worker_wait(w->worker);
+	seam_worker_stats(w->worker, &stats);
+	*ret = stats.made;
+	seam_worker_stop(w->worker);
+	seam_processes_fini(&w->ps);
+	seam_images_fini(&w->images);
+}
+
 /* Code is added at 10, and something else lost. */
 static void lose(enum seam_wire_jit_what what, uint64_t time_ns,
 		 struct seam_jit_stats *ret)
 {
-	struct seam_images images = {0};
-	struct seam_processes ps = {.images = &images};
-	struct seam_worker_stats stats;
-	struct seam_worker *worker;
+	struct world w;
 
-	assert_int_equal(
-		seam_worker_start(&ps, NULL, SEAM_UNWIND_TABLES, 16, &worker),
-		0);
-	assert_int_equal(say(worker, SEAM_WIRE_JIT_ADD, 10), 0);
+	begin(&w);
+	assert_int_equal(say(w.worker, SEAM_WIRE_JIT_ADD, 10), 0);
 	sem_wait(&begun);
-	fill(worker);
-	assert_int_equal(say(worker, what, time_ns), -ENOBUFS);
+	fill(w.worker);
+	assert_int_equal(say(w.worker, what, time_ns), -ENOBUFS);
 	sem_post(&go_on);
-	seam_worker_wait(worker);
-	seam_worker_stats(worker, &stats);
-	*ret = stats.made;
-	seam_worker_stop(worker);
-	seam_processes_fini(&ps);
-	seam_images_fini(&images);
+	end(&w, ret);
 }
 
 static void test_lost_unmap(void **state)
@@ -141,12 +165,85 @@ static void test_lost_before(void **state)
 	assert_int_not_equal(stats.bytes, 0);
 }
 
+/* A process with our memory. */
+static pid_t twin(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void end_twin(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Whose word was lost is believed no more, and no other. */
+static void test_lost_of_one(void **state)
+{
+	struct seam_jit_stats stats;
+	pid_t pid = twin();
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	assert_int_equal(say(w.worker, SEAM_WIRE_JIT_ADD, 10), 0);
+	assert_int_equal(say_of(w.worker, pid, SEAM_WIRE_JIT_ADD, 10), 0);
+	sem_wait(&begun);
+	fill(w.worker);
+	assert_int_equal(say_of(w.worker, pid, SEAM_WIRE_JIT_UNMAPPED, 11),
+			 -ENOBUFS);
+	sem_post(&go_on);
+	sem_wait(&begun);
+	sem_post(&go_on);
+	end(&w, &stats);
+	end_twin(pid);
+	assert_int_equal(stats.added, 2);
+	assert_int_equal(stats.untold, 1);
+}
+
+/* Of what is lost unread nobody knows whose it was; but it was said behind all
+ * that waits. */
+static void test_lost_behind(void **state)
+{
+	struct seam_jit_stats stats;
+	pid_t pids[] = {getpid(), twin(), twin()};
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(
+			say_of(w.worker, pids[i], SEAM_WIRE_JIT_ADD, 10), 0);
+	sem_wait(&begun);
+	seam_worker_untold(w.worker, 11);
+	for (size_t i = 1; i < 3; i++) {
+		sem_post(&go_on);
+		sem_wait(&begun);
+	}
+	sem_post(&go_on);
+	end(&w, &stats);
+	end_twin(pids[1]);
+	end_twin(pids[2]);
+	assert_int_equal(stats.added, 3);
+	assert_int_equal(stats.untold, 3);
+	assert_int_equal(stats.bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_unmap),
 		cmocka_unit_test(test_lost_add),
 		cmocka_unit_test(test_lost_before),
+		cmocka_unit_test(test_lost_of_one),
+		cmocka_unit_test(test_lost_behind),
 	};
 
 	sem_init(&begun, 0, 0);
