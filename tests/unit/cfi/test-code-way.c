@@ -14,6 +14,7 @@
 
 #include "built.h"
 #include "core/code-way.h"
+#include "tests/unit/skip.h"
 
 struct text {
 	const uint8_t *bytes;
@@ -164,7 +165,7 @@ static void executables(void **state)
 {
 	(void)state;
 	if (!real_code("/usr/lib/x86_64-linux-gnu/libgmp.so.10"))
-		skip();
+		skip_since("there is no libgmp.so.10");
 	real_code("/usr/bin/git");
 }
 

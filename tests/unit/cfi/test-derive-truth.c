@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "built.h"
+#include "tests/unit/skip.h"
 
 #define MAX_CALLS 65536
 #define MAX_MAPS 256
@@ -196,7 +197,7 @@ static int trace(struct trace *t, char *const argv[])
 	memset(t, 0, sizeof(*t));
 	t->pid = start(argv);
 	if (t->pid < 0)
-		skip();
+		skip_since("no program can be traced here");
 	assert_int_equal(ptrace(PTRACE_GETREGS, t->pid, NULL, &before), 0);
 	for (;;) {
 		memset(code, 0, sizeof(code));

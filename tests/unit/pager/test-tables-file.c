@@ -19,6 +19,7 @@
 #include "elf/elf.h"
 #include "pager/tables-priv.h"
 #include "tests/unit/records.h"
+#include "tests/unit/skip.h"
 
 #define OURS 7
 #define THEIRS 8
@@ -358,7 +359,8 @@ static void map_in_one_that_ended(void)
 	free(path);
 	/* Where another machine or program serves this folder. */
 	if (is_far)
-		skip();
+		skip_since(
+			"this folder is served by another machine or program");
 }
 
 /* Before its turn, from the ring of requests. */

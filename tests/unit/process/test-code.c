@@ -15,6 +15,7 @@
 #include "process/code.h"
 #include "tests/unit/never.h"
 #include "tests/unit/records.h"
+#include "tests/unit/skip.h"
 
 #define CODE 0x10000
 #define PAGE 4096
@@ -137,7 +138,7 @@ static void test_never(void **state)
 	void *page = never(&fd);
 
 	if (!page)
-		skip();
+		skip_since("userfaultfd cannot be had here");
 	at = (uint64_t)(uintptr_t)page;
 	make_file(w, "code");
 	p = map(w, at);

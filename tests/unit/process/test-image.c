@@ -22,6 +22,7 @@
 #include "process/process.h"
 #include "process/target.h"
 #include "tests/unit/records.h"
+#include "tests/unit/skip.h"
 
 #define FILES 4
 #define FUNC 0x1000 /* file offset of the one function */
@@ -280,7 +281,7 @@ static void test_build_id(void **state)
 	(void)state;
 	assert_int_equal(seam_image_of_fd(&t.images, fd, &im), 0);
 	if (!im->build_id_len)
-		skip();
+		skip_since("this program has no build-id");
 	assert_int_equal(seam_image_of_fd(&t.images, fd, &again), 0);
 	assert_ptr_equal(im, again);
 	assert_ptr_equal(

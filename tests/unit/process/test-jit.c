@@ -7,6 +7,7 @@
 
 #include "jit-world.h"
 #include "tests/unit/never.h"
+#include "tests/unit/skip.h"
 
 static void test_list(void **state)
 {
@@ -451,7 +452,7 @@ static void test_never(void **state)
 	void *page = never(&fd);
 
 	if (!page)
-		skip();
+		skip_since("userfaultfd cannot be had here");
 	at = (uint64_t)(uintptr_t)page;
 	put(w, at, 64, code_of(0), CODE_SIZE);
 	assert_int_equal(w->reader.stats.refused[SEAM_JIT_UNREADABLE], 1);

@@ -17,6 +17,7 @@
 
 #include "report/printed.h"
 #include "seam/tracer.h"
+#include "tests/unit/skip.h"
 
 #define DEEP 100
 #define ROUNDS 3000 /* with DEEP, several times what is kept */
@@ -212,7 +213,7 @@ static void test_vdso(void **state)
 
 	(void)state;
 	if (!maps[0].start)
-		skip();
+		skip_since("no vDSO is mapped here");
 	assert_non_null(printed);
 	for (uint64_t off = 0; off < 8192; off += 16) {
 		for (size_t i = 0; i < 2; i++) {

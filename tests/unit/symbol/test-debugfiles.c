@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "run.h"
+#include "tests/unit/skip.h"
 
 static const char source[] =
 	"#include <unistd.h>\n"
@@ -282,7 +283,7 @@ static void test_owner(void **state)
 
 	(void)state;
 	if (geteuid())
-		skip();
+		skip_since("not root: no other root folder can be had");
 	put_others();
 	unsetenv("SUDO_UID");
 	assert_string_equal(look_up("p.stripped", NULL, hidden_off), NOTHING);
@@ -396,7 +397,7 @@ static void test_minidebuginfo(void **state)
 {
 	(void)state;
 	if (!have_tools("xz"))
-		skip();
+		skip_since("there is no xz");
 	assert_int_equal(run("objcopy --strip-debug p.debug p.mini && "
 			     "xz -k -f p.mini && cp p.stripped p.fedora && "
 			     "objcopy --add-section "
@@ -475,7 +476,7 @@ static void test_replaced(void **state)
 			    "No such file or directory");
 	/* A debug file that elfutils made still tells where its code lies. */
 	if (!have_tools("eu-strip"))
-		skip();
+		skip_since("there is no eu-strip");
 	assert_int_equal(run("cp p e && eu-strip -f e.debug e"), 0);
 	put_by_build_id("e.debug", "p");
 	assert_string_equal(look_up("q", "p", hidden_off), "hidden");

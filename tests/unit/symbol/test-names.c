@@ -2,6 +2,7 @@
 /* Description: every function of real files has the name that nm and
  * c++filt print, and every PLT stub the one that objdump prints. */
 #include "run.h"
+#include "tests/unit/skip.h"
 
 #include <unistd.h>
 
@@ -216,7 +217,7 @@ static void test_plt_kinds(void **state)
 
 	(void)state;
 	if (!have_tools("cc"))
-		skip();
+		skip_since("there is no cc");
 	snprintf(path, sizeof(path), "%s/p", run_dir);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
 		assert_int_equal(run("printf '#include <stdio.h>\n#include "
@@ -270,7 +271,7 @@ static void test_mold(void **state)
 
 	(void)state;
 	if (!have_tools("ld.mold"))
-		skip();
+		skip_since("there is no ld.mold");
 	assert_int_equal(
 		run("printf '#include <stdio.h>\n#include <stdlib.h>\n"
 		    "int main(void) { puts(\"\"); return rand() + "

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "symbol/perf-map.h"
+#include "tests/unit/skip.h"
 
 /* No process has such a number. */
 #define PID (5000000u + (uint32_t)getpid()) /* above all that there may be */
@@ -190,7 +191,7 @@ static void test_other_owner(void **state)
 
 	(void)state;
 	if (geteuid())
-		skip();
+		skip_since("not root: no file of another user can be made");
 	s = with_map("1000 10 forged\n");
 	assert_int_equal(chown(map_path, 12345, 12345), 0);
 	assert_int_equal(names_of(s), -ENOENT);

@@ -3,6 +3,7 @@
  * wherever it is and whoever says when it began; those of one that has ended
  * are not judged by who has its number now. */
 #include "run.h"
+#include "tests/unit/skip.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -213,7 +214,7 @@ static void test_container(void **state)
 	strcat(inner, "/perf-1.map");
 	waiting = start(root);
 	if (waiting <= 0)
-		skip();
+		skip_since("no PID namespace can be made here");
 	of.pid = (uint32_t)waiting;
 	outer_path(of.pid, outer);
 	write_map(inner, "own", wall_ns());

@@ -2,6 +2,7 @@
 /* Description: the table cache does not believe a file made of another
  * program, or of another build of it, whatever the build-id says. */
 #include "cache.h"
+#include "tests/unit/skip.h"
 
 /* Another program's file under this build-id: a build-id is only a claim. */
 static void test_another_program(void **state)
@@ -99,7 +100,7 @@ static void test_other_code(void **state)
 
 	(void)state;
 	if (!self)
-		skip();
+		skip_since("this program cannot be read as a file");
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		struct seam_elf *other;
 		struct stat old, now;
@@ -146,7 +147,7 @@ static void test_other_init(void **state)
 
 	(void)state;
 	if (!self)
-		skip();
+		skip_since("this program cannot be read as a file");
 	t.elf = self;
 	assert_int_equal(seam_table_build_kernel(self, &t.table, &t.size,
 						 &t.stats, NULL),

@@ -23,6 +23,7 @@
 #include "elf/elf.h"
 #include "seam/tracer.h"
 #include "sframe/encode.h"
+#include "tests/unit/skip.h"
 #include "unwind/dump.h"
 
 #define OUTER 0x1000u /* code of 256 bytes, the outermost frame */
@@ -197,7 +198,7 @@ static void test_plt(void **state)
 	if (!open_plt()) {
 		plt.elf = seam_elf_close(plt.elf);
 		free(section);
-		skip();
+		skip_since("this program has no PLT");
 	}
 	assert_int_equal(unwind("\xe9\x8b\x0f\xaa\xaa", &n), SEAM_OUTERMOST);
 	assert_int_equal(n, 3);

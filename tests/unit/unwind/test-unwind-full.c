@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "seam/unwind.h"
+#include "tests/unit/skip.h"
 #include "theirs.h"
 #include "through.h"
 
@@ -207,7 +208,7 @@ static void lazy_binding(void **state)
 {
 	(void)state;
 	if (getenv("LD_BIND_NOW"))
-		skip();
+		skip_since("LD_BIND_NOW is set: nothing is bound lazily");
 	remote(LAZY);
 }
 
