@@ -178,7 +178,9 @@ static __noinline int mapping_fill(struct task_struct *task, uint64_t pc,
 			ret->delta = s->vma.off - s->vma.start;
 			ret->flags = s->vma.flags;
 			named = name_file(mm, &s->vma, &s->miss);
-			if (!named && may_be_made(task, &s->vma)) {
+			if (!named && is_probe_page(&s->vma)) {
+				ret->state = SEAM_TABLE_PROBE_PAGE;
+			} else if (!named && may_be_made(task, &s->vma)) {
 				name_made(task, &s->vma, &s->miss);
 				named = true;
 			}

@@ -180,7 +180,8 @@ static __always_inline bool fp_is_code(struct seam_env *env, uint64_t pc,
 	map = &env->state->maps[slot & (SEAM_CACHED_MAPPINGS - 1)];
 	*ret_bare = is_32bit(env->state) || map->is_made ||
 		    (!map->table && map->state != SEAM_TABLE_ASKED);
-	if ((map->flags & (VM_EXEC | VM_IO | VM_PFNMAP)) != VM_EXEC)
+	if ((map->flags & (VM_EXEC | VM_IO | VM_PFNMAP)) != VM_EXEC &&
+	    map->state != SEAM_TABLE_PROBE_PAGE)
 		return false;
 	s->code_start = map->start;
 	s->code_end = map->end;

@@ -60,6 +60,12 @@ struct vm_area_struct {
 	unsigned long vm_flags;
 	unsigned long vm_pgoff;
 	struct file *vm_file;
+	void *vm_private_data; /* struct vm_special_mapping, of the kernel's own
+				*/
+};
+
+struct vm_special_mapping {
+	const char *name;
 };
 
 struct maple_tree {

@@ -143,9 +143,12 @@ static __always_inline int vma_view(uint64_t mm, uint64_t addr,
 	ret->off = vma->vm_pgoff << PAGE_SHIFT;
 	ret->flags = vma->vm_flags;
 	ret->file = ADDRESS(struct vm_area_struct, found, vm_file);
-	ret->inode = 0;
+	ret->inode = ret->own = 0;
 	if (ret->file)
 		ret->inode = ADDRESS(struct file, ret->file, f_inode);
+	else
+		ret->own =
+			ADDRESS(struct vm_area_struct, found, vm_private_data);
 	if (addr < ret->start || addr >= ret->end)
 		return -2;
 	if (!(seq & 1) && seq == mm_seq(mm))
@@ -231,6 +234,19 @@ static __always_inline bool name_file(uint64_t mm, const struct vma_view *vma,
 	}
 	ret->key.kind = SEAM_KEY_VDSO;
 	return vma->start == ADDRESS(struct mm_struct, mm, context.vdso);
+}
+
+/* Whether it is the page that functions call which a probe was put in. A copy
+ * of its name would be too much for the programs' stack. */
+static __always_inline bool is_probe_page(const struct vma_view *vma)
+{
+	uint64_t name;
+
+	if (vma->file || !vma->own || !(vma->flags & VM_EXEC))
+		return false;
+	name = ADDRESS(struct vm_special_mapping, vma->own, name);
+	return WORD_AT(name) == SEAM_AMD64_PROBE_PAGE_WORD &&
+	       WORD_AT(name + 7) == SEAM_AMD64_PROBE_PAGE_LAST;
 }
 
 #endif

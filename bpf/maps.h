@@ -288,6 +288,7 @@ struct {
 struct vma_view {
 	uint64_t start, end, off, flags;
 	uint64_t file, inode;
+	uint64_t own; /* where there is no file: what the kernel has for it */
 };
 
 #define SEAM_CODE_WINDOW 256 /* bytes; a power of two */

@@ -14,6 +14,16 @@
 #define FRAME_MAPPED (-2) /* the target has the table: see section.h */
 #define FRAME_RULE (-3) /* its rule is to be found first */
 
+/* Of code that the kernel has for user space: the CFA's offset, 0: none. A
+ * function of its own, for the stack: "combined stack size of 8 calls is 528.
+ * Too large" (Linux 6.18, clang 14). */
+static __noinline void rule_by_sp(struct scratch *s, int32_t cfa)
+{
+	s->rule = (struct seam_rule){
+		.cfa = {cfa, SEAM_REG_OFF, SEAM_AMD64_REG_SP, 0}};
+	s->rule_err = cfa ? 0 : SEAM_NO_RULE;
+}
+
 /*
  * Finds the rule of the frame at the cursor by the table of its mapping.
  * Return: it, packed; 0: it is in s->rule, or s->rule_err says why not.
@@ -41,15 +51,16 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 	}
 	slot = mapping_find(&env, pc, &err);
 	s->rule_err = err;
-	if (slot < 0 && seam_amd64_is_vsyscall(pc)) {
-		s->rule = (struct seam_rule){
-			.cfa = {8, SEAM_REG_OFF, SEAM_AMD64_REG_SP, 0}};
-		s->rule_err = 0;
-	}
+	if (slot < 0 && seam_amd64_is_vsyscall(pc))
+		rule_by_sp(s, 8);
 	if (slot < 0)
 		return 0;
 	slot &= SEAM_CACHED_MAPPINGS - 1;
 	map = &state->maps[slot];
+	if (map->state == SEAM_TABLE_PROBE_PAGE) {
+		rule_by_sp(s, seam_amd64_probe_page_cfa(pc - map->start));
+		return 0;
+	}
 	if (map->state != SEAM_TABLE_LOADED) {
 		if (map->state == SEAM_TABLE_MAPPED) {
 			s->own.slot = slot;

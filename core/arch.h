@@ -22,6 +22,17 @@
  */
 #define SEAM_AMD64_VSYSCALL 0xffffffffff600000ULL
 
+/*
+ * x86-64: the page that Linux has a probe's function call where it began with a
+ * nop of five bytes (6.18), by its name as perf's records cut it. It pushes
+ * rcx, r11 and rax, enters the kernel, where the probe is handled, pops them
+ * and returns.
+ */
+#define SEAM_AMD64_PROBE_PAGE "[uprobes-trampo"
+/* Its first eight bytes and its last. */
+#define SEAM_AMD64_PROBE_PAGE_WORD 0x7365626f7270755bULL
+#define SEAM_AMD64_PROBE_PAGE_LAST 0x6f706d6172742d73ULL
+
 #define SEAM_AARCH64_REG_FP 29
 #define SEAM_AARCH64_REG_RA 30
 #define SEAM_AARCH64_REG_SP 31
@@ -52,6 +63,25 @@ enum seam_arch {
 SEAM_INLINE bool seam_amd64_is_vsyscall(uint64_t pc)
 {
 	return pc >> 12 == SEAM_AMD64_VSYSCALL >> 12;
+}
+
+/* Where in that page the CFA is, from SP, at an instruction or within. 0: this
+ * is behind all of them. */
+SEAM_INLINE int32_t seam_amd64_probe_page_cfa(uint64_t off)
+{
+	if (off < 1) /* push %rcx */
+		return 8;
+	if (off < 3) /* push %r11 */
+		return 16;
+	if (off < 4) /* push %rax */
+		return 24;
+	if (off < 14) /* mov, syscall, pop %rax */
+		return 32;
+	if (off < 16) /* pop %r11 */
+		return 24;
+	if (off < 17) /* pop %rcx */
+		return 16;
+	return off == 17 ? 8 : 0; /* ret */
 }
 
 /* Of one of SEAM_SFRAME_ABI_*. Return: SEAM_ARCH_NONE if there is no such. */

@@ -194,6 +194,8 @@ enum seam_table_state {
 	SEAM_TABLE_LOADED = 2,
 	SEAM_TABLE_NONE = 3, /* the file has no CFI, or cannot be had */
 	SEAM_TABLE_MAPPED = 4, /* its own .sframe, where the target has it */
+	/* Of a mapping alone, of no file: seam_amd64_probe_page_cfa. */
+	SEAM_TABLE_PROBE_PAGE = 5,
 };
 
 /*

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/arch.h"
+
 static const char newline[] = "\\012";
 
 bool seam_maps_path_is_unsure(const char *path)
@@ -21,4 +23,10 @@ char *seam_maps_path_other(const char *path)
 			strlen(at + sizeof(newline) - 2) + 1);
 	}
 	return other;
+}
+
+bool seam_maps_is_probe_page(const char *path)
+{
+	return !strncmp(path, SEAM_AMD64_PROBE_PAGE,
+			sizeof(SEAM_AMD64_PROBE_PAGE) - 1);
 }

@@ -15,4 +15,7 @@ bool seam_maps_path_is_unsure(const char *path);
 /* That other name. Caller frees. NULL: it is sure, or there is no memory. */
 char *seam_maps_path_other(const char *path);
 
+/* Whether it is core/arch.h's page for probes. */
+bool seam_maps_is_probe_page(const char *path);
+
 #endif

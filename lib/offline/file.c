@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/maps-path.h"
 #include "core/sframe-read.h"
 #include "elf/doubt.h"
 #include "elf/elf.h"
@@ -263,6 +264,8 @@ static enum seam_offline_problem open_any(struct seam_offline_files *files,
 
 	if (!strcmp(f->path, "[vdso]"))
 		return open_vdso(files, f);
+	if (seam_maps_is_probe_page(f->path))
+		return SEAM_OFFLINE_NO_ELF;
 	for (unsigned int i = 0;; i++) {
 		fd = seam_offline_find(f, i, &path, &f->has_code);
 		if (fd == -ERANGE)

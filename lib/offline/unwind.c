@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/maps-path.h"
 #include "core/arch.h"
 #include "core/err.h"
 #include "core/wire.h"
@@ -61,12 +62,15 @@ static const struct seam_derived *derive(void *ctx)
 
 static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 {
+	const struct full *full = ctx;
 	struct seam_image *image;
 	uint64_t off, svma;
 
 	*ret = (struct seam_mapping){0};
 	if (!image_at(ctx, avma, &image, &off))
 		return -ENOENT;
+	ret->is_probe_page =
+		full->found && seam_maps_is_probe_page(full->found->path);
 	if (!image || !image->elf ||
 	    !seam_elf_off_to_svma(image->elf, off, &svma))
 		return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/maps-path.h"
 #include "core/arch.h"
 #include "core/err.h"
 #include "unwind/refused.h"
@@ -87,6 +88,9 @@ static int find_mapping(void *ctx, uint64_t avma, struct seam_mapping *ret)
 		map = find_map(f, avma);
 	f->map = map;
 	memset(ret, 0, sizeof(*ret));
+	ret->is_probe_page = map && seam_maps_is_probe_page(map->path);
+	if (ret->is_probe_page)
+		return 0;
 	if (!map || !map->image || !map->image->elf ||
 	    !seam_elf_off_to_svma(map->image->elf, avma - map->start + map->off,
 				  &svma))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/maps-path.h"
 #include "base/populate.h"
 #include "core/err.h"
 #include "offline/pool.h"
@@ -148,10 +149,11 @@ struct copies *seam_copies_free(struct copies *c)
 
 static bool is_file(const char *path)
 {
-	return !strcmp(path, "[vdso]") || (path[0] == '/' && path[1] != '/' &&
-					   strncmp(path, "/dev/zero", 9) != 0 &&
-					   strncmp(path, "/memfd:", 7) != 0 &&
-					   strncmp(path, "/SYSV", 5) != 0);
+	return !strcmp(path, "[vdso]") || seam_maps_is_probe_page(path) ||
+	       (path[0] == '/' && path[1] != '/' &&
+		strncmp(path, "/dev/zero", 9) != 0 &&
+		strncmp(path, "/memfd:", 7) != 0 &&
+		strncmp(path, "/SYSV", 5) != 0);
 }
 
 /* The files of mappings that are new. */

@@ -118,6 +118,16 @@ static int made_row(const struct seam_mapping *map, uint64_t pc,
 	return SEAM_OK;
 }
 
+/* Of code that the kernel has for user space, by its CFA, from SP. */
+static void kernels_row(int32_t cfa, struct seam_cfi_row *row)
+{
+	*row = (struct seam_cfi_row){
+		.cfa_reg = SEAM_AMD64_REG_SP,
+		.cfa_off = cfa,
+		.regs[REG_IP] = {.how = SEAM_CFI_OFFSET,
+				 .off = SEAM_AMD64_RA_OFF}};
+}
+
 /* The row at pc. Return: SEAM_OK, or an end code. */
 static int find_row(const struct seam_dump *d, uint64_t pc,
 		    const struct seam_regs *regs, bool exact,
@@ -126,14 +136,15 @@ static int find_row(const struct seam_dump *d, uint64_t pc,
 	struct seam_mapping map = {0};
 
 	if (d->find(d->ctx, pc, &map)) {
-		*row = (struct seam_cfi_row){
-			.cfa_reg = SEAM_AMD64_REG_SP,
-			.cfa_off = 8,
-			.regs[REG_IP] = {.how = SEAM_CFI_OFFSET, .off = -8}};
+		kernels_row(8, row);
 		*ret_bias = 0;
 		return seam_amd64_is_vsyscall(pc) ? SEAM_OK : SEAM_NO_TABLE;
 	}
 	*ret_bias = map.bias;
+	if (map.is_probe_page) {
+		kernels_row(seam_amd64_probe_page_cfa(pc % 4096), row);
+		return row->cfa_off ? SEAM_OK : SEAM_NO_RULE;
+	}
 	return map.sframe ? made_row(&map, pc, row)
 			  : file_row(&map, pc - map.bias, regs, exact, row);
 }
