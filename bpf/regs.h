@@ -75,6 +75,7 @@ __noinline int seam_regs_part(struct task_state *state ARG_NONNULL,
 #define CLONE_ARGS_STACK 40 /* its place in struct clone_args */
 
 #define INSN_SYSCALL 0x050f /* 0f 05 */
+#define INSN_INT_80 0x80cd /* cd 80 */
 #define INSN_INT3 0xcc
 
 /*
@@ -93,6 +94,18 @@ is_behind_syscall(const struct pt_regs___kernel *regs)
 	return bpf_probe_read_user(&insn, sizeof(insn),
 				   (void *)(regs->ip - sizeof(insn))) ||
 	       insn == INSN_SYSCALL;
+}
+
+/* Of 64-bit code too, which leaves no trace in registers. Other entries have
+ * -1 for the call's number; that is not asked of an event in user mode. */
+static __always_inline bool is_behind_int80(const struct pt_regs___kernel *regs)
+{
+	uint16_t insn;
+
+	return regs->orig_ax != NR_NONE && regs->cs != USER32_CS &&
+	       !bpf_probe_read_user(&insn, sizeof(insn),
+				    (void *)(regs->ip - sizeof(insn))) &&
+	       insn == INSN_INT_80;
 }
 
 /* Whether a child that has not run yet has a stack of its own. A thread has;
@@ -209,7 +222,7 @@ static __always_inline void regs_judge(struct task_state *state,
 		state->regs_flags |= REGS_32BIT;
 	/* Who runs with a 0 may be clone's child, whose first instructions
 	 * have no rule that is also the parent's. */
-	if (syscall && !(in_user && !regs->ax))
+	if (syscall ? !in_user || regs->ax : !in_user && is_behind_int80(regs))
 		state->regs_flags |= REGS_SYSCALL;
 	if (!in_user && regs->orig_ax == NR_NONE)
 		judge_no_call(state, regs, task);

@@ -4,7 +4,8 @@
 each shows the kernel's frames above the program's, down to the entry point.
 
 The program reads 64 MiB of random numbers at a time, 40 frames deep, and
-writes much in one call.
+writes much in one call. Another's calls are the last instruction of their
+function, behind which the next one begins, with another rule.
 """
 
 import collections
@@ -144,7 +145,67 @@ def right(path, last, call):
         call in path[-1]
 
 
+# By both instructions; each sleeps, so that there is a sample amid the call,
+# and comes back into the next function, which undoes what the first has done.
+LASTS = r"""
+#define STAY() __asm__ volatile("" ::: "memory")
+#define CALLS(name, number, call) \
+	void name(void); \
+	__asm__(".globl " #name "\n.type " #name ",@function\n" #name ":\n" \
+		".cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\n" \
+		".cfi_rel_offset %rbx, 0\npush $0\n.cfi_adjust_cfa_offset 8\n" \
+		"mov $" #number ", %eax\nxor %ebx, %ebx\n" call "\n" \
+		".cfi_endproc\n.size " #name ", . - " #name "\n" \
+		".type behind_" #name ",@function\nbehind_" #name ":\n" \
+		".cfi_startproc\npop %rbx\npop %rbx\nret\n.cfi_endproc\n" \
+		".size behind_" #name ", . - behind_" #name)
+CALLS(by_syscall, 24, "syscall"); /* sched_yield */
+CALLS(by_int80, 158, "int $0x80");
+__attribute__((noipa)) void calls_syscall(void) { by_syscall(); STAY(); }
+__attribute__((noipa)) void calls_int80(void) { by_int80(); STAY(); }
+int main(void)
+{
+	for (int i = 0; i < 50; i++)
+		calls_syscall();
+	for (int i = 0; i < 50; i++)
+		calls_int80();
+	return 0;
+}
+"""
+
+
+def last_program(bench):
+    return bench.compile(LASTS, "lasts")
+
+
+def lasts(bench):
+    """The leaf has the next function's name, as its address is there."""
+    recording = bench.record("-e", "raw_syscalls:sys_enter", "--",
+                             last_program(bench))
+    samples = [s for s in recording.samples() if s["comm"] == "lasts"]
+    for how in ("syscall", "int80"):
+        what = "a call by %s, the last instruction of its function" % how
+        found = [s for s in samples
+                 if "behind_by_" + how in livetest.user_path(s)]
+        if not found and how == "int80" and recording.status == 139:
+            return bench.skip(what, "this kernel has no such calls")
+        bad = [s for s in found if s["end"] != "outermost" or
+               livetest.user_path(s) not in [
+                   start + ["main", "calls_" + how, "behind_by_" + how]
+                   for start in (START[:3], [START[0], START[1] + "_impl",
+                                             START[2]])]]
+        bench.test(what, len(found) == 50 and not bad, "%d of %d\n%s" % (
+            len(bad), len(found), "\n".join(map(livetest.show, bad[:3]))))
+
+
+def programs(bench):
+    program(bench)
+    last_program(bench)
+
+
 if __name__ == "__main__":
-    sys.exit(livetest.main(long_calls, programs=program, only={
+    sys.exit(livetest.main(long_calls, lasts, programs=programs, only={
         "without frame pointers the program has no stacks":
-            ("deferred immediate dump", (long_calls,))}))
+            ("deferred immediate dump", (long_calls,)),
+        "a dump does not know of a call that leaves no trace in registers":
+            ("deferred immediate", (lasts,))}))
