@@ -10,7 +10,10 @@
 #include "bpf/words.h"
 
 /* Of the count: NMIs, hard interrupts, a soft interrupt at work. */
-#define IN_INTERRUPT 0xff0100
+#define IN_NMI 0xf00000
+#define IN_HARDIRQ 0xf0000
+#define IN_SOFTIRQ 0x100
+#define IN_INTERRUPT (IN_NMI | IN_HARDIRQ | IN_SOFTIRQ)
 
 /* The queue of the CPU that the task runs on, where the kernel has queues for
  * groups of tasks; else NULL. */
@@ -22,6 +25,26 @@ static __always_inline const struct rq *queue_of(const struct task_struct *task)
 	return VIEW(struct rq,
 		    ADDRESS(struct cfs_rq,
 			    ADDRESS(struct task_struct, task, se.cfs_rq), rq));
+}
+
+/* Which interrupts are at work here: of enum seam_sample_flags. */
+static __always_inline uint32_t context_of(const struct task_struct *task)
+{
+	const struct rq *rq = queue_of(task);
+	uint32_t flags = SEAM_SAMPLE_KNOWN;
+	uint64_t count;
+
+	if (!rq || !seam_preempt_count)
+		return 0;
+	count = WORD_AT((const char *)rq + seam_preempt_count);
+	/* PREEMPT_RT counts these for each task. */
+	if (bpf_core_field_exists(task->softirq_disable_cnt))
+		count |= task->softirq_disable_cnt & IN_SOFTIRQ;
+	if (count & IN_SOFTIRQ)
+		flags |= SEAM_SAMPLE_SOFTIRQ;
+	if (count & IN_HARDIRQ)
+		flags |= SEAM_SAMPLE_HARDIRQ;
+	return count & IN_NMI ? flags | SEAM_SAMPLE_NMI : flags;
 }
 
 /*

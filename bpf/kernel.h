@@ -198,6 +198,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct uprobe_task *utask;
+	int softirq_disable_cnt; /* with PREEMPT_RT */
 	struct thread_struct thread;
 };
 

@@ -142,7 +142,7 @@ static __always_inline bool ask_sample(struct seam_wire_sample *sample,
 	}
 	if (!in_user && (asks & SEAM_ASK_NO_KERNEL)) {
 		sample->ip = unsure ? 0 : task_regs(task)->ip;
-		flags = SEAM_SAMPLE_USER;
+		flags = SEAM_SAMPLE_USER | (flags & SEAM_SAMPLE_CONTEXT);
 		kernel_stack = false;
 	}
 	/* A tracepoint has its ip from the stack. */

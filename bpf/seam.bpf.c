@@ -186,7 +186,7 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	buf->sample.ip = 0;
 	buf->sample.period = seam_tracepoint_period[event];
 	buf->sample.event = event;
-	buf->sample.flags = 0;
+	buf->sample.flags = context_of(bpf_get_current_task_btf());
 	to_raw(ctx);
 	return 0;
 }

@@ -52,7 +52,15 @@ enum seam_sample_flags {
 	SEAM_SAMPLE_TAIL = 4, /* in an exec or exit, its stack taken before */
 	SEAM_SAMPLE_BLOCKED = 8, /* of a blocked tick: what comes before .ip in
 				  * the kernel's frames is the way to us */
+	/* Of a tracepoint: the interrupts that it came in, where KNOWN. */
+	SEAM_SAMPLE_SOFTIRQ = 16,
+	SEAM_SAMPLE_HARDIRQ = 32,
+	SEAM_SAMPLE_NMI = 64,
+	SEAM_SAMPLE_KNOWN = 128,
 };
+#define SEAM_SAMPLE_CONTEXT                                                    \
+	(SEAM_SAMPLE_SOFTIRQ | SEAM_SAMPLE_HARDIRQ | SEAM_SAMPLE_NMI |         \
+	 SEAM_SAMPLE_KNOWN)
 
 struct seam_wire_sample {
 	struct seam_wire head; /* cookie 0: no user half, .end says why */

@@ -194,6 +194,21 @@ static void strip_tick(struct seam_sample *sample,
 	sample->n_kernel = i < rec->nr ? rec->nr - i : 1;
 }
 
+static const void *find_payload(struct seam_session *s,
+				const struct seam_wire_sample *rec,
+				size_t *ret_size)
+{
+	const struct seam_payload_of of = {
+		.event = &s->events[rec->event],
+		.tid = rec->head.tid,
+		.cpu = rec->head.cpu,
+		.flags = rec->flags,
+		.time_ns = rec->head.time_ns,
+	};
+
+	return seam_payloads_find(s->payloads, &of, ret_size);
+}
+
 static void give_sample(struct seam_session *s,
 			const struct seam_wire_sample *rec, size_t size)
 {
@@ -231,9 +246,7 @@ static void give_sample(struct seam_session *s,
 	if (!sample.n_kernel)
 		sample.kernel_ips = NULL;
 	if (seam_event_has_payload(&s->events[rec->event]))
-		sample.payload = seam_payloads_find(
-			s->payloads, &s->events[rec->event], sample.tid,
-			sample.cpu, sample.time_ns, &sample.payload_size);
+		sample.payload = find_payload(s, rec, &sample.payload_size);
 	s->client.on_sample(s->client.ctx, &sample);
 }
 

@@ -369,21 +369,48 @@ static bool is_in_gap(const struct seam_payloads *p, uint64_t from_ns,
 	return false;
 }
 
-const void *seam_payloads_find(struct seam_payloads *p,
-			       const struct seam_event *ev, uint32_t tid,
-			       uint32_t cpu, uint64_t time_ns, size_t *ret_size)
+/* Where struct trace_entry has what was at work, and what of it is asked here:
+ * part of the kernel's ABI, as each tracepoint's format says. */
+#define COMMON_FLAGS 2
+#define FLAG_HARDIRQ 0x08
+#define FLAG_SOFTIRQ 0x10
+#define FLAG_NMI 0x40
+
+static bool came_in(const struct seam_payloads *p, const struct payload *one,
+		    uint32_t flags)
 {
-	for (size_t i = upto(p, tid, time_ns); i > 0; i--) {
+	uint8_t common =
+		one->size > COMMON_FLAGS ? p->bytes[one->at + COMMON_FLAGS] : 0;
+
+	return !(flags & SEAM_SAMPLE_KNOWN) ||
+	       (!(common & FLAG_HARDIRQ) == !(flags & SEAM_SAMPLE_HARDIRQ) &&
+		!(common & FLAG_SOFTIRQ) == !(flags & SEAM_SAMPLE_SOFTIRQ) &&
+		!(common & FLAG_NMI) == !(flags & SEAM_SAMPLE_NMI));
+}
+
+static bool may_be_of(const struct seam_payloads *p, const struct payload *one,
+		      const struct seam_payload_of *of)
+{
+	/* Idle tasks have one number. */
+	return seam_event_id(of->event, one->cpu) == one->id &&
+	       (of->tid || one->cpu == of->cpu) && came_in(p, one, of->flags);
+}
+
+const void *seam_payloads_find(struct seam_payloads *p,
+			       const struct seam_payload_of *of,
+			       size_t *ret_size)
+{
+	const struct seam_event *ev = of->event;
+
+	for (size_t i = upto(p, of->tid, of->time_ns); i > 0; i--) {
 		struct payload *one = &p->all[i - 1];
 
-		if (one->tid != tid)
+		if (one->tid != of->tid)
 			break;
-		/* Idle tasks have one number. */
-		if (seam_event_id(ev, one->cpu) != one->id ||
-		    (!tid && one->cpu != cpu))
+		if (!may_be_of(p, one, of))
 			continue;
-		if (one->used || time_ns - one->time_ns > APART_NS ||
-		    is_in_gap(p, one->time_ns, time_ns))
+		if (one->used || of->time_ns - one->time_ns > APART_NS ||
+		    is_in_gap(p, one->time_ns, of->time_ns))
 			break;
 		one->used = true;
 		if (ev->asks & SEAM_ASK_NO_KERNEL)

@@ -156,6 +156,47 @@ def own_calls(bench):
                0 < calls < CALLS * took, log)
 
 
+# What it frees, soft interrupts free as well, amid that.
+FREES = r"""
+#include <time.h>
+#include <unistd.h>
+int main(void)
+{
+	int p[2];
+	for (time_t end = time(NULL) + 3; time(NULL) < end; )
+		for (int i = 0; i < 100; i++) {
+			if (pipe(p)) return 1;
+			close(p[0]);
+			close(p[1]);
+		}
+	return 0;
+}
+"""
+
+
+def interrupted(bench):
+    """Between what perf and what the program makes of a hit an interrupt may
+    come that hits it too, and of which no sample is made."""
+    exe = bench.compile(FREES, "frees")
+    recording = bench.record(
+        "-m", "32M", "-F", "20000", "-e", "kmem:kmem_cache_free/period=5/",
+        "-e", "cpu-clock/call-graph=no/", "--", exe)
+    right, wrong = 0, []
+    for sample in recording.samples():
+        site = re.match(r"call_site=(\w+)", sample.get("payload", ""))
+        if not site:
+            continue
+        if any(f["ip"] == site[1] for f in livetest.kernel_frames(sample)):
+            right += 1
+        else:
+            wrong.append(sample)
+    bench.note("%d of %d are called from where they say" % (
+        right, right + len(wrong)))
+    bench.test("interrupted: payload and stack are of one hit", right > 500 and
+               not wrong, "\n".join("%s %s" % (s["payload"], livetest.show(s))
+                                    for s in wrong[:5]) + recording.log)
+
+
 def unwanted(bench):
     recording = bench.record("-e", "sched:sched_switch/no-payload/", "--",
                              "sleep", "0.1")
@@ -210,11 +251,13 @@ def as_perf(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(one_hit, loss, own_calls, unwanted, as_perf,
+    sys.exit(livetest.main(one_hit, loss, own_calls, interrupted,
+                           unwanted, as_perf,
                            programs=programs,
                            only={
         "payloads are joined by BPF": ("deferred immediate", (one_hit, loss,
                                                               own_calls,
+                                                              interrupted,
                                                               unwanted)),
         "both engines that it has are in it": ("deferred", (as_perf,))},
                            options=(("--perf", os.environ.get("SEAM_PERF")),)))

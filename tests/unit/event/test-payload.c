@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "core/wire.h"
 #include "event/payload.h"
 #include "event/sideband.h"
 
@@ -30,7 +31,9 @@
 #define OTHER 1
 
 struct raw {
-	uint32_t common, tid, mark;
+	uint16_t type;
+	uint8_t flags, preempt_count;
+	uint32_t tid, mark;
 };
 
 struct sample {
@@ -204,8 +207,8 @@ static struct sample *add(uint32_t type, uint32_t cpu, uint64_t time_ns)
 	return s;
 }
 
-static void hit(size_t event, uint32_t tid, uint32_t cpu, uint64_t time_ns,
-		uint32_t mark)
+static struct sample *hit(size_t event, uint32_t tid, uint32_t cpu,
+			  uint64_t time_ns, uint32_t mark)
 {
 	struct sample *s = add(PERF_RECORD_SAMPLE, cpu, time_ns);
 
@@ -213,6 +216,7 @@ static void hit(size_t event, uint32_t tid, uint32_t cpu, uint64_t time_ns,
 	/* The record itself may name no thread: the payload does. */
 	s->pid = s->tid = UINT32_MAX;
 	s->raw = (struct raw){.tid = tid, .mark = mark};
+	return s;
 }
 
 static void count_lost(size_t event, uint32_t cpu, uint64_t lost)
@@ -230,13 +234,14 @@ static void read_at(struct seam_payloads *p, uint64_t time_ns)
 }
 
 /* Return: its mark, 0: none. */
-static uint32_t find(struct seam_payloads *p, uint32_t tid, uint32_t cpu,
-		     uint64_t time_ns)
+static uint32_t find_in(struct seam_payloads *p, uint32_t tid, uint32_t cpu,
+			uint64_t time_ns, uint32_t flags)
 {
+	const struct seam_payload_of of = {&events.v[OURS], tid, cpu, flags,
+					   time_ns};
 	size_t size = 0;
 	struct raw raw;
-	const void *bytes = seam_payloads_find(p, &events.v[OURS], tid, cpu,
-					       time_ns, &size);
+	const void *bytes = seam_payloads_find(p, &of, &size);
 
 	if (!bytes)
 		return 0;
@@ -244,6 +249,12 @@ static uint32_t find(struct seam_payloads *p, uint32_t tid, uint32_t cpu,
 	memcpy(&raw, bytes, sizeof(raw));
 	assert_int_equal(raw.tid, tid);
 	return raw.mark;
+}
+
+static uint32_t find(struct seam_payloads *p, uint32_t tid, uint32_t cpu,
+		     uint64_t time_ns)
+{
+	return find_in(p, tid, cpu, time_ns, 0);
 }
 
 static void test_last_once(void **state)
@@ -264,6 +275,43 @@ static void test_last_once(void **state)
 	assert_int_equal(find(p, 9, 1, START + 8 * US), 0);
 	assert_int_equal(find(p, 8, 1, START), 0);
 	assert_int_equal(seam_payloads_lost(p), 3);
+}
+
+/* Each of these may interrupt those before it, between what perf and what the
+ * program makes of the hit. As tracepoints say it, and as the program does. */
+static void test_interrupts(void **state)
+{
+	static const struct {
+		uint8_t common;
+		uint32_t flags;
+	} in[] = {
+		{0x01, 0}, /* interrupts off */
+		{0x10, SEAM_SAMPLE_SOFTIRQ},
+		{0x18 | 0x04, SEAM_SAMPLE_SOFTIRQ | SEAM_SAMPLE_HARDIRQ},
+		{0x08, SEAM_SAMPLE_HARDIRQ},
+		{0x48, SEAM_SAMPLE_HARDIRQ | SEAM_SAMPLE_NMI},
+		{0x40, SEAM_SAMPLE_NMI},
+	};
+	const uint32_t n = sizeof(in) / sizeof(*in);
+	struct seam_payloads *p = *state;
+
+	for (uint32_t i = 0; i < n; i++)
+		hit(OURS, 7, 0, START + i * US, i + 1)->raw.flags =
+			in[i].common;
+	read_at(p, START + MS);
+	/* None of the last but one: it is no sample. */
+	for (uint32_t i = n; i-- > 0;)
+		if (i != n - 2)
+			assert_int_equal(
+				find_in(p, 7, 0, START + 9 * US,
+					in[i].flags | SEAM_SAMPLE_KNOWN),
+				i + 1);
+	/* Of a kernel that does not say where it came. */
+	assert_int_equal(find(p, 7, 0, START + 9 * US), 0);
+	assert_int_equal(find_in(p, 7, 0, START + 4 * US,
+				 in[n - 2].flags | SEAM_SAMPLE_KNOWN),
+			 n - 1);
+	assert_int_equal(seam_payloads_lost(p), 1);
 }
 
 /* What is older than perf and a program can be apart is of another hit. */
@@ -404,11 +452,12 @@ static void test_none_wanted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_last_once),	   CASE(test_too_old),
-		CASE(test_idle),	   CASE(test_lost_record),
-		CASE(test_lost_elsewhere), CASE(test_lost_counted),
-		CASE(test_unkept),	   CASE(test_kept),
-		CASE(test_malformed),	   CASE(test_none_wanted),
+		CASE(test_last_once),	 CASE(test_interrupts),
+		CASE(test_too_old),	 CASE(test_idle),
+		CASE(test_lost_record),	 CASE(test_lost_elsewhere),
+		CASE(test_lost_counted), CASE(test_unkept),
+		CASE(test_kept),	 CASE(test_malformed),
+		CASE(test_none_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
