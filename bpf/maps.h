@@ -79,6 +79,7 @@ SEAM_CONST uint32_t seam_reads_mapped = 0;
 /* The high part of our events' BPF cookies; the low is the event's number. */
 SEAM_CONST uint64_t seam_event_tag = SEAM_EVENT_TAG_MASK;
 SEAM_CONST uint64_t seam_tracepoint_period[SEAM_MAX_EVENTS] = {0};
+SEAM_CONST uint32_t seam_syscalls[SEAM_MAX_EVENTS] = {0}; /* number and one */
 /* Enough unread data in a ring to wake the reader early; else it comes by
  * itself. */
 SEAM_CONST uint64_t seam_ring_wake = 1 << 20;

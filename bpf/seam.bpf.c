@@ -155,6 +155,20 @@ int seam_expired(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* Whether a system call is none of those that the tracepoint is of, as the
+ * kernel makes that of the one of all: none of 32-bit code. */
+static __always_inline bool is_other_call(struct bpf_raw_tracepoint_args *ctx,
+					  struct task_struct *task,
+					  uint32_t event)
+{
+	uint32_t number;
+
+	if (event >= SEAM_MAX_EVENTS || !seam_syscalls[event])
+		return false;
+	number = (uint32_t)VIEW(struct pt_regs___kernel, ctx->args[0])->orig_ax;
+	return number + 1 != seam_syscalls[event] || is_32bit_call(task);
+}
+
 /*
  * Any tracepoint, raw: the kernel would run a classic one through an event
  * that filters no task. So tasks and periods are counted here. The stack
@@ -164,11 +178,14 @@ SEC("raw_tp")
 int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 {
 	uint32_t event = bpf_get_attach_cookie(ctx) & ~SEAM_EVENT_TAG_MASK;
-	bool is_ours = is_watched(bpf_get_current_task_btf());
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool is_ours = is_watched(task);
 	struct seam_cpu_state *cpu = cpu_state();
 	uint32_t slot = BUFFER_TRACEPOINT;
 	struct sample_buffer *buf;
 
+	if (is_other_call(ctx, task, event))
+		return 0;
 	count_event(event, is_ours);
 	if (!is_ours) {
 		count(SEAM_COUNT_FILTERED);
@@ -186,7 +203,7 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	buf->sample.ip = 0;
 	buf->sample.period = seam_tracepoint_period[event];
 	buf->sample.event = event;
-	buf->sample.flags = context_of(bpf_get_current_task_btf());
+	buf->sample.flags = context_of(task);
 	to_raw(ctx);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "event/fail.h"
 #include "event/opts.h"
 #include "event/order.h"
+#include "event/tracepoint.h"
 #include "event/unsure.h"
 #include "process/target.h"
 
@@ -146,6 +147,8 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 		opts.probes |= ev->is_probe;
 		if (ev->is_tracepoint || ev->is_probe)
 			opts.tracepoint_period[i] = ev->attr.sample_period;
+		if (ev->is_tracepoint)
+			opts.syscalls[i] = (uint32_t)(ev->syscall + 1);
 		if (ev->is_sleep) {
 			opts.sleeps = true;
 			opts.sleep_event = (uint32_t)i;
@@ -158,21 +161,31 @@ static int open_kernel(struct seam_session *s, struct seam_errinfo *reterr)
 	return seam_tables_open(s->kernel, &s->processes, &s->opts, &s->tables);
 }
 
+static int no_tracepoint(const char *name, struct seam_errinfo *reterr)
+{
+	struct seam_tracepoint tp;
+
+	if (seam_tracepoint_read(name, &tp))
+		return seam_fail(reterr, -ENOENT,
+				 "this kernel has no tracepoint %s", name);
+	seam_tracepoint_fini(&tp);
+	return seam_fail(reterr, -ENOENT,
+			 "%s has no raw tracepoint, which BPF programs need: "
+			 "--engine dump records it ('uprobe:' and 'uretprobe:' "
+			 "record places in programs)",
+			 name);
+}
+
 /* Before anything is written of a recording that cannot be. */
 static int try_tracepoints(struct seam_session *s, struct seam_errinfo *reterr)
 {
 	for (size_t i = 0; i < s->n_events; i++) {
-		const char *name = s->events[i].base;
+		const struct seam_event *ev = &s->events[i];
 
-		if (s->events[i].is_tracepoint &&
-		    seam_kernel_try_tracepoint(s->kernel, strchr(name, ':') +
-								  1) == -ENOENT)
-			return seam_fail(
-				reterr, -ENOENT,
-				"this kernel has no tracepoint %s (those of "
-				"single system calls are "
-				"raw_syscalls:sys_enter and sys_exit)",
-				name);
+		if (ev->is_tracepoint &&
+		    seam_kernel_try_tracepoint(s->kernel, ev->raw_name) ==
+			    -ENOENT)
+			return no_tracepoint(ev->base, reterr);
 	}
 	return 0;
 }

@@ -28,8 +28,8 @@ static int attach_lent(struct seam_session *s, size_t i)
 						(uint32_t)i);
 	if (ev->is_sleep)
 		return seam_kernel_attach_sleeps(s->kernel);
-	return seam_kernel_attach_tracepoint(
-		s->kernel, strchr(s->events[i].base, ':') + 1, (uint32_t)i);
+	return seam_kernel_attach_tracepoint(s->kernel, s->events[i].raw_name,
+					     (uint32_t)i);
 }
 
 static int attach_events(struct seam_session *s, struct seam_errinfo *reterr)

@@ -16,6 +16,7 @@
 #include "event/fail.h"
 #include "event/pmu.h"
 #include "event/precise.h"
+#include "event/syscall-name.h"
 #include "event/uprobe.h"
 #include "perfdata/writer.h"
 
@@ -235,6 +236,8 @@ static int set_kind(const struct seam_event_name *name, struct seam_event *ev,
 	if (name->file_at)
 		return open_probe(name, ev, reterr);
 	ev->is_tracepoint = true;
+	ev->raw_name = strchr(ev->base, ':') + 1;
+	ev->syscall = seam_syscall_of(ev->base, &ev->raw_name);
 	if (!strncmp(ev->base, "nmi:", strlen("nmi:")))
 		ev->asks |= SEAM_ASK_IN_NMI;
 	return 0;

@@ -49,6 +49,8 @@ struct seam_event {
 	uint32_t max_frames; /* of a user stack; 0: none is wanted */
 	uint32_t asks; /* of enum seam_ask */
 	bool is_tracepoint; /* SUBSYSTEM:NAME */
+	const char *raw_name; /* of one: what BPF programs know it by */
+	int syscall; /* of one of single calls: whose; else -1 */
 	/* What tracefs says of it, if samples have its payload; else zeros. */
 	struct seam_tracepoint tracepoint;
 	bool payload_refused; /* it was wanted, but may not be had */

@@ -153,6 +153,7 @@ static int configure(struct seam_kernel *k, const struct seam_kernel_opts *opts)
 
 		skel->rodata_seam->seam_tracepoint_period[i] =
 			opts->tracepoint_period[i];
+		skel->rodata_seam->seam_syscalls[i] = opts->syscalls[i];
 		skel->rodata_seam->seam_asks[i].depth = depth;
 		skel->rodata_seam->seam_asks[i].flags = opts->asks[i].flags;
 		if (depth > skel->rodata_seam->seam_max_stack)

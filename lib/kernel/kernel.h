@@ -28,6 +28,9 @@ struct seam_kernel_opts {
 	enum seam_tables_from tables_from;
 	uint32_t request_depth; /* frames that other tools' programs get */
 	uint64_t tracepoint_period[SEAM_MAX_EVENTS]; /* of probes too */
+	/* Of tracepoints of all system calls: the one that counts, by its
+	 * number and one; 0: each does. */
+	uint32_t syscalls[SEAM_MAX_EVENTS];
 	bool tracepoints, probes; /* are recorded */
 	/* Stacks are taken at the event, by a kernel that has this code; NULL:
 	 * at the return to user space. */

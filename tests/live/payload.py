@@ -21,6 +21,8 @@ perf_of = __import__("agree-perf").perf_of
 
 # The kernel's text of a system call: number, then arguments in hex.
 PREAD = re.compile(r"^NR 17 \(\w+, \w+, 200, (\w+),")
+# And of the tracepoint of that call alone.
+PREAD_ALONE = re.compile(r"^fd: \w+, buf: \w+, count: 0x0*200, pos: (\w+)")
 LOST = "[payload lost]"
 SYSCALLS = "raw_syscalls:sys_enter"
 CALLS = 1000 # a second; more than there is a reason for
@@ -42,11 +44,11 @@ def spell(bench, name, event, *options):
     return recording.samples(), recording.summary
 
 
-def agree(bench, name, samples, least):
+def agree(bench, name, samples, least, pattern=PREAD):
     """Payload and stack spell one number, where both are whole."""
     wrong, right = [], 0
     for sample in samples:
-        call = PREAD.match(sample.get("payload", ""))
+        call = pattern.match(sample.get("payload", ""))
         bits = spelling.spelled(sample)
         if not call or len(bits) != spelling.BITS:
             continue
@@ -156,6 +158,33 @@ def own_calls(bench):
                0 < calls < CALLS * took, log)
 
 
+def single(bench):
+    """Tracepoints of single calls are of those, with what they tell."""
+    enter, leave = "syscalls:sys_enter_pread64", "syscalls:sys_exit_pread64"
+    spelling.build(bench, "spell", 2, 40)
+    found = spell(bench, "single calls", SYSCALLS, "-m", "4M", "-e",
+                  enter + "," + leave)
+    if not found:
+        return
+    by = {e: [s for s in found[0] if s["event"] == e]
+          for e in (SYSCALLS, enter, leave)}
+    agree(bench, "single calls", by[enter], 1000, PREAD_ALONE)
+    all_of = [s for s in by[SYSCALLS] if PREAD.match(s.get("payload", ""))]
+    bench.note({e: len(v) for e, v in by.items()})
+    bench.test("single calls: as many as of all calls are these",
+               len(by[SYSCALLS]) > len(all_of) and
+               len(all_of) == len(by[enter]) == len(by[leave]),
+               "%d of all" % len(all_of))
+    bench.test("single calls: their results are told", all(
+        s.get("payload", "").startswith("0x") for s in by[leave]),
+               by[leave][:3])
+    recording = bench.record("-e", "syscalls:sys_enter_nothing", "--", "true",
+                             name="none.data")
+    bench.test("single calls: one that there is not is no event",
+               recording.status == 1 and "has no tracepoint "
+               "syscalls:sys_enter_nothing" in recording.log, recording.log)
+
+
 # What it frees, soft interrupts free as well, amid that.
 FREES = r"""
 #include <time.h>
@@ -251,11 +280,12 @@ def as_perf(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(livetest.main(one_hit, loss, own_calls, interrupted,
+    sys.exit(livetest.main(one_hit, single, loss, own_calls, interrupted,
                            unwanted, as_perf,
                            programs=programs,
                            only={
-        "payloads are joined by BPF": ("deferred immediate", (one_hit, loss,
+        "payloads are joined by BPF": ("deferred immediate", (one_hit,
+                                                              single, loss,
                                                               own_calls,
                                                               interrupted,
                                                               unwanted)),
