@@ -164,6 +164,7 @@ struct stack_map {
 };
 
 #define TRIES_LOST 4 /* pages that cannot be had, and the stack ends; 2^n */
+#define TRIES_VAIN 8 /* times that one page may have gone again */
 #define TRIES_FRAMES (1U << 20) /* walked in all tries of one stack */
 
 /*
@@ -173,6 +174,7 @@ struct stack_map {
  */
 struct tries {
 	uint64_t missing; /* the page that the last one lacked; 0: none */
+	uint64_t brought; /* that was brought in last */
 	uint64_t began_ns; /* the first */
 	uint32_t left; /* that may end so */
 	uint32_t frames; /* walked in them */
@@ -180,6 +182,7 @@ struct tries {
 	uint32_t
 		armable; /* whether it is to be without waiting for a handler */
 	uint32_t nr_lost;
+	uint32_t vain; /* times that it was brought in, and could not be read */
 	uint64_t lost[TRIES_LOST]; /* pages that cannot be had */
 };
 

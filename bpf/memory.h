@@ -151,9 +151,21 @@ static __always_inline void tries_begin(struct task_state *state, uint32_t left)
 {
 	struct tries *t = &state->tries;
 
-	t->missing = t->began_ns = 0;
+	t->missing = t->brought = t->began_ns = 0;
 	t->left = left;
-	t->frames = t->failed = t->nr_lost = 0;
+	t->frames = t->failed = t->nr_lost = t->vain = 0;
+}
+
+/* Whether a page that was brought in is missing once more: it may have gone
+ * again, or be forbidden to the task by a protection key, which does not keep
+ * others from bringing it in. */
+static __always_inline bool is_in_vain(struct tries *t)
+{
+	if (t->missing != t->brought) {
+		t->brought = t->missing;
+		t->vain = 0;
+	}
+	return t->vain++ >= TRIES_VAIN;
 }
 
 /* The next attempt. Who was told of a page has tried to bring it in. */
@@ -166,7 +178,7 @@ static __always_inline void tries_next(struct tries *t)
 	if (!t->missing)
 		return;
 	t->left--;
-	if (!t->failed) {
+	if (!t->failed && !is_in_vain(t)) {
 		count(SEAM_COUNT_FAULTED);
 	} else {
 		i = t->nr_lost++ & (TRIES_LOST - 1);
