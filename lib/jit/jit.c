@@ -201,7 +201,8 @@ static int check(const struct seam_jit_entry *new, struct seam_errinfo *reterr)
 		.text_end = new->code + new->code_size,
 	};
 
-	if (!new->code_size || new->code + new->code_size < new->code ||
+	if (!new->code || !new->sframe || !new->code_size ||
+	    new->code + new->code_size < new->code ||
 	    new->sframe + new->sframe_size < new->sframe)
 		return seam_elf_fail(reterr, 0, 0, "code",
 				     "no such range of addresses");

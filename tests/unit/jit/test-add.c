@@ -128,6 +128,12 @@ static void test_refused(void **state)
 		seam_jit_add(&m->section, 20, m->code, CODE_SIZE, &why),
 		-EINVAL);
 	assert_true(why.reason[0]);
+	assert_int_equal(seam_jit_add(NULL, sizeof(m->section), m->code,
+				      CODE_SIZE, &why),
+			 -EINVAL);
+	assert_int_equal(seam_jit_add(&m->section, sizeof(m->section), NULL,
+				      CODE_SIZE, &why),
+			 -EINVAL);
 	/* The function is larger than the code. */
 	assert_int_equal(seam_jit_add(&m->section, sizeof(m->section), m->code,
 				      CODE_SIZE - 1, &why),
