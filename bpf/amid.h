@@ -9,11 +9,7 @@
 #include "bpf/maps.h"
 #include "bpf/words.h"
 
-/* Of the count: NMIs, hard interrupts, a soft interrupt at work. */
-#define IN_NMI 0xf00000
-#define IN_HARDIRQ 0xf0000
-#define IN_SOFTIRQ 0x100
-#define IN_INTERRUPT (IN_NMI | IN_HARDIRQ | IN_SOFTIRQ)
+#define IN_SOFTIRQ 0x100 /* of the count: one is at work */
 
 /* The queue of the CPU that the task runs on, where the kernel has queues for
  * groups of tasks; else NULL. */
@@ -42,9 +38,9 @@ static __always_inline uint32_t context_of(const struct task_struct *task)
 		count |= task->softirq_disable_cnt & IN_SOFTIRQ;
 	if (count & IN_SOFTIRQ)
 		flags |= SEAM_SAMPLE_SOFTIRQ;
-	if (count & IN_HARDIRQ)
+	if (count & seam_in_hardirq)
 		flags |= SEAM_SAMPLE_HARDIRQ;
-	return count & IN_NMI ? flags | SEAM_SAMPLE_NMI : flags;
+	return count & seam_in_nmi ? flags | SEAM_SAMPLE_NMI : flags;
 }
 
 /*
@@ -62,7 +58,8 @@ static __always_inline bool is_doing_of_unwind(const struct task_struct *task,
 		return task->__state;
 	if (is_perf || !rq || !seam_preempt_count)
 		return true;
-	return !(WORD_AT((const char *)rq + seam_preempt_count) & IN_INTERRUPT);
+	return !(WORD_AT((const char *)rq + seam_preempt_count) &
+		 (IN_SOFTIRQ | seam_in_hardirq | seam_in_nmi));
 }
 
 #endif

@@ -86,8 +86,13 @@ struct xol_area {
 	unsigned long vaddr;
 };
 
+struct hlist_head {
+	void *first;
+};
+
 struct uprobes_state {
 	struct xol_area *xol_area;
+	struct hlist_head head_tramps;
 };
 
 struct mm_struct {

@@ -98,6 +98,7 @@ SEAM_CONST int64_t seam_irq_regs = 0;
 /* From a CPU's queue of tasks to its count of what may not be preempted,
  * likewise. */
 SEAM_CONST int64_t seam_preempt_count = 0;
+SEAM_CONST uint32_t seam_in_hardirq = 0, seam_in_nmi = 0; /* bits of that */
 
 /* Where stacks are taken at the event. */
 SEAM_CONST struct seam_kernel_entry seam_kernel_entry = {0};

@@ -174,9 +174,10 @@ static __always_inline bool regs_replaced(const struct task_state *state,
 }
 
 /* Whether the call is one that puts back what a signal interrupted. */
-static __always_inline bool is_sigreturn(const struct pt_regs___kernel *regs)
+static __always_inline bool is_sigreturn(const struct pt_regs___kernel *regs,
+					 const struct task_struct *task)
 {
-	if (regs->cs == USER32_CS)
+	if (regs->cs == USER32_CS || is_32bit_call(task))
 		return regs->orig_ax == NR_32_SIGRETURN ||
 		       regs->orig_ax == NR_32_RT_SIGRETURN;
 	return regs->orig_ax == NR_RT_SIGRETURN;
@@ -226,7 +227,7 @@ static __always_inline void regs_judge(struct task_state *state,
 		state->regs_flags |= REGS_SYSCALL;
 	if (!in_user && regs->orig_ax == NR_NONE)
 		judge_no_call(state, regs, task);
-	else if (!in_user && is_sigreturn(regs))
+	else if (!in_user && is_sigreturn(regs, task))
 		state->regs_flags |=
 			sigreturn_begun(regs) ? REGS_FLUX : REGS_SIGRETURN;
 	if (syscall && !regs->ax && has_new_stack(regs, task))

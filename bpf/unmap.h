@@ -10,13 +10,6 @@
 #include "bpf/made.h"
 #include "core/unmap.h"
 
-#define TS_COMPAT 2
-
-static __always_inline bool is_32bit_call(struct task_struct *task)
-{
-	return task->thread_info.status & TS_COMPAT;
-}
-
 static __always_inline void unmap_args(const struct pt_regs___kernel *regs,
 				       bool is_32, uint64_t *ret)
 {

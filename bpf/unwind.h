@@ -14,14 +14,25 @@
 #define FRAME_MAPPED (-2) /* the target has the table: see section.h */
 #define FRAME_RULE (-3) /* its rule is to be found first */
 
-/* Of code that the kernel has for user space: the CFA's offset, 0: none. A
+/* Of code that the kernel has for user space: how far the return address is
+ * behind SP, and 8; 0: there is none; and what is skipped behind that. A
  * function of its own, for the stack: "combined stack size of 8 calls is 528.
  * Too large" (Linux 6.18, clang 14). */
-static __noinline void rule_by_sp(struct scratch *s, int32_t cfa)
+static __noinline void rule_by_sp(struct scratch *s, int32_t ra, int32_t skip)
 {
 	s->rule = (struct seam_rule){
-		.cfa = {cfa, SEAM_REG_OFF, SEAM_AMD64_REG_SP, 0}};
-	s->rule_err = cfa ? 0 : SEAM_NO_RULE;
+		.cfa = {ra + skip, SEAM_REG_OFF, SEAM_AMD64_REG_SP, 0},
+		.ra = {SEAM_AMD64_RA_OFF - skip, SEAM_CFA_DEREF, 0, 0}};
+	s->rule_err = ra ? 0 : SEAM_NO_RULE;
+}
+
+/* Linux has no list of these pages since it has functions call them that may
+ * have data in their red zone. */
+static __always_inline int32_t probe_page_skips(void)
+{
+	return bpf_core_field_exists(struct uprobes_state, head_tramps)
+		       ? 0
+		       : SEAM_AMD64_RED_ZONE;
 }
 
 /*
@@ -52,13 +63,14 @@ __noinline uint64_t seam_frame_rule(struct scratch *s ARG_NONNULL,
 	slot = mapping_find(&env, pc, &err);
 	s->rule_err = err;
 	if (slot < 0 && seam_amd64_is_vsyscall(pc))
-		rule_by_sp(s, 8);
+		rule_by_sp(s, 8, 0);
 	if (slot < 0)
 		return 0;
 	slot &= SEAM_CACHED_MAPPINGS - 1;
 	map = &state->maps[slot];
 	if (map->state == SEAM_TABLE_PROBE_PAGE) {
-		rule_by_sp(s, seam_amd64_probe_page_cfa(pc - map->start));
+		rule_by_sp(s, seam_amd64_probe_page_ra(pc - map->start),
+			   probe_page_skips());
 		return 0;
 	}
 	if (map->state != SEAM_TABLE_LOADED) {

@@ -56,6 +56,14 @@ static __always_inline const void *untrusted_below(const void *of, uint64_t off,
 #define ADDRESS(type, addr, field)                                             \
 	WORD_AT((uint64_t)(addr) + bpf_core_field_offset(type, field))
 
+#define TS_COMPAT 2
+
+/* Whether the system call that it is in has a number of 32-bit code's. */
+static __always_inline bool is_32bit_call(const struct task_struct *task)
+{
+	return task->thread_info.status & TS_COMPAT;
+}
+
 /* When the task's process began. */
 static __always_inline uint64_t process_start(const struct task_struct *task)
 {

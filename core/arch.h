@@ -23,10 +23,11 @@
 #define SEAM_AMD64_VSYSCALL 0xffffffffff600000ULL
 
 /*
- * x86-64: the page that Linux has a probe's function call where it began with a
- * nop of five bytes (6.18), by its name as perf's records cut it. It pushes
- * rcx, r11 and rax, enters the kernel, where the probe is handled, pops them
- * and returns.
+ * x86-64: the page that Linux has a probed function call in place of a nop, by
+ * its name as perf's records cut it. It pushes rcx, r11 and rax, enters the
+ * kernel, where the probe is handled, pops them and returns. On Linux 6.18 that
+ * is a nop of five bytes; on 7.2, of ten: the call has an instruction before it
+ * that leaves the red zone alone, and the page returns to above that.
  */
 #define SEAM_AMD64_PROBE_PAGE "[uprobes-trampo"
 /* Its first eight bytes and its last. */
@@ -65,9 +66,18 @@ SEAM_INLINE bool seam_amd64_is_vsyscall(uint64_t pc)
 	return pc >> 12 == SEAM_AMD64_VSYSCALL >> 12;
 }
 
-/* Where in that page the CFA is, from SP, at an instruction or within. 0: this
- * is behind all of them. */
-SEAM_INLINE int32_t seam_amd64_probe_page_cfa(uint64_t off)
+/* Whether the call before a return address was in place of such a longer nop:
+ * by the eight bytes before it, as they are or as the file has them. */
+SEAM_INLINE bool seam_amd64_probe_spares(uint64_t before)
+{
+	/* lea -128(%rsp), %rsp; call */
+	return (before & 0xffffffff) == 0xe8802464 ||
+	       before == 0x0000000000841f0fULL;
+}
+
+/* How far in that page the return address is behind SP, and 8, at an
+ * instruction or within. 0: this is behind all of them. */
+SEAM_INLINE int32_t seam_amd64_probe_page_ra(uint64_t off)
 {
 	if (off < 1) /* push %rcx */
 		return 8;

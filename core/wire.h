@@ -87,6 +87,8 @@ enum seam_stack_flags {
 	SEAM_STACK_PRECISE = 256,
 	SEAM_STACK_REGS = 512, /* the registers are behind it all */
 	SEAM_STACK_ASLEEP = 1024, /* its sample comes when the task runs */
+	SEAM_STACK_UNSURE =
+		2048, /* not of BPF's: the registers may be others */
 };
 
 /* How frames are found, beside by tables; what a client chose. */
@@ -202,7 +204,7 @@ enum seam_table_state {
 	SEAM_TABLE_LOADED = 2,
 	SEAM_TABLE_NONE = 3, /* the file has no CFI, or cannot be had */
 	SEAM_TABLE_MAPPED = 4, /* its own .sframe, where the target has it */
-	/* Of a mapping alone, of no file: seam_amd64_probe_page_cfa. */
+	/* Of a mapping alone, of no file: seam_amd64_probe_page_ra. */
 	SEAM_TABLE_PROBE_PAGE = 5,
 };
 

@@ -123,6 +123,19 @@ static bool is_precise(const struct taken *t)
 	       t->user_ip == t->rec.sample.ip;
 }
 
+/* Whether the registers are of another moment than the stack, by where in the
+ * kernel the event was. */
+static bool is_unsure(const struct seam_session *s, const struct taken *t)
+{
+	const struct seam_kernel_place at = {
+		.chain = t->rec.sample.chain,
+		.ip = t->rec.sample.ip,
+		.is_fault = seam_kernel_is_fault(&t->event->attr),
+	};
+
+	return t->in_kernel && seam_kernel_doubts(&s->direct.doubt, &at);
+}
+
 /* Hands the stack copy to the worker, which unwinds those of one reading
  * together with what was mapped. */
 static void keep_copy(struct seam_session *s, const struct taken *t,
@@ -136,7 +149,8 @@ static void keep_copy(struct seam_session *s, const struct taken *t,
 			 sample->time_ns, sample->cookie},
 		.flags = (t->dump.syscall ? SEAM_STACK_SYSCALL : 0) |
 			 (t->dump.is_32 ? SEAM_STACK_32BIT : 0) |
-			 (is_precise(t) ? SEAM_STACK_PRECISE : 0),
+			 (is_precise(t) ? SEAM_STACK_PRECISE : 0) |
+			 (is_unsure(s, t) ? SEAM_STACK_UNSURE : 0),
 		.stack = t->dump.stack_avma,
 		.size = (uint32_t)size,
 		.cut = t->dump.cut,

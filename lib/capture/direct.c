@@ -83,6 +83,9 @@ static int prepare_dump(struct seam_session *s)
 	if (copy > STACK_COPY_MAX)
 		copy = STACK_COPY_MAX;
 	s->direct.ask.stack_copy = copy & ~7u;
+	/* Where the kernel hides its addresses, it is not known. */
+	s->direct.doubt.is_known = !seam_kernel_code_here(
+		&s->direct.doubt.entry, &s->direct.doubt.doors);
 	s->direct.copy = malloc(sizeof(struct seam_wire_copy) + STACK_COPY_MAX);
 	return s->direct.copy ? 0 : -ENOMEM;
 }

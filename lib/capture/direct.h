@@ -21,6 +21,7 @@
 #include "event/native.h"
 #include "seam/error.h"
 #include "seam/tracer.h"
+#include "stitch/kernel-doubt.h"
 
 struct seam_session;
 
@@ -36,6 +37,7 @@ struct seam_direct {
 	uint8_t *payload; /* room for one, as it is without addresses */
 	uint64_t payload_addresses; /* that were taken out */
 	uint64_t lost_payloads;
+	struct seam_kernel_doubt doubt; /* of the running kernel */
 	struct seam_native native; /* of that engine; else zeros */
 };
 

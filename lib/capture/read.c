@@ -399,7 +399,10 @@ static uint64_t expected(const struct seam_session *s,
 	for (size_t i = 0; i < s->n_events; i++) {
 		uint64_t n = seam_event_expected(&s->events[i]);
 
-		if (n == SEAM_UNKNOWN)
+		/* A miss may be of any call. */
+		if (n == SEAM_UNKNOWN ||
+		    (k->tracepoint_misses && s->events[i].is_tracepoint &&
+		     s->events[i].syscall >= 0))
 			return SEAM_UNKNOWN;
 		total += seam_event_is_lent(&s->events[i]) ? k->event_runs[i]
 							   : n;

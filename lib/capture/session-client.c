@@ -169,11 +169,25 @@ static int no_tracepoint(const char *name, struct seam_errinfo *reterr)
 		return seam_fail(reterr, -ENOENT,
 				 "this kernel has no tracepoint %s", name);
 	seam_tracepoint_fini(&tp);
-	return seam_fail(reterr, -ENOENT,
-			 "%s has no raw tracepoint, which BPF programs need: "
-			 "--engine dump records it ('uprobe:' and 'uretprobe:' "
-			 "record places in programs)",
-			 name);
+	return seam_fail(
+		reterr, -ENOENT,
+		"%s is of a system call whose number seam does not "
+		"know, or has no raw tracepoint, which BPF programs need: "
+		"--engine dump records it ('uprobe:' and 'uretprobe:' "
+		"record places in programs)",
+		name);
+}
+
+/* Whether there are tracepoints of system calls, but none of this one. */
+static bool lacks_call(const struct seam_event *ev)
+{
+	struct seam_tracepoint tp;
+
+	if (ev->syscall < 0 || seam_tracepoint_read(ev->base, &tp) != -ENOENT ||
+	    seam_tracepoint_read("raw_syscalls:sys_enter", &tp))
+		return false;
+	seam_tracepoint_fini(&tp);
+	return true;
 }
 
 /* Before anything is written of a recording that cannot be. */
@@ -183,8 +197,9 @@ static int try_tracepoints(struct seam_session *s, struct seam_errinfo *reterr)
 		const struct seam_event *ev = &s->events[i];
 
 		if (ev->is_tracepoint &&
-		    seam_kernel_try_tracepoint(s->kernel, ev->raw_name) ==
-			    -ENOENT)
+		    (seam_kernel_try_tracepoint(s->kernel, ev->raw_name) ==
+			     -ENOENT ||
+		     lacks_call(ev)))
 			return no_tracepoint(ev->base, reterr);
 	}
 	return 0;

@@ -370,7 +370,8 @@ static bool is_in_gap(const struct seam_payloads *p, uint64_t from_ns,
 }
 
 /* Where struct trace_entry has what was at work, and what of it is asked here:
- * part of the kernel's ABI, as each tracepoint's format says. */
+ * as include/linux/trace_events.h has it and libtraceevent reads it.
+ */
 #define COMMON_FLAGS 2
 #define FLAG_HARDIRQ 0x08
 #define FLAG_SOFTIRQ 0x10

@@ -28,6 +28,7 @@ enum want {
 	WANT_RUNQUEUES,
 	WANT_PREEMPT_COUNT,
 	WANT_PCPU_HOT,
+	WANT_IRQ_DISABLED,
 	WANT_TRACEPOINT_SRCU,
 	WANTS
 };
@@ -48,6 +49,7 @@ static const struct {
 	[WANT_RUNQUEUES] = {"runqueues", BTF_KIND_VAR},
 	[WANT_PREEMPT_COUNT] = {"__preempt_count", BTF_KIND_VAR},
 	[WANT_PCPU_HOT] = {"pcpu_hot", BTF_KIND_VAR},
+	[WANT_IRQ_DISABLED] = {"local_interrupt_disable_state", BTF_KIND_VAR},
 	[WANT_TRACEPOINT_SRCU] = {"tracepoint_srcu_srcu_data", BTF_KIND_VAR},
 };
 
@@ -145,19 +147,28 @@ static const struct btf_type *by_id(const struct reading *r, uint32_t id)
 	return t;
 }
 
-/* Where a variable lies among those of each CPU, or -1. */
-static int64_t variable_offset(const struct reading *r, enum want what)
+/* A variable among those of each CPU, or NULL. */
+static const struct btf_var_secinfo *find_variable(const struct reading *r,
+						   enum want what)
 {
 	const struct btf_type *section = r->found[WANT_PERCPU].type;
 	const struct btf_var_secinfo *var;
 
 	if (!section || !r->found[what].id)
-		return -1;
+		return NULL;
 	var = (const struct btf_var_secinfo *)(section + 1);
 	for (unsigned i = 0; i < BTF_INFO_VLEN(section->info); i++, var++)
 		if (var->type == r->found[what].id)
-			return var->offset;
-	return -1;
+			return var;
+	return NULL;
+}
+
+/* Where it lies, or -1. */
+static int64_t variable_offset(const struct reading *r, enum want what)
+{
+	const struct btf_var_secinfo *var = find_variable(r, what);
+
+	return var ? (int64_t)var->offset : -1;
 }
 
 static int64_t between(const struct reading *r, enum want from, enum want to)
@@ -177,6 +188,23 @@ static int64_t preempt_count(const struct reading *r)
 	/* Linux 6.2 to 6.13: behind the pointer to the current task. */
 	off = between(r, WANT_RUNQUEUES, WANT_PCPU_HOT);
 	return off ? off + 8 : 0;
+}
+
+/* What of that count is of hard interrupts and of NMIs. Linux 7.3 has between
+ * soft interrupts and these how often interrupts were disabled, and where it is
+ * of 8 bytes, more bits for NMIs. */
+static void find_interrupts(const struct reading *r,
+			    struct seam_kernel_facts *ret)
+{
+	const struct btf_var_secinfo *count =
+		find_variable(r, WANT_PREEMPT_COUNT);
+
+	ret->in_hardirq = 0xf0000;
+	ret->in_nmi = 0xf00000;
+	if (!r->found[WANT_IRQ_DISABLED].id)
+		return;
+	ret->in_hardirq = 0xf000000;
+	ret->in_nmi = count && count->size == 8 ? 0xf0000000 : 0x10000000;
 }
 
 static bool exits_with_memory(const struct reading *r)
@@ -233,6 +261,7 @@ int seam_kernel_btf_says(const void *data, size_t size,
 		.prctl = r.found[WANT_PRCTL].id,
 		.exits_with_memory = exits_with_memory(&r),
 	};
+	find_interrupts(&r, ret);
 	/* From 7.2 on both are there, but _impl then only describes the
 	 * other's implicit argument and cannot be called. */
 	if (r.found[WANT_TASK_WORK].id)

@@ -17,6 +17,7 @@ struct seam_kernel_facts {
 	int64_t irq_regs;
 	/* Likewise from its queue of tasks to its count of preemption. */
 	int64_t preempt_count;
+	uint32_t in_hardirq, in_nmi; /* bits of that */
 	/* Tracepoints at which BPF programs can be run. */
 	bool sys_enter, prctl;
 	/* Whether sched_process_exit comes while a task still has its memory.

@@ -307,6 +307,8 @@ static int fit_to(struct seam_kernel *k,
 
 	k->skel->rodata_seam->seam_irq_regs = running->irq_regs;
 	k->skel->rodata_seam->seam_preempt_count = running->preempt_count;
+	k->skel->rodata_seam->seam_in_hardirq = running->in_hardirq;
+	k->skel->rodata_seam->seam_in_nmi = running->in_nmi;
 	bpf_program__set_autoload(k->skel->progs.seam_unmap_enter,
 				  running->sys_enter);
 	bpf_program__set_autoload(k->skel->progs.seam_unmap_again,

@@ -262,6 +262,9 @@ static bool is_another_call(struct full *full, const struct seam_dump *dump,
 	if (!copy->find(copy->ctx, leaf, &f[0], &pair[1]) || !f[0] ||
 	    !copy->find(copy->ctx, ra - 1, &f[1], &pair[3]) || !f[1])
 		return false;
+	/* What it is called from is a nop in the file. */
+	if (seam_maps_is_probe_page(f[0]->path))
+		return false;
 	pair[0] = (uintptr_t)f[0];
 	pair[2] = (uintptr_t)f[1];
 	return ask(full, leaf, ra, pair);

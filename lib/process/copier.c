@@ -178,6 +178,18 @@ void seam_copier_lose(const struct seam_wire_copy *copy,
 	ret->stack.regs = ret->ips + 1;
 }
 
+static size_t unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
+		     struct seam_dump *dump, int *ret_end)
+{
+	if (copy->flags & SEAM_STACK_UNSURE) {
+		*ret_end = SEAM_UNSURE;
+		return 0;
+	}
+	return copy->flags & SEAM_STACK_PRECISE
+		       ? unwind_precise(c, dump, ret_end)
+		       : seam_dump_unwind(dump, c->ips, c->max_frames, ret_end);
+}
+
 int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 		       struct seam_unwound *ret)
 {
@@ -197,9 +209,7 @@ int seam_copier_unwind(struct seam_copier *c, const struct seam_wire_copy *copy,
 	dump.methods = c->found;
 	dump.counts = &c->counts;
 	seam_code_forget(&c->code);
-	n = copy->flags & SEAM_STACK_PRECISE
-		    ? unwind_precise(c, &dump, &end)
-		    : seam_dump_unwind(&dump, c->ips, c->max_frames, &end);
+	n = unwind(c, copy, &dump, &end);
 	tell_why(&ctx);
 	c->frames += n;
 	c->unwind_ns += seam_now_ns() - began_ns - ctx.opening_ns;

@@ -271,17 +271,6 @@ static bool is_later(const struct copies *c, const struct seam_pd_rec *rec)
 	       (rec->misc & PERF_RECORD_MISC_EXACT_IP);
 }
 
-static bool is_fault(const struct copies *c, const struct seam_pd_rec *rec)
-{
-	const struct perf_event_attr *attr =
-		&seam_pd_event(c->r, (size_t)rec->event)->attr;
-
-	return attr->type == PERF_TYPE_SOFTWARE &&
-	       (attr->config == PERF_COUNT_SW_PAGE_FAULTS ||
-		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
-		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
-}
-
 /* What that takes is the price of one sample in the kernel. */
 static int prepare_doubt(struct copies *c)
 {
@@ -345,8 +334,10 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 	if (mode != PERF_RECORD_MISC_KERNEL || c->is_foreign)
 		return 0;
 	job->is_kernel = true;
-	job->in_kernel =
-		(struct seam_kernel_place){s->chain, s->ip, is_fault(c, rec)};
+	job->in_kernel = (struct seam_kernel_place){
+		s->chain, s->ip,
+		seam_kernel_is_fault(
+			&seam_pd_event(c->r, (size_t)rec->event)->attr)};
 	return prepare_doubt(c);
 }
 

@@ -108,6 +108,14 @@ static void see(const struct seam_kernel_doubt *d, struct seen *s, uint64_t at)
 	s->n++;
 }
 
+bool seam_kernel_is_fault(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE &&
+	       (attr->config == PERF_COUNT_SW_PAGE_FAULTS ||
+		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+}
+
 bool seam_kernel_doubts(const struct seam_kernel_doubt *d,
 			const struct seam_kernel_place *at)
 {

@@ -32,6 +32,9 @@ struct seam_kernel_place {
 	bool is_fault; /* the event is a page fault */
 };
 
+/* Whether such an event is a page fault. */
+bool seam_kernel_is_fault(const struct perf_event_attr *attr);
+
 bool seam_kernel_doubts(const struct seam_kernel_doubt *d,
 			const struct seam_kernel_place *at);
 

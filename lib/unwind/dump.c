@@ -131,18 +131,19 @@ static void kernels_row(int32_t cfa, struct seam_cfi_row *row)
 /* The row at pc. Return: SEAM_OK, or an end code. */
 static int find_row(const struct seam_dump *d, uint64_t pc,
 		    const struct seam_regs *regs, bool exact,
-		    struct seam_cfi_row *row, uint64_t *ret_bias)
+		    struct seam_cfi_row *row, struct seam_mapping *ret)
 {
 	struct seam_mapping map = {0};
+	int err = d->find(d->ctx, pc, &map);
 
-	if (d->find(d->ctx, pc, &map)) {
+	*ret = map;
+	if (err) {
 		kernels_row(8, row);
-		*ret_bias = 0;
+		ret->bias = 0;
 		return seam_amd64_is_vsyscall(pc) ? SEAM_OK : SEAM_NO_TABLE;
 	}
-	*ret_bias = map.bias;
 	if (map.is_probe_page) {
-		kernels_row(seam_amd64_probe_page_cfa(pc % 4096), row);
+		kernels_row(seam_amd64_probe_page_ra(pc % 4096), row);
 		return row->cfa_off ? SEAM_OK : SEAM_NO_RULE;
 	}
 	return map.sframe ? made_row(&map, pc, row)
@@ -172,10 +173,10 @@ static bool is_start(struct seam_dump_reader *r, uint64_t avma,
 		     const struct seam_regs *regs)
 {
 	struct seam_cfi_row row;
-	uint64_t bias;
+	struct seam_mapping map;
 
-	if (find_row(r->dump, avma, regs, true, &row, &bias) ||
-	    !is_called(r, &row, bias, avma, regs))
+	if (find_row(r->dump, avma, regs, true, &row, &map) ||
+	    !is_called(r, &row, map.bias, avma, regs))
 		return false;
 	for (unsigned int i = 0; i < REG_IP; i++)
 		if (row.regs[i].how == SEAM_CFI_OFFSET)
@@ -239,25 +240,38 @@ static void keep_popped(struct seam_dump_reader *r,
 	regs->valid |= popped;
 }
 
+/* Where the page for probes returns to, if that was called with the red zone
+ * left alone. */
+static void leave_probe_page(struct seam_dump_reader *r, struct seam_regs *regs)
+{
+	uint64_t before;
+
+	if (seam_dump_before(r, regs->r[REG_IP], SEAM_DUMP_THEN, &before) &&
+	    seam_amd64_probe_spares(before))
+		regs->r[SEAM_AMD64_REG_SP] += SEAM_AMD64_RED_ZONE;
+}
+
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */
 static int step(struct seam_dump_reader *r, struct seam_regs *regs, bool *exact)
 {
 	const struct seam_regs from = *regs;
 	struct seam_cfi_row row;
-	uint64_t bias;
+	struct seam_mapping map;
 	int rc, end;
 
 	/* A return address may be the first byte of something else, when the
 	 * call before it never returns. */
 	rc = find_row(r->dump, regs->r[REG_IP] - !*exact, regs, *exact, &row,
-		      &bias);
+		      &map);
 	if (rc)
 		return rc;
-	rc = seam_cfi_step_why(&row, regs, bias, seam_dump_read, r, &end);
+	rc = seam_cfi_step_why(&row, regs, map.bias, seam_dump_read, r, &end);
 	if (rc != 1)
 		return end == SEAM_UNREADABLE && r->beyond ? SEAM_COPY_SHORT
 							   : end;
-	if (*exact)
+	if (map.is_probe_page)
+		leave_probe_page(r, regs);
+	else if (*exact)
 		keep_popped(r, &row, &from, regs);
 	*exact = row.signal;
 	return SEAM_OK;

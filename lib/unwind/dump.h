@@ -23,7 +23,7 @@ struct seam_mapping {
 	/* Code that was made at run time has this alone; NULL: it is not. */
 	const struct seam_sframe *sframe;
 	uint64_t sframe_avma;
-	bool is_probe_page; /* and nothing else: seam_amd64_probe_page_cfa */
+	bool is_probe_page; /* and nothing else: seam_amd64_probe_page_ra */
 	struct seam_errinfo *why; /* gets what is wrong with cfi; or NULL */
 };
 

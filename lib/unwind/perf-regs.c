@@ -90,6 +90,9 @@ int seam_dump_from_perf(const struct seam_perf_user *user,
 	}
 	if ((dump.regs.valid & needed) != needed)
 		return -EINVAL;
+	/* Linux 6.1 has such for the threads that work for io_uring. */
+	if (!dump.regs.r[REG_IP] && !dump.regs.r[REG_SP])
+		return -ENODATA;
 	if (user->in_kernel)
 		drop_unreported(&dump.regs);
 	dump.is_32 = user->abi == SEAM_PERF_ABI_32;

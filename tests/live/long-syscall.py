@@ -63,9 +63,9 @@ AROUND = re.compile(
     r"asm_(exc_page_fault|sysvec_\S+|common_interrupt)( \S+)*$")
 # The kernel's own unwinder ends where it is in one of these, without a word: a
 # thunk, the first of which is called by another name that it has, by perf as
-# well, or the first or last instructions of a BPF program, of which nothing
+# well, alone or with its caller, or the first or last instructions of a BPF program, of which nothing
 # is named after it is gone.
-CUT = re.compile(r"(__x86_indirect_thunk|__softirqentry_text_end|srso|"
+CUT = re.compile(r"(\w+ )?(__x86_indirect_thunk|__softirqentry_text_end|srso|"
                  r"retbleed)\w*( asm_(sysvec_\S+|common_interrupt)( \S+)*)?$|"
                  r"bpf_\w+$")
 MODULES = 0xffffffffc0000000

@@ -115,6 +115,23 @@ static void of_6_18(void **state)
 	btf__free(btf);
 }
 
+/* How often interrupts were disabled is in the count. */
+static void of_7_3(void **state)
+{
+	struct btf *btf = btf__new_empty();
+	struct seam_kernel_facts f;
+
+	(void)state;
+	add_others(btf);
+	add_percpu(btf, (const char *const[]){"runqueues", "__preempt_count",
+					      "local_interrupt_disable_state"});
+	f = say(btf);
+	assert_int_equal(f.preempt_count, 64);
+	assert_int_equal(f.in_hardirq, 0xf000000);
+	assert_int_equal(f.in_nmi, 0xf0000000);
+	btf__free(btf);
+}
+
 static void of_7(void **state)
 {
 	struct btf *btf = btf__new_empty();
@@ -131,6 +148,8 @@ static void of_7(void **state)
 	assert_string_equal(f.task_work, "bpf_task_work_schedule_resume");
 	assert_int_equal(f.irq_regs, 0);
 	assert_int_equal(f.preempt_count, 64);
+	assert_int_equal(f.in_hardirq, 0xf0000);
+	assert_int_equal(f.in_nmi, 0xf00000);
 	assert_false(f.sys_enter);
 	assert_true(f.prctl);
 	assert_false(f.exits_with_memory);
@@ -211,9 +230,9 @@ static void types_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_6_18),   cmocka_unit_test(of_7),
-		cmocka_unit_test(of_6_12),   cmocka_unit_test(cut),
-		cmocka_unit_test(types_cut),
+		cmocka_unit_test(of_6_18), cmocka_unit_test(of_7),
+		cmocka_unit_test(of_7_3),  cmocka_unit_test(of_6_12),
+		cmocka_unit_test(cut),	   cmocka_unit_test(types_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -16,7 +17,11 @@
 
 #define PAGE 0x7f0000001000ULL
 #define STACK 0x7ffc00000000ULL
-#define PROBED 0x401005ULL /* behind the call of five bytes */
+/* Behind the call. Of the page of vsyscalls, where the caller's return address
+ * is at SP: so that shows. */
+#define PROBED 0xffffffffff600405ULL
+#define CALLER 0x401234ULL /* with a nop of five bytes */
+#define CALLER_10 0x405678ULL /* of ten: above the red zone */
 
 /* Its instructions, as Linux 6.18 has them, and what each pushes. */
 static const struct {
@@ -34,6 +39,22 @@ static const struct {
 	{17, 1, -1}, /* ret */
 };
 
+/* Before where it returns to, as the file has it. */
+static const uint8_t *code;
+
+static size_t read_code(void *ctx, uint64_t avma, enum seam_dump_when when,
+			void *to, size_t size)
+{
+	(void)ctx;
+	(void)when;
+	if (!code || avma - (PROBED - 8) >= 8)
+		return 0;
+	if (size > PROBED - avma)
+		size = PROBED - avma;
+	memcpy(to, code + (avma - (PROBED - 8)), size);
+	return size;
+}
+
 static int find(void *ctx, uint64_t avma, struct seam_mapping *ret)
 {
 	(void)ctx;
@@ -41,49 +62,70 @@ static int find(void *ctx, uint64_t avma, struct seam_mapping *ret)
 	return ret->is_probe_page ? 0 : -ENOENT;
 }
 
-/* Return: the end code. *ret: the caller; 0: none was found. */
+/* Return: the end code. *ret: the caller of what was probed; 0: none was
+ * found. */
 static int unwind(uint64_t ip, uint64_t sp, bool syscall, uint64_t *ret)
 {
-	const uint64_t stack[] = {1, 2, 3, PROBED};
+	uint64_t stack[32] = {1, 2, 3, PROBED, CALLER};
 	struct seam_dump dump = {
 		.stack_avma = STACK,
 		.stack = (const uint8_t *)stack,
 		.stack_size = sizeof(stack),
 		.find = find,
+		.code = read_code,
 		.syscall = syscall,
 	};
 	uint64_t ips[4] = {0};
 	int end = -1;
 
+	stack[4 + SEAM_AMD64_RED_ZONE / 8] = CALLER_10;
+
 	dump.regs.r[SEAM_AMD64_REG_IP] = ip;
 	dump.regs.r[SEAM_AMD64_REG_SP] = sp;
 	dump.regs.valid = 1u << SEAM_AMD64_REG_IP | 1u << SEAM_AMD64_REG_SP;
-	*ret = seam_dump_unwind(&dump, ips, 4, &end) > 1 ? ips[1] : 0;
+	*ret = 0;
+	if (seam_dump_unwind(&dump, ips, 4, &end) == 3) {
+		assert_true(ips[1] == PROBED);
+		*ret = ips[2];
+	}
 	assert_true(ips[0] == ip);
 	return end;
 }
 
-static void test_each(void **state)
+static void each(uint64_t expected)
 {
 	uint64_t sp = STACK + 24, caller;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(insns) / sizeof(*insns); i++) {
 		const uint64_t ip = PAGE + insns[i].off;
 
 		/* No table is known where it leads. */
 		assert_int_equal(unwind(ip, sp, false, &caller), SEAM_NO_TABLE);
-		assert_true(caller == PROBED);
+		assert_true(caller == expected);
 		/* While the probe is handled, ip is behind the syscall. */
 		if (i && insns[i - 1].off == 11) {
 			unwind(ip, sp, true, &caller);
-			assert_true(caller == PROBED);
+			assert_true(caller == expected);
 		}
 		sp -= 8 * (uint64_t)insns[i].pushes;
 	}
 	assert_true(sp == STACK + 32);
 	assert_int_equal(unwind(PAGE + 18, sp, false, &caller), SEAM_NO_RULE);
 	assert_true(!caller);
+}
+
+static void test_each(void **state)
+{
+	(void)state;
+	code = NULL;
+	each(CALLER);
+	code = (const uint8_t *)"\x01\x02\x03\x0f\x1f\x44\x00\x00";
+	each(CALLER);
+	/* As the file has it, and as it is while it is probed. */
+	code = (const uint8_t *)"\x0f\x1f\x84\x00\x00\x00\x00\x00";
+	each(CALLER_10);
+	code = (const uint8_t *)"\x64\x24\x80\xe8\x11\x22\x33\x44";
+	each(CALLER_10);
 }
 
 static void test_name(void **state)

@@ -126,7 +126,15 @@ static void test_refused(void **state)
 	assert_int_equal(seam_dump_from_perf(&user, &dump), -EINVAL);
 	user.abi = PERF_SAMPLE_REGS_ABI_NONE;
 	assert_int_equal(seam_dump_from_perf(&user, &dump), -ENODATA);
+	/* Nor has a thread that works for io_uring, in Linux 6.1; what called
+	 * a null pointer has. */
+	memset(values, 0, sizeof(values));
+	user = sample(SEAM_PERF_REGS_MASK);
+	assert_int_equal(seam_dump_from_perf(&user, &dump), -ENODATA);
 	assert_int_equal(dump.stack_size, 77);
+	values[PERF_REG_X86_SP] = 0x7ffc0000;
+	user = sample(SEAM_PERF_REGS_MASK);
+	assert_int_equal(seam_dump_from_perf(&user, &dump), 0);
 }
 
 static void test_32_bit(void **state)
