@@ -79,20 +79,19 @@ static int add_ids(struct seam_pd_reader *r, struct pd_event *ev,
 
 	/* Files can point many events at the same ids; ours is then the
 	 * memory that grows, not the file. */
-	if (n > r->size / 8 - r->n_ids)
+	if (n > r->size / 8 - r->ids.n)
 		return -EBADMSG;
 	if (!n)
 		return 0;
 	ev->ids = malloc(8 * n);
-	rc = seam_grow(&r->ids, r->n_ids + n, &r->max_ids, sizeof(*r->ids));
+	rc = seam_pd_ids_grow(&r->ids, n);
 	if (rc || !ev->ids)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		ev->ids[i] = pd_u64(ids.p + 8 * i, ids.swap);
 	for (size_t i = 0; i < n; i++)
-		r->ids[r->n_ids++] =
+		r->ids.p[r->ids.n++] =
 			(struct pd_id){ev->ids[i], (uint32_t)(ev - r->events)};
-	r->ids_sorted = false;
 	ev->pub.ids = ev->ids;
 	ev->pub.n_ids = n;
 	return 0;
@@ -169,25 +168,6 @@ int seam_pd_set_name(struct seam_pd_reader *r, size_t event, const char *name,
 	r->events[event].name = copy;
 	r->events[event].pub.name = copy;
 	return 0;
-}
-
-static int by_id(const void *a, const void *b)
-{
-	const struct pd_id *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-int seam_pd_event_by_id(struct seam_pd_reader *r, uint64_t id)
-{
-	struct pd_id key = {.id = id}, *hit;
-
-	if (!r->ids_sorted && r->n_ids)
-		qsort(r->ids, r->n_ids, sizeof(*r->ids), by_id);
-	r->ids_sorted = true;
-	hit = r->n_ids ? bsearch(&key, r->ids, r->n_ids, sizeof(key), by_id)
-		       : NULL;
-	return hit ? (int)hit->event : -1;
 }
 
 /* The words of a sample that come before its id. */

@@ -102,9 +102,22 @@ struct pd_event {
 	bool sample_id_all;
 };
 
-struct pd_id { /* sorted by id */
+struct pd_id {
 	uint64_t id;
 	uint32_t event;
+};
+
+/* Runs each of which is twice as long as the next: no more have room. */
+#define PD_ID_RUNS_MAX 64
+
+/* Of all events, in the order of events but for the first n_sorted. */
+struct pd_ids {
+	struct pd_id *p;
+	size_t n, max;
+	size_t n_sorted; /* that are in runs, each sorted by id */
+	size_t runs[PD_ID_RUNS_MAX]; /* where they begin */
+	size_t n_runs;
+	size_t n_asked; /* how often, since there was a new run */
 };
 
 struct pd_index {
@@ -211,9 +224,7 @@ struct seam_pd_reader {
 	bool swap; /* its numbers are in the other byte order */
 	struct pd_event *events;
 	size_t n_events, max_events; /* max: room for them */
-	struct pd_id *ids;
-	size_t n_ids, max_ids;
-	bool ids_sorted;
+	struct pd_ids ids;
 	int id_word; /* of a sample, from its start; -1: none */
 	int id_tail_word; /* of others, from their end, 1 = last; -1: none */
 	struct pd_index *index; /* in index_room */
@@ -311,6 +322,9 @@ int seam_pd_read_attrs(struct seam_pd_reader *r, const struct pd_header *h,
 int seam_pd_set_name(struct seam_pd_reader *r, size_t event, const char *name,
 		     size_t len);
 void seam_pd_plan_ids(struct seam_pd_reader *r);
+
+/* reader-ids.c: room for n more. Return: 0 or -ENOMEM. */
+int seam_pd_ids_grow(struct pd_ids *ids, size_t n);
 
 /* reader-tracing.c: offsets in the tracing data. */
 struct pd_systems {

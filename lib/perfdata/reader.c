@@ -261,7 +261,7 @@ struct seam_pd_reader *seam_pd_close(struct seam_pd_reader *r)
 	seam_pd_spool_fini(&r->spool);
 	seam_pd_stream_free(r);
 	free(r->events);
-	free(r->ids);
+	free(r->ids.p);
 	seam_spill_fini(&r->index_room);
 	free(r->chunks);
 	free(r->path_ids);
