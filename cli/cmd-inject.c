@@ -54,7 +54,7 @@ struct inject {
 	const char *output;
 	bool unmerge, piped;
 	uint64_t attrs_cut; /* of what is copied as it is */
-	bool inflated; /* the same */
+	bool inflated, filed; /* the same */
 	struct seam_injected done;
 	struct seam_unmerged undone;
 };
@@ -137,13 +137,15 @@ static void tell_copied(const struct inject *inject)
 					     "attributes"
 					   : ", but for zeros at the end of "
 					     "attributes";
+	bool changed = inject->inflated || inject->attrs_cut;
 
-	say("seam: %s: %s: copied as it is%s%s%s\n", inject->in.path,
+	say("seam: %s: %s: copied as it is%s%s%s%s\n", inject->in.path,
 	    inject->unmerge ? "no user stacks are in samples alone"
 			    : "no sample waits for a user stack",
 	    inject->inflated ? ", but not compressed" : "",
 	    inject->attrs_cut ? cut : "",
-	    inject->inflated || inject->attrs_cut ? ", for perf 6.1" : "");
+	    changed && !inject->filed ? ", for perf 6.1" : "",
+	    inject->filed ? ", in the form for files" : "");
 }
 
 /* The same for programs. rc: of write_to. */
@@ -175,15 +177,20 @@ static int write_counts(const struct inject *inject, int rc)
 	return json_summary_write(&inject->in, joins, more);
 }
 
-/* What perf 6.1 cannot decompress it gets decompressed. */
+/* What perf 6.1 cannot decompress it gets decompressed, and so is what becomes
+ * a file. */
 static int copy_to(struct inject *inject, int fd)
 {
 	struct seam_pd_reader *r = inject->in.reader;
+	const struct seam_pd_info *info = seam_pd_info(r);
 
-	inject->inflated =
-		!inject->unmerge && seam_pd_info(r)->newly_compressed;
-	if (inject->inflated)
-		return seam_pd_copy_plain(r, fd, &inject->attrs_cut);
+	inject->filed = info->pipe && !inject->piped && seam_pd_n_events(r);
+	inject->inflated = inject->filed
+				   ? info->compressed
+				   : !inject->unmerge && info->newly_compressed;
+	if (inject->filed || inject->inflated)
+		return seam_pd_copy_plain(r, fd, inject->filed, inject->unmerge,
+					  &inject->attrs_cut);
 	return seam_pd_copy_bytes(r, fd, !inject->unmerge, &inject->attrs_cut);
 }
 
@@ -192,6 +199,8 @@ static int copy_to(struct inject *inject, int fd)
 static int write_to(void *ctx, int fd)
 {
 	struct inject *inject = ctx;
+	const struct seam_inject_opts opts = {.kallsyms = inject->in.kallsyms,
+					      .to_file = !inject->piped};
 	struct seam_pd_reader *r = inject->in.reader;
 	int rc = -EISDIR;
 
@@ -200,10 +209,9 @@ static int write_to(void *ctx, int fd)
 	if (rc != -EISDIR)
 		return rc;
 	if (inject->unmerge)
-		rc = seam_unmerge(r, fd, &inject->undone);
+		rc = seam_unmerge(r, fd, !inject->piped, &inject->undone);
 	else
-		rc = merge_into(r, inject->in.path, fd, inject->in.kallsyms,
-				&inject->done);
+		rc = merge_into(r, inject->in.path, fd, opts, &inject->done);
 	return rc ? rc : 1;
 }
 

@@ -69,12 +69,14 @@ int merge_pipe(int fd, int (*make)(void *ctx, int fd), void *ctx)
 }
 
 int merge_into(struct seam_pd_reader *r, const char *name, int fd,
-	       const char *kallsyms, struct seam_injected *ret)
+	       struct seam_inject_opts opts, struct seam_injected *ret)
 {
 	struct lacking lacking = {.recording = name};
 	const struct seam_inject_tell tell = {lacking_file, &lacking};
-	int rc = seam_inject(r, fd, kallsyms, &tell, ret);
+	int rc;
 
+	opts.tell = &tell;
+	rc = seam_inject(r, fd, &opts, ret);
 	lacking_end(&lacking);
 	return rc;
 }

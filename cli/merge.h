@@ -18,8 +18,8 @@ int merge_replace(const char *path, int (*make)(void *ctx, int fd), void *ctx);
 int merge_pipe(int fd, int (*make)(void *ctx, int fd), void *ctx);
 
 /* Merges a recording that is told by that name, and says on stderr which files
- * it lacked. kallsyms: NULL: none was given. Return: 0 or -errno. */
+ * it lacked; opts: as inject's, but for whom it tells. Return: 0 or -errno. */
 int merge_into(struct seam_pd_reader *r, const char *name, int fd,
-	       const char *kallsyms, struct seam_injected *ret);
+	       struct seam_inject_opts opts, struct seam_injected *ret);
 
 #endif

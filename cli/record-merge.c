@@ -17,7 +17,8 @@ static int write_to(void *ctx, int fd)
 {
 	struct merge *m = ctx;
 
-	return merge_into(m->r, m->path, fd, NULL, &m->done);
+	return merge_into(m->r, m->path, fd, (struct seam_inject_opts){0},
+			  &m->done);
 }
 
 int record_merge(const char *path)

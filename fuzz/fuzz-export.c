@@ -80,13 +80,13 @@ static void export_as(enum seam_export_format format, struct seam_pd_reader *r)
 }
 
 /* Not what was merged before, which fuzz/recording.h has, but any. */
-static void unmerge_any(struct seam_pd_reader *r)
+static void unmerge_any(struct seam_pd_reader *r, bool to_file)
 {
 	struct seam_unmerged n;
 	struct made made;
 	int fd = make_file();
 
-	if (!seam_unmerge_needed(r) || seam_unmerge(r, fd, &n)) {
+	if (!seam_unmerge_needed(r) || seam_unmerge(r, fd, to_file, &n)) {
 		close(fd);
 		return;
 	}
@@ -105,8 +105,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	for (int i = 0; i < SEAM_EXPORT_FORMATS; i++)
 		export_as((enum seam_export_format)i, r);
-	inject(r);
-	unmerge_any(r);
+	inject(r, false);
+	unmerge_any(r, false);
+	unmerge_any(r, true);
 	seam_pd_close(r);
 	return 0;
 }

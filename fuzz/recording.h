@@ -170,20 +170,28 @@ static inline void read_made(int fd, struct made *ret)
 	check(!seam_pd_damage(ret->r)->n_malformed);
 }
 
-static inline void merge(struct seam_pd_reader *r, struct seam_injected *n,
-			 struct made *ret)
+static inline void merge_to(struct seam_pd_reader *r, bool to_file,
+			    struct seam_injected *n, struct made *ret)
 {
+	const struct seam_inject_opts opts = {.to_file = to_file};
 	int fd = make_file();
 
-	check(!seam_inject(r, fd, NULL, NULL, n));
+	check(!seam_inject(r, fd, &opts, n));
 	read_made(fd, ret);
 }
 
-/* Whether all its attributes can be of the size that every perf knows. */
-static inline bool can_merge(struct seam_pd_reader *r)
+static inline void merge(struct seam_pd_reader *r, struct seam_injected *n,
+			 struct made *ret)
 {
+	merge_to(r, false, n, ret);
+}
+
+/* Whether all its attributes can be of the size that every perf knows. */
+static inline bool can_merge(struct seam_pd_reader *r, bool to_file)
+{
+	const struct seam_inject_opts opts = {.to_file = to_file};
 	struct seam_injected n;
-	int fd = make_file(), rc = seam_inject(r, fd, NULL, NULL, &n);
+	int fd = make_file(), rc = seam_inject(r, fd, &opts, &n);
 
 	check(!rc || rc == -EOPNOTSUPP);
 	close(fd);
@@ -195,7 +203,7 @@ static inline void unmerge(struct seam_pd_reader *r, struct seam_unmerged *n,
 {
 	int fd = make_file();
 
-	check(!seam_unmerge(r, fd, n));
+	check(!seam_unmerge(r, fd, false, n));
 	read_made(fd, ret);
 }
 
@@ -206,15 +214,32 @@ static inline void made_free(struct made *m)
 	close(m->fd);
 }
 
-static inline void inject(struct seam_pd_reader *r)
+/* What the recording says of its events and of itself. */
+static inline void check_front(const struct seam_pd_reader *r,
+			       const struct seam_pd_reader *s)
+{
+	check(seam_pd_n_events(r) == seam_pd_n_events(s));
+	for (size_t i = 0; i < seam_pd_n_events(r); i++) {
+		const struct seam_pd_attr *a = seam_pd_event(r, i);
+		const struct seam_pd_attr *b = seam_pd_event(s, i);
+
+		check(a->attr.sample_type == b->attr.sample_type);
+		check(a->n_ids == b->n_ids);
+		check(!a->n_ids || !memcmp(a->ids, b->ids, 8 * a->n_ids));
+	}
+	check(!seam_pd_info(r)->tracing || seam_pd_info(s)->tracing);
+}
+
+static inline void inject(struct seam_pd_reader *r, bool to_file)
 {
 	struct seam_injected n, again;
 	struct seam_unmerged n_apart;
 	struct made once, apart, twice;
 
-	if (!can_merge(r))
+	if (!can_merge(r, to_file))
 		return;
-	merge(r, &n, &once);
+	merge_to(r, to_file, &n, &once);
+	check_front(r, once.r);
 	for (uint32_t t = 1; t < SEAM_RECORD_CALLCHAIN_DEFERRED; t++)
 		check(seam_pd_count(r, t) == seam_pd_count(once.r, t));
 	check(!seam_inject_needed(once.r));
@@ -243,7 +268,9 @@ static inline void check_recording(struct seam_pd_reader *r)
 	samples = read_records(r);
 	stitch(r, samples, SEAM_JOIN_COOKIE);
 	stitch(r, samples, SEAM_JOIN_ORDER);
-	inject(r);
+	inject(r, false);
+	if (seam_pd_info(r)->pipe)
+		inject(r, true);
 }
 
 #endif

@@ -183,8 +183,7 @@ static void tell_lacking(const struct seam_stitch *st,
 		tell->lacking(tell->ctx, path, why, stacks);
 }
 
-static int make_plans(struct inject *in, const char *kallsyms,
-		      const struct seam_inject_tell *tell)
+static int make_plans(struct inject *in, const struct seam_inject_opts *opts)
 {
 	struct seam_stitched s;
 	struct seam_stitch *st;
@@ -193,7 +192,7 @@ static int make_plans(struct inject *in, const char *kallsyms,
 	if (rc)
 		return rc;
 	seam_stitch_undivided(st);
-	seam_stitch_kernel(st, kallsyms);
+	seam_stitch_kernel(st, opts->kallsyms);
 	in->is_foreign = seam_copies_foreign(in->r);
 	while ((rc = seam_stitch_next(st, &s)) > 0) {
 		in->tells_lost |= names_none(in->r, s.rec);
@@ -203,8 +202,8 @@ static int make_plans(struct inject *in, const char *kallsyms,
 	}
 	in->tells_lost &= seam_pd_can_tell_lost(in->r);
 	in->count.joins = *seam_stitch_stats(st);
-	if (!rc && tell)
-		tell_lacking(st, tell);
+	if (!rc && opts->tell)
+		tell_lacking(st, opts->tell);
 	seam_stitch_free(st);
 	return rc ? rc
 		  : seam_spill_sort(&in->plans, in->n, sizeof(struct plan),
@@ -446,18 +445,21 @@ bool seam_inject_needed(struct seam_pd_reader *r)
 	return false;
 }
 
-int seam_inject(struct seam_pd_reader *r, int fd, const char *kallsyms,
-		const struct seam_inject_tell *tell, struct seam_injected *ret)
+int seam_inject(struct seam_pd_reader *r, int fd,
+		const struct seam_inject_opts *opts, struct seam_injected *ret)
 {
+	static const struct seam_inject_opts none;
 	struct inject *in = calloc(1, sizeof(*in));
 	struct seam_pd_editor editor = {.edit = edit, .ctx = in};
 	int rc;
 
 	if (!in)
 		return -ENOMEM;
+	opts = opts ? opts : &none;
 	in->r = r;
-	rc = make_plans(in, kallsyms, tell);
+	rc = make_plans(in, opts);
 	editor.tells_lost = in->tells_lost;
+	editor.to_file = opts->to_file;
 	if (!rc)
 		rc = seam_pd_copy(r, fd, &editor);
 	if (!rc)

@@ -35,10 +35,16 @@ struct seam_inject_tell {
 	void *ctx;
 };
 
-/* fd: an empty file, which can be written at any place. kallsyms: the recorded
- * kernel's symbols, as seam_stitch_kernel has them. tell: NULL: nobody.
+struct seam_inject_opts {
+	/* The recorded kernel's symbols, as seam_stitch_kernel has them. */
+	const char *kallsyms;
+	const struct seam_inject_tell *tell; /* NULL: nobody */
+	bool to_file; /* a pipe's recording gets the form for files */
+};
+
+/* fd: an empty file, which can be written at any place. opts: NULL: all 0.
  * Return: 0 or -errno. */
-int seam_inject(struct seam_pd_reader *r, int fd, const char *kallsyms,
-		const struct seam_inject_tell *tell, struct seam_injected *ret);
+int seam_inject(struct seam_pd_reader *r, int fd,
+		const struct seam_inject_opts *opts, struct seam_injected *ret);
 
 #endif

@@ -230,10 +230,12 @@ bool seam_unmerge_needed(struct seam_pd_reader *r)
 	return any;
 }
 
-int seam_unmerge(struct seam_pd_reader *r, int fd, struct seam_unmerged *ret)
+int seam_unmerge(struct seam_pd_reader *r, int fd, bool to_file,
+		 struct seam_unmerged *ret)
 {
 	struct unmerge *u = calloc(1, sizeof(*u));
-	struct seam_pd_editor editor = {.edit = edit, .ctx = u};
+	struct seam_pd_editor editor = {
+		.edit = edit, .ctx = u, .to_file = to_file};
 	int rc;
 
 	if (!u)

@@ -24,7 +24,9 @@ struct seam_unmerged {
 
 /* Whether there is any such sample, and none waits for its user half. */
 bool seam_unmerge_needed(struct seam_pd_reader *r);
-/* fd: an empty file, which can be written at any place. Return: 0 or -errno. */
-int seam_unmerge(struct seam_pd_reader *r, int fd, struct seam_unmerged *ret);
+/* fd: an empty file, which can be written at any place. to_file: a pipe's
+ * recording gets the form for files. Return: 0 or -errno. */
+int seam_unmerge(struct seam_pd_reader *r, int fd, bool to_file,
+		 struct seam_unmerged *ret);
 
 #endif

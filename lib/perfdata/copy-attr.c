@@ -68,39 +68,62 @@ struct pd_header seam_pd_old_header(const struct seam_pd_reader *r)
 	return h;
 }
 
-size_t seam_pd_attrs_size(const struct seam_pd_reader *r,
-			  const struct pd_header *h)
+/* A pipe's have one length each, which need not be one of words. */
+size_t seam_pd_attrs_size(const struct seam_pd_reader *r)
 {
-	const uint8_t *attr = r->file + h->attrs.offset;
-	const size_t size = h->attr_size - sizeof(struct pd_section);
 	size_t longest = 0;
 
-	for (uint64_t left = h->attrs.size; left >= h->attr_size;
-	     left -= h->attr_size, attr += h->attr_size) {
-		size_t cut = cut_size(attr, size);
+	for (size_t i = 0; i < r->n_events; i++) {
+		const struct span *raw = &r->events[i].raw;
+		size_t cut = cut_size(raw->p, raw->left);
 
 		longest = cut > longest ? cut : longest;
 	}
-	return longest ? longest : size;
+	return r->info.pipe ? (longest + 7) / 8 * 8 : longest;
 }
 
 int seam_pd_check_attr(const struct pd_copy *c, size_t size)
 {
-	return size > SEAM_ATTR_SIZE && !(c->editor && c->editor->defers)
+	const size_t max = PD_ATTR_SIZE_MAX - sizeof(struct pd_section);
+
+	return (size > SEAM_ATTR_SIZE && !(c->editor && c->editor->defers)) ||
+			       (c->filed && size > max)
 		       ? -EOPNOTSUPP
 		       : 0;
 }
 
-void seam_pd_attr_set_size(uint8_t *attr, size_t size, bool swap)
+#define SAID_SIZE offsetof(struct perf_event_attr, size)
+
+static void say_size(uint8_t *attr, size_t size, bool swap)
 {
-	uint8_t *at = attr + offsetof(struct perf_event_attr, size);
 	uint32_t to = (uint32_t)size;
 
-	if (pd_u32(at, swap) <= to)
-		return;
 	if (swap)
 		to = __builtin_bswap32(to);
-	memcpy(at, &to, sizeof(to));
+	memcpy(attr + SAID_SIZE, &to, sizeof(to));
+}
+
+void seam_pd_attr_set_size(uint8_t *attr, size_t size, bool swap)
+{
+	if (pd_u32(attr + SAID_SIZE, swap) > size)
+		say_size(attr, size, swap);
+}
+
+/* What is longer than the file's are has zeros there. perf goes by the size
+ * that the attribute says, to the ids behind it, so in a file all have one. */
+void seam_pd_copy_event(const struct pd_copy *c, const struct pd_event *ev,
+			uint8_t ret[PD_ATTR_SIZE_MAX])
+{
+	const size_t size = c->header.attr_size - sizeof(struct pd_section);
+	size_t has = ev->raw.left < size ? ev->raw.left : size;
+
+	memcpy(ret, ev->raw.p, has);
+	memset(ret + has, 0, size - has);
+	if (c->filed)
+		say_size(ret, size, c->r->swap);
+	else
+		seam_pd_attr_set_size(ret, size, c->r->swap);
+	seam_pd_copy_attr(c, ret, size);
 }
 
 /* Of a record of an attribute, with its ids behind it: how long that is; 0:
@@ -108,7 +131,7 @@ void seam_pd_attr_set_size(uint8_t *attr, size_t size, bool swap)
 static size_t attr_in(struct span s)
 {
 	const size_t head = sizeof(struct perf_event_header);
-	const size_t at = head + offsetof(struct perf_event_attr, size);
+	const size_t at = head + SAID_SIZE;
 	size_t size = s.left < at + 4 ? 0 : pd_u32(s.p + at, s.swap);
 
 	if (!size)
@@ -150,7 +173,7 @@ int seam_pd_copy_cut_attrs(struct pd_copy *c)
 {
 	const struct pd_header h = seam_pd_old_header(c->r);
 	const size_t old = h.attr_size, ids = sizeof(struct pd_section);
-	const size_t size = seam_pd_attrs_size(c->r, &h);
+	const size_t size = seam_pd_attrs_size(c->r);
 	const uint64_t n = h.attrs.size / old;
 	uint8_t bytes[PD_ATTR_SIZE_MAX];
 	uint64_t words[2] = {size + ids, n * (size + ids)};

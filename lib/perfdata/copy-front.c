@@ -14,28 +14,30 @@ bool seam_pd_copy_keeps(unsigned bit)
 	return bit != PD_FEAT_COMPRESSED && bit != PD_FEAT_DIR_FORMAT;
 }
 
-static struct pd_section section_at(const uint8_t *p, bool swap)
+static void find_features(struct pd_copy *c)
 {
-	return (struct pd_section){pd_u64(p, swap), pd_u64(p + 8, swap)};
+	const struct pd_header h = seam_pd_old_header(c->r);
+	struct pd_features f;
+	struct pd_section old;
+	unsigned bit;
+
+	seam_pd_features_begin(c->r, &h, &f);
+	while (seam_pd_features_next(c->r, &f, &bit, &old)) {
+		if (!seam_pd_copy_keeps(bit))
+			continue;
+		c->header.features[0] |= 1ULL << bit;
+		c->bodies[bit] = (struct pd_body){c->r->file + old.offset,
+						  old.size, false};
+	}
 }
 
 /* In the other byte order a bitmap without the host's name is read with its
  * halves exchanged, and so written: one of its bits, of no feature that there
  * is, would then say that the name is there. */
-static void find_features(struct pd_copy *c, const struct pd_header *h)
+static void leave_unreadable(struct pd_copy *c)
 {
 	const uint64_t named = 1ULL << PD_FEAT_HOSTNAME;
-	struct pd_features f;
-	struct pd_section old;
-	unsigned bit;
 
-	seam_pd_features_begin(c->r, h, &f);
-	while (seam_pd_features_next(c->r, &f, &bit, &old)) {
-		if (!seam_pd_copy_keeps(bit))
-			continue;
-		c->header.features[0] |= 1ULL << bit;
-		c->kept[bit] = old;
-	}
 	if (c->r->swap && !(c->header.features[0] & named))
 		c->header.features[0] &= ~(named << 32);
 }
@@ -50,61 +52,52 @@ static int align(struct pd_copy *c)
 }
 
 /* One attribute with the section of its ids, which lie at ids now. */
-static int add_attr(struct pd_copy *c, const uint8_t *old, uint64_t ids,
-		    uint64_t ids_size)
+static int add_attr(struct pd_copy *c, const struct pd_event *ev, uint64_t ids)
 {
 	size_t size = c->header.attr_size - sizeof(struct pd_section);
 	uint8_t attr[PD_ATTR_SIZE_MAX];
 	int rc;
 
-	memcpy(attr, old, size);
-	seam_pd_attr_set_size(attr, size, c->r->swap);
-	seam_pd_copy_attr(c, attr, size);
+	seam_pd_copy_event(c, ev, attr);
+	c->attrs_cut += ev->raw.left > size;
 	rc = seam_pd_copy_add(c, attr, size);
 	if (!rc)
 		rc = seam_pd_copy_add_u64(c, ids);
-	return rc ? rc : seam_pd_copy_add_u64(c, ids_size);
+	return rc ? rc : seam_pd_copy_add_u64(c, ev->raw_ids.left);
 }
 
-/* The reader has compared all of them with the file's size. */
-static int add_attrs(struct pd_copy *c, const struct pd_header *h)
+static int add_attrs(struct pd_copy *c)
 {
-	const uint8_t *first = c->r->file + h->attrs.offset;
-	const size_t size = h->attr_size - sizeof(struct pd_section);
-	const size_t n = h->attrs.size / h->attr_size;
-	const size_t new_size = seam_pd_attrs_size(c->r, h);
+	const struct pd_event *events = c->r->events;
+	const size_t n = c->r->n_events, size = seam_pd_attrs_size(c->r);
 	uint64_t ids = pd_copy_at(c);
-	int rc = seam_pd_check_attr(c, new_size);
+	int rc = seam_pd_check_attr(c, size);
 
-	for (size_t i = 0; !rc && i < n; i++) {
-		struct pd_section at =
-			section_at(first + i * h->attr_size + size, c->r->swap);
-
-		rc = seam_pd_copy_add(c, c->r->file + at.offset, at.size);
-	}
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = seam_pd_copy_add(c, events[i].raw_ids.p,
+				      events[i].raw_ids.left);
 	if (!rc)
 		rc = align(c);
-	c->attrs_cut += new_size < size ? n : 0;
-	c->header.attr_size = new_size + sizeof(struct pd_section);
+	c->header.attr_size = size + sizeof(struct pd_section);
 	c->header.attrs.offset = pd_copy_at(c);
 	c->header.attrs.size = n * c->header.attr_size;
 	for (size_t i = 0; !rc && i < n; i++) {
-		const uint8_t *old = first + i * h->attr_size;
-		uint64_t ids_size = section_at(old + size, c->r->swap).size;
-
-		rc = add_attr(c, old, ids, ids_size);
-		ids += ids_size;
+		rc = add_attr(c, &events[i], ids);
+		ids += events[i].raw_ids.left;
 	}
 	return rc ? rc : align(c);
 }
 
 int seam_pd_copy_front(struct pd_copy *c)
 {
-	const struct pd_header h = seam_pd_old_header(c->r);
-	int rc = seam_pd_copy_add(c, &h, sizeof(h)); /* for its room */
+	static const struct pd_header room;
+	int rc = seam_pd_copy_add(c, &room, sizeof(room));
 
-	find_features(c, &h);
-	return rc ? rc : add_attrs(c, &h);
+	if (!c->filed)
+		find_features(c);
+	if (!rc)
+		rc = add_attrs(c);
+	return rc || !c->filed ? rc : seam_pd_filed_begin(c);
 }
 
 static int by_from(const void *a, const void *b)
@@ -134,38 +127,38 @@ static void move_index(const struct pd_copy *c, uint8_t *body, size_t size)
 	}
 }
 
-static bool is_new(const struct pd_copy *c, unsigned bit)
-{
-	return bit == PD_FEAT_TRACING_DATA && c->tracing.len;
-}
-
-static size_t body_size(const struct pd_copy *c, unsigned bit)
-{
-	return is_new(c, bit) ? c->tracing.len : c->kept[bit].size;
-}
-
 static int add_body(struct pd_copy *c, unsigned bit)
 {
-	const uint8_t *old = c->r->file + c->kept[bit].offset;
-	size_t size = c->kept[bit].size;
+	const struct pd_body *old = &c->bodies[bit];
 	uint8_t *body;
 	int rc;
 
-	if (is_new(c, bit))
-		return seam_pd_copy_add(c, c->tracing.p, c->tracing.len);
-	if (bit != PD_FEAT_EVENT_DESC && bit != PD_FEAT_AUXTRACE)
-		return seam_pd_copy_add(c, old, size);
-	body = malloc(size + 1);
+	if (old->is_made ||
+	    (bit != PD_FEAT_EVENT_DESC && bit != PD_FEAT_AUXTRACE))
+		return seam_pd_copy_add(c, old->p, old->size);
+	body = malloc(old->size + 1);
 	if (!body)
 		return -ENOMEM;
-	memcpy(body, old, size);
+	memcpy(body, old->p, old->size);
 	if (bit == PD_FEAT_EVENT_DESC)
-		seam_pd_copy_desc(c, body, size);
+		seam_pd_copy_desc(c, body, old->size);
 	else
-		move_index(c, body, size);
-	rc = seam_pd_copy_add(c, body, size);
+		move_index(c, body, old->size);
+	rc = seam_pd_copy_add(c, body, old->size);
 	free(body);
 	return rc;
+}
+
+/* Which features there are, and what they say. */
+static uint64_t choose_features(struct pd_copy *c)
+{
+	if (c->filed)
+		seam_pd_filed_end(c);
+	leave_unreadable(c);
+	if (c->tracing.len)
+		c->bodies[PD_FEAT_TRACING_DATA] =
+			(struct pd_body){c->tracing.p, c->tracing.len, true};
+	return c->header.features[0];
 }
 
 /* A bitmap without the host's name is taken for one of 32-bit words. */
@@ -189,7 +182,7 @@ static int write_header(struct pd_copy *c)
 
 int seam_pd_copy_back(struct pd_copy *c)
 {
-	uint64_t all = c->header.features[0];
+	const uint64_t all = choose_features(c);
 	uint64_t at = pd_copy_at(c) + (uint64_t)__builtin_popcountll(all) *
 					      sizeof(struct pd_section);
 	int rc = 0;
@@ -199,8 +192,8 @@ int seam_pd_copy_back(struct pd_copy *c)
 			continue;
 		rc = seam_pd_copy_add_u64(c, at);
 		if (!rc)
-			rc = seam_pd_copy_add_u64(c, body_size(c, bit));
-		at += body_size(c, bit);
+			rc = seam_pd_copy_add_u64(c, c->bodies[bit].size);
+		at += c->bodies[bit].size;
 	}
 	for (unsigned bit = 0; !rc && bit < PD_FEAT_MAX; bit++)
 		if (all & 1ULL << bit)

@@ -57,8 +57,11 @@ static int kernel_record(struct pd_copy *c, struct span s, uint32_t type)
 	int edit = SEAM_PD_KEEP;
 
 	if (seam_pd_wanted(type)) {
-		if (!seam_pd_parse(c->r, s.p, &rec))
-			return 0; /* the reader has counted it */
+		/* The reader has counted it. It does without what lies before
+		 * an attribute, though with that it could be read. */
+		if ((c->r->info.pipe && c->n_attrs < c->r->n_events) ||
+		    !seam_pd_parse(c->r, s.p, &rec))
+			return 0;
 		edit = c->editor->edit(c->editor->ctx, s.p, &rec, &now);
 	}
 	if (edit < 0)
@@ -128,8 +131,11 @@ static int user_record(struct pd_copy *c, uint32_t type, struct span s,
 {
 	const uint8_t *begin = c->r->parts[part].p;
 	uint64_t at = depth ? 0 : (uint64_t)(s.p - begin);
-	int rc = 0;
+	int rc = c->filed ? seam_pd_filed_record(c, type, s, depth) : 0;
 
+	c->n_attrs += type == PD_HEADER_ATTR;
+	if (rc)
+		return rc < 0 ? rc : 0;
 	switch (type) {
 	case PD_COMPRESSED:
 	case PD_COMPRESSED2:
@@ -214,12 +220,15 @@ static int some_data(struct pd_copy *c)
 	return seam_pd_copy_add(c, &h, sizeof(h));
 }
 
+/* Of what has no events there is no file. */
 static int copy(struct pd_copy *c)
 {
-	bool pipe = c->r->info.pipe;
 	int rc = seam_pd_copy_tracing(c);
 	uint64_t begin;
+	bool pipe;
 
+	c->filed = c->editor->to_file && c->r->info.pipe && c->r->n_events;
+	pipe = c->r->info.pipe && !c->filed;
 	if (!rc)
 		rc = pipe ? seam_pd_copy_add(c, c->r->file, PD_PIPE_HEADER_SIZE)
 			  : seam_pd_copy_front(c);
@@ -241,6 +250,8 @@ static int copy_over(struct pd_copy *c)
 	int rc = copy(c);
 
 	seam_pd_buf_fini(&c->tracing);
+	seam_pd_buf_fini(&c->desc);
+	seam_pd_buf_fini(&c->build_ids);
 	seam_pd_buf_fini(&c->out);
 	free(c->moved);
 	return rc;
@@ -264,9 +275,13 @@ static int keep(void *ctx, const uint8_t *bytes, const struct seam_pd_rec *rec,
 	return SEAM_PD_KEEP;
 }
 
-int seam_pd_copy_plain(struct seam_pd_reader *r, int fd, uint64_t *ret_cut)
+int seam_pd_copy_plain(struct seam_pd_reader *r, int fd, bool to_file,
+		       bool defers, uint64_t *ret_cut)
 {
-	const struct seam_pd_editor editor = {.edit = keep, .as_it_was = true};
+	const struct seam_pd_editor editor = {.edit = keep,
+					      .as_it_was = true,
+					      .defers = defers,
+					      .to_file = to_file};
 	struct pd_copy c = {.r = r, .editor = &editor, .fd = fd};
 	int rc = r->n_parts > 1 ? -EISDIR : copy_over(&c);
 

@@ -18,6 +18,10 @@
  *   them, and a file that was cut off is whole up to its last whole record.
  * - The index of AUX data says where it is now.
  * - Tracing data have one tracepoint more, if the caller wants it.
+ * - A pipe's recording becomes a file, if the caller wants it: what its records
+ *   say of events, features, tracing and build-ids is where a file has it, and
+ *   these records are gone. Without events it stays a pipe's: no file is read
+ *   that has none.
  */
 #ifndef SEAM_LIB_PERFDATA_COPY_H
 #define SEAM_LIB_PERFDATA_COPY_H
@@ -40,6 +44,7 @@ struct seam_pd_editor {
 		    const struct seam_pd_rec *rec, struct seam_pd_bytes *ret);
 	void *ctx;
 	bool defers; /* events with call chains ask for deferral */
+	bool to_file; /* a pipe's recording gets the form for files */
 	bool as_it_was; /* they say of it what they said */
 	/* SEAM_PD_PAYLOAD_LOST is described, if it can be: tracing data that
 	 * do not are longer. */
@@ -59,8 +64,10 @@ int seam_pd_copy(struct seam_pd_reader *r, int fd,
 int seam_pd_copy_bytes(struct seam_pd_reader *r, int fd, bool cut,
 		       uint64_t *ret_cut);
 
-/* All records as they are, attributes cut as above, but nothing compressed.
+/* All records as they are, attributes cut as above, but nothing compressed;
+ * to_file: as above; defers: who reads it knows deferral, and long attributes.
  * Return: the same. */
-int seam_pd_copy_plain(struct seam_pd_reader *r, int fd, uint64_t *ret_cut);
+int seam_pd_copy_plain(struct seam_pd_reader *r, int fd, bool to_file,
+		       bool defers, uint64_t *ret_cut);
 
 #endif

@@ -110,6 +110,10 @@ int seam_pd_add_event(struct seam_pd_reader *r, struct span attr,
 	ev = &r->events[r->n_events++];
 	*ev = (struct pd_event){0};
 	fill_event(ev, attr);
+	if (!r->stream) {
+		ev->raw = attr;
+		ev->raw_ids = ids;
+	}
 	ev->name = default_name(&ev->pub.attr);
 	ev->pub.name = ev->name;
 	return ev->name ? add_ids(r, ev, ids) : -ENOMEM;
@@ -167,6 +171,7 @@ int seam_pd_set_name(struct seam_pd_reader *r, size_t event, const char *name,
 	free(r->events[event].name);
 	r->events[event].name = copy;
 	r->events[event].pub.name = copy;
+	r->events[event].named = true;
 	return 0;
 }
 

@@ -151,19 +151,22 @@ static void read_build_ids(struct seam_pd_reader *r, struct span s)
 		seam_pd_add_build_id(r, one);
 }
 
-/* Of a section that ends behind the file. */
-static uint64_t whole_build_ids(const struct seam_pd_reader *r, uint64_t at)
+size_t seam_pd_build_ids_len(struct span s)
 {
-	struct span s, one;
-	uint64_t all;
+	const size_t all = s.left;
+	struct span one;
 
-	if (at > r->size)
-		return 0;
-	s = pd_span(r, r->file + at, r->size - at);
-	all = s.left;
 	while (next_build_id(&s, &one))
 		;
 	return all - s.left;
+}
+
+/* Of a section that ends behind the file. */
+static uint64_t whole_build_ids(const struct seam_pd_reader *r, uint64_t at)
+{
+	return at > r->size ? 0
+			    : seam_pd_build_ids_len(
+				      pd_span(r, r->file + at, r->size - at));
 }
 
 static void read_nrcpus(struct seam_pd_reader *r, struct span s)

@@ -96,7 +96,9 @@ static inline bool span_u32(struct span *s, uint32_t *ret)
 
 struct pd_event {
 	struct seam_pd_attr pub;
+	struct span raw, raw_ids; /* as the recording has them; not a stream */
 	char *name;
+	bool named; /* by the recording */
 	uint64_t *ids;
 	uint64_t sample_type, read_format, branch_type, regs_user, regs_intr;
 	bool sample_id_all;
@@ -243,6 +245,7 @@ struct seam_pd_reader {
 	struct pd_inflate *zstd;
 	bool is_inside; /* a compressed record, which is there: */
 	uint64_t inside_offset;
+	bool maps_have_ids; /* build-ids: a mapping's record has one */
 	struct pd_path_id *path_ids;
 	size_t n_path_ids;
 	struct seam_index path_index; /* of them, by path */
@@ -356,6 +359,8 @@ bool seam_pd_features_next(const struct seam_pd_reader *r,
 void seam_pd_read_feature(struct seam_pd_reader *r, unsigned bit,
 			  struct span body);
 void seam_pd_add_build_id(struct seam_pd_reader *r, struct span record);
+/* Of a table of build-ids: how long those are that are whole. */
+size_t seam_pd_build_ids_len(struct span table);
 
 /* reader-walk.c: indexes the records of a part, which is r->part. */
 int seam_pd_walk(struct seam_pd_reader *r, struct span data);

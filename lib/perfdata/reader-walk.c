@@ -67,11 +67,14 @@ bool seam_pd_wanted(uint32_t type)
 	return false;
 }
 
+static bool is_map(const struct seam_pd_rec *rec)
+{
+	return rec->type == PERF_RECORD_MMAP || rec->type == PERF_RECORD_MMAP2;
+}
+
 static bool is_data(const struct seam_pd_rec *rec)
 {
-	return (rec->type == PERF_RECORD_MMAP ||
-		rec->type == PERF_RECORD_MMAP2) &&
-	       (rec->misc & PERF_RECORD_MISC_MMAP_DATA);
+	return is_map(rec) && (rec->misc & PERF_RECORD_MISC_MMAP_DATA);
 }
 
 static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
@@ -85,6 +88,8 @@ static int add_index(struct seam_pd_reader *r, const uint8_t *rec,
 	r->n_asking += is_sample && !no_cookie;
 	if (parsed->type == SEAM_RECORD_CALLCHAIN_DEFERRED)
 		r->is_complete |= !parsed->stack.cookie;
+	if (is_map(parsed))
+		r->maps_have_ids |= parsed->map.build_id_len > 0;
 	if (parsed->has_time)
 		r->last_ns = parsed->time_ns;
 	ix = (struct pd_index){

@@ -166,8 +166,66 @@ first, = struct.unpack_from("<Q", data, 24)
 data[first + 136] = 1
 open(sys.argv[2], "wb").write(data)
 END
-	fails 1 'beyond its 128th byte, and perf 6.1' "$seam" inject \
-		-i "$dir/more" -o "$dir/none" && [ ! -e "$dir/none" ]
+	fails 1 'beyond its 128th byte, and perf 6.1' \
+		"$seam" inject -i "$dir/more" -o "$dir/none" &&
+		[ ! -e "$dir/none" ]
+}
+
+# What a pipe's recording says, as a file: the form's size of a header, and all
+# that a pipe's has, merged, apart, and in the other byte order.
+file_of_pipe() {
+	python3 - "$golden" "$dir" <<-'END' || return
+		import sys
+		sys.path.insert(0, sys.argv[1] + "/deferred")
+		from swap import swap
+		with open(sys.argv[1] + "/deferred/pipe.data", "rb") as old:
+		    with open(sys.argv[2] + "/swapped-pipe", "wb") as new:
+		        new.write(swap(old.read()))
+	END
+	for data in "$golden/deferred/pipe.data" "$dir/swapped-pipe" \
+		"$golden/dwarf/pipe.data" "$golden"/versions/*pipe.data; do
+		for unmerge in '' --unmerge; do
+			"$seam" inject $unmerge -i "$data" -o "$dir/file" \
+				2>"$dir/err" &&
+				"$seam" inject $unmerge -i - -o - <"$data" \
+					2>/dev/null >"$dir/piped" &&
+				"$seam" inject $unmerge -i - -o "$dir/again" \
+					<"$data" 2>/dev/null &&
+				cmp "$dir/file" "$dir/again" &&
+				[ "$(head -c 16 "$dir/file" | tail -c 8 |
+					tr -d '\0')" = h ] &&
+				"$seam" script -i "$dir/file" >"$dir/a" \
+					2>"$dir/err-a" &&
+				"$seam" script -i "$dir/piped" 2>"$dir/err-b" |
+				cmp - "$dir/a" && [ -s "$dir/a" ] || return
+		done
+	done
+	"$seam" inject -i "$golden/versions/6.1-zpipe.data" -o "$dir/file" \
+		2>&1 | grep -q \
+		'copied as it is, but not compressed, in the form for files$' &&
+		"$seam" inject -i "$dir/file" -o "$dir/again" 2>&1 |
+		grep -q 'copied as it is$' && cmp "$dir/file" "$dir/again"
+}
+
+# Of each event its name, of each sample its stack.
+as_perf_reads_files() {
+	for name in deferred/pipe versions/6.1-pipe versions/6.12-zpipe \
+		versions/7.2-pipe; do
+		data=$golden/$name.data
+		"$seam" inject -i "$data" -o "$dir/file" 2>/dev/null &&
+			"$seam" inject -i - -o - <"$data" 2>/dev/null \
+				>"$dir/piped" &&
+			perf script --no-inline -i "$dir/file" >"$dir/a" \
+				2>/dev/null &&
+			perf script --no-inline -i - <"$dir/piped" \
+				2>/dev/null | cmp - "$dir/a" &&
+			[ -s "$dir/a" ] && grep -q cpu-clock "$dir/a" &&
+			perf report --header-only -i "$dir/file" \
+				>"$dir/a" 2>/dev/null &&
+			grep -q '^# hostname : ' "$dir/a" &&
+			grep -q '^# event : name = cpu-clock' "$dir/a" ||
+			return
+	done
 }
 
 standard_input() {
@@ -273,17 +331,19 @@ cut_build_ids() {
 	done
 }
 
-# By a pipe, as in the middle of a pipeline, it is what a file gets.
+# By a pipe, as in the middle of a pipeline, it is what a file gets, but for the
+# form.
 to_pipe() {
 	data=$golden/deferred/pipe.data
 	"$seam" inject -i "$data" -o "$dir/file" 2>"$dir/err" || return
 	cat "$data" | "$seam" inject -i - -o - 2>"$dir/err" |
 		cat >"$dir/piped"
-	cmp "$dir/file" "$dir/piped" &&
-		grep -q 'standard output: [0-9]* samples' "$dir/err" || return
+	grep -q 'standard output: [0-9]* samples' "$dir/err" &&
+		"$seam" inject -i "$dir/piped" -o "$dir/again" 2>/dev/null &&
+		cmp "$dir/file" "$dir/again" || return
 	# Again, and of a damaged one: as it is, and as far as it goes.
 	"$seam" inject -i - -o - <"$dir/piped" 2>"$dir/err" |
-		cmp - "$dir/file" || return
+		cmp - "$dir/piped" || return
 	head -c 20000 "$data" | "$seam" inject -i - -o - 2>"$dir/err" |
 		"$seam" script -i - 2>/dev/null | grep -q cpu-clock &&
 		grep -q 'what lies before was used' "$dir/err" &&
@@ -307,13 +367,16 @@ case $(perf --version 2>/dev/null) in
 'perf version 6.1.'*)
 	check 'perf 6.1 reads the copy' as_perf_reads
 	check 'perf 6.1 reads the copy of what it cannot' as_perf_inflates
+	check 'perf 6.1 reads the file of a pipe' as_perf_reads_files
 	;;
 *)
 	skip 'perf 6.1 reads the copy' 'this machine has no perf 6.1'
 	skip 'perf 6.1 reads the copy of what it cannot' \
 		'this machine has no perf 6.1'
+	skip 'perf 6.1 reads the file of a pipe' 'this machine has no perf 6.1'
 	;;
 esac
+check 'a file is made of a pipe' file_of_pipe
 check 'standard input is read' standard_input
 check 'what became of samples is told' told
 check 'files that copies lacked are told' lacking

@@ -21,7 +21,7 @@ static inline void merge_into(struct seam_pd_reader *r, struct merged *m)
 {
 	m->fd = memfd_create("merged", 0);
 	assert_true(m->fd >= 0);
-	assert_int_equal(seam_inject(r, m->fd, NULL, NULL, &m->n), 0);
+	assert_int_equal(seam_inject(r, m->fd, NULL, &m->n), 0);
 	m->size = (size_t)lseek(m->fd, 0, SEEK_END);
 	m->p = mmap(NULL, m->size, PROT_READ, MAP_PRIVATE, m->fd, 0);
 	assert_true(m->p != MAP_FAILED);

@@ -275,10 +275,10 @@ static void test_says_more(void **state)
 	add_merged(&old, 100);
 	end_data(&old);
 	r = open_image(&old);
-	assert_int_equal(seam_inject(r, file, NULL, NULL, &done), -EOPNOTSUPP);
+	assert_int_equal(seam_inject(r, file, NULL, &done), -EOPNOTSUPP);
 	assert_int_equal(seam_pd_copy_bytes(r, file, true, &cut), -EOPNOTSUPP);
 	assert_int_equal(ftruncate(file, 0), 0);
-	assert_int_equal(seam_unmerge(r, file, &undone), 0);
+	assert_int_equal(seam_unmerge(r, file, false, &undone), 0);
 	assert_int_equal(pread(file, &h, sizeof(h), 0), sizeof(h));
 	assert_int_equal(h.attr_size, 18 * 8 + 16);
 	close(file);
@@ -430,10 +430,10 @@ static void test_refused(void **state)
 	begin(&old, &raw_attr, 1);
 	add_sample(&old, 100, 7);
 	r = open_image(&old);
-	assert_int_equal(seam_inject(r, zero, NULL, NULL, &n), -EBADF);
+	assert_int_equal(seam_inject(r, zero, NULL, &n), -EBADF);
 	assert_int_equal(seam_pd_copy_bytes(r, zero, false, &cut), -EBADF);
 	if (full >= 0) {
-		assert_int_equal(seam_inject(r, full, NULL, NULL, &n), -ENOSPC);
+		assert_int_equal(seam_inject(r, full, NULL, &n), -ENOSPC);
 		close(full);
 	}
 	close(zero);

@@ -86,7 +86,7 @@ static void check_again(const struct merged *m)
 	char path[32];
 	int fd = memfd_create("parted", 0);
 
-	assert_int_equal(seam_unmerge(m->r, fd, &parted), 0);
+	assert_int_equal(seam_unmerge(m->r, fd, false, &parted), 0);
 	assert_int_equal(parted.kept, 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(seam_pd_open(path, &r, &err), 0);

@@ -317,7 +317,7 @@ static void test_entry(void **state)
 	assert_memory_equal(again.p, m.p, m.size);
 	merged_free(&again);
 	fd = memfd_create("parted", 0);
-	assert_int_equal(seam_unmerge(m.r, fd, &parted), 0);
+	assert_int_equal(seam_unmerge(m.r, fd, false, &parted), 0);
 	seam_pd_close(r);
 	r = open_parted(fd);
 	again = merge(r);

@@ -304,7 +304,7 @@ static void merged(void **state)
 	add_sample(&m, &now, (struct with){kernel.misc, .no_regs = true});
 	in.r = open_image(&m);
 	assert_true(seam_inject_needed(in.r));
-	assert_int_equal(seam_inject(in.r, fd, NULL, NULL, &n), 0);
+	assert_int_equal(seam_inject(in.r, fd, NULL, &n), 0);
 	seam_pd_close(in.r);
 	assert_int_equal(n.merged, 2);
 	p = mmap(NULL, 65536, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -352,12 +352,12 @@ static void merged(void **state)
 	start(&m, false);
 	add_door(&m, &at);
 	for (int known = 0; known < 2; known++) {
+		const struct seam_inject_opts opts = {
+			.kallsyms = known ? path : "/dev/null"};
+
 		in.r = open_image(&m);
 		assert_int_equal(ftruncate(fd, 0), 0);
-		assert_int_equal(seam_inject(in.r, fd,
-					     known ? path : "/dev/null", NULL,
-					     &n),
-				 0);
+		assert_int_equal(seam_inject(in.r, fd, &opts, &n), 0);
 		assert_int_equal(n.joins.end[SEAM_UNSURE], known);
 		seam_pd_close(in.r);
 	}
