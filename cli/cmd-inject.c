@@ -55,6 +55,7 @@ struct inject {
 	bool unmerge, piped;
 	uint64_t attrs_cut; /* of what is copied as it is */
 	bool inflated, filed; /* the same */
+	int made; /* what writing it came to */
 	struct seam_injected done;
 	struct seam_unmerged undone;
 };
@@ -70,18 +71,31 @@ static int take_option(void *ctx, int option)
 	return 0;
 }
 
-static int fail(const char *path, int rc)
+/* What the output's file cannot fail with; NULL: it has. */
+static const char *input_problem(int rc)
 {
-	const char *why = strerror(-rc);
+	switch (rc) {
+	case -ENOMEM:
+		return strerror(ENOMEM);
+	case -E2BIG:
+		return "the recording has too many records";
+	case -EOVERFLOW:
+		return "its copies of stacks have too many frames";
+	case -EOPNOTSUPP:
+		return "not written: an event's attribute says something "
+		       "beyond its 128th byte, and perf 6.1 opens no longer "
+		       "ones";
+	}
+	return NULL;
+}
 
-	if (rc == -EINVAL)
-		why = "it is no regular file";
-	else if (rc == -E2BIG)
-		why = "the recording has too many records";
-	else if (rc == -EOPNOTSUPP)
-		why = "not written: an event's attribute says something "
-		      "beyond its 128th byte, and perf 6.1 opens no longer "
-		      "ones";
+static int fail(const struct inject *inject, int rc)
+{
+	const char *why = inject->made == rc ? input_problem(rc) : NULL;
+	const char *path = why ? inject->in.path : inject->output;
+
+	if (!why)
+		why = rc == -EINVAL ? "it is no regular file" : strerror(-rc);
 	say("seam: %s: %s\n", path, why);
 	return 1;
 }
@@ -196,9 +210,8 @@ static int copy_to(struct inject *inject, int fd)
 
 /* Where nothing is to be done every byte stays; but one file is written,
  * also of a folder. Return: 1 if it was merged, 0 if copied, -errno. */
-static int write_to(void *ctx, int fd)
+static int make(struct inject *inject, int fd)
 {
-	struct inject *inject = ctx;
 	const struct seam_inject_opts opts = {.kallsyms = inject->in.kallsyms,
 					      .to_file = !inject->piped};
 	struct seam_pd_reader *r = inject->in.reader;
@@ -213,6 +226,13 @@ static int write_to(void *ctx, int fd)
 	else
 		rc = merge_into(r, inject->in.path, fd, opts, &inject->done);
 	return rc ? rc : 1;
+}
+
+static int write_to(void *ctx, int fd)
+{
+	struct inject *inject = ctx;
+
+	return inject->made = make(inject, fd);
 }
 
 /* What a pipe's reader reads: a file's recording would have to become another.
@@ -276,7 +296,7 @@ static int run(struct inject *inject)
 	rc = inject->piped ? merge_pipe(STDOUT_FILENO, write_to, inject)
 			   : merge_replace(inject->output, write_to, inject);
 	if (rc < 0)
-		return fail(inject->output, rc);
+		return fail(inject, rc);
 	if (!rc)
 		tell_copied(inject);
 	else if (inject->unmerge)

@@ -166,7 +166,7 @@ first, = struct.unpack_from("<Q", data, 24)
 data[first + 136] = 1
 open(sys.argv[2], "wb").write(data)
 END
-	fails 1 'beyond its 128th byte, and perf 6.1' \
+	fails 1 'more: not written: .* beyond its 128th byte, and perf 6.1' \
 		"$seam" inject -i "$dir/more" -o "$dir/none" &&
 		[ ! -e "$dir/none" ]
 }
@@ -224,6 +224,26 @@ as_perf_reads_files() {
 				>"$dir/a" 2>/dev/null &&
 			grep -q '^# hostname : ' "$dir/a" &&
 			grep -q '^# event : name = cpu-clock' "$dir/a" ||
+			return
+	done
+}
+
+# Whatever there is no memory for, it is the recording that takes too much.
+no_memory() {
+	data=$golden/deferred/big-syscall.data
+	most=4000000 least=0
+	(ulimit -v $most && "$seam" inject -i "$data" -o "$dir/new") \
+		2>/dev/null || return 0 # sanitized, it wants more
+	while [ $((most - least)) -gt 64 ]; do
+		kib=$(((most + least) / 2))
+		(ulimit -v $kib && "$seam" inject -i "$data" \
+			-o "$dir/new") >/dev/null 2>&1 &&
+			most=$kib || least=$kib
+	done
+	for less in 0 100 200 300 400 500 600 700 800; do
+		(ulimit -v $((least - less)) && "$seam" inject -i "$data" \
+			-o "$dir/never") 2>"$dir/err" && return 1
+		! grep "$dir/never" "$dir/err" && [ ! -e "$dir/never" ] ||
 			return
 	done
 }
@@ -377,6 +397,7 @@ case $(perf --version 2>/dev/null) in
 	;;
 esac
 check 'a file is made of a pipe' file_of_pipe
+check 'what takes too much memory is the input' no_memory
 check 'standard input is read' standard_input
 check 'what became of samples is told' told
 check 'files that copies lacked are told' lacking
