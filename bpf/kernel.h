@@ -90,6 +90,10 @@ struct hlist_head {
 	void *first;
 };
 
+struct uprobe_syscall_args {
+	unsigned long retaddr;
+};
+
 struct uprobes_state {
 	struct xol_area *xol_area;
 	struct hlist_head head_tramps;

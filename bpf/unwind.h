@@ -30,9 +30,21 @@ static __noinline void rule_by_sp(struct scratch *s, int32_t ra, int32_t skip)
  * have data in their red zone. */
 static __always_inline int32_t probe_page_skips(void)
 {
-	return bpf_core_field_exists(struct uprobes_state, head_tramps)
-		       ? 0
-		       : SEAM_AMD64_RED_ZONE;
+	return bpf_core_type_exists(struct uprobe_syscall_args) &&
+			       !bpf_core_field_exists(struct uprobes_state,
+						      head_tramps)
+		       ? SEAM_AMD64_RED_ZONE
+		       : 0;
+}
+
+/* Of a task that is about to call it. Global, for the verifier. */
+__noinline int seam_probe_between(struct scratch *s ARG_NONNULL)
+{
+	if (!bpf_probe_read_user(&s->word, sizeof(s->word),
+				 (void *)(s->cursor.ip - 5)) &&
+	    seam_amd64_probe_is_between(s->word))
+		s->cursor.sp += SEAM_AMD64_RED_ZONE;
+	return 0;
 }
 
 /*
@@ -261,6 +273,8 @@ static __always_inline int unwind_once(struct seam_env *env)
 	/* A system call leaves the ip behind its instruction, as a call
 	 * does, and that may be a function's last: __restore_rt. */
 	s->cursor.exact = !(env->state->regs_flags & REGS_SYSCALL);
+	if (probe_page_skips() && s->cursor.exact && env->how == HOW_OWN)
+		seam_probe_between(s);
 	s->asked = false;
 	s->other = env->how == HOW_OTHER;
 	if (s->other)

@@ -75,6 +75,14 @@ SEAM_INLINE bool seam_amd64_probe_spares(uint64_t before)
 	       before == 0x0000000000841f0fULL;
 }
 
+/* Whether ip is between the two instructions of such a call, where SP is below
+ * the red zone already: by the eight bytes from five before it on. */
+SEAM_INLINE bool seam_amd64_probe_is_between(uint64_t around)
+{
+	return (around & 0xffffffffffff) == 0xe88024648d48 ||
+	       ((around & 0xff) == 0x66 && around >> 16 == 0x841f0f);
+}
+
 /* How far in that page the return address is behind SP, and 8, at an
  * instruction or within. 0: this is behind all of them. */
 SEAM_INLINE int32_t seam_amd64_probe_page_ra(uint64_t off)

@@ -251,14 +251,30 @@ static void leave_probe_page(struct seam_dump_reader *r, struct seam_regs *regs)
 		regs->r[SEAM_AMD64_REG_SP] += SEAM_AMD64_RED_ZONE;
 }
 
+/* The same of what is about to call it. */
+static void leave_red_zone(struct seam_dump_reader *r, struct seam_regs *regs)
+{
+	const struct seam_dump *d = r->dump;
+	uint64_t around;
+
+	if (d->code &&
+	    d->code(d->ctx, regs->r[REG_IP] - 5, SEAM_DUMP_THEN, &around,
+		    sizeof(around)) == sizeof(around) &&
+	    seam_amd64_probe_is_between(around))
+		regs->r[SEAM_AMD64_REG_SP] += SEAM_AMD64_RED_ZONE;
+}
+
 /* One step. Return: SEAM_OK if regs is the caller's, else an end code. */
 static int step(struct seam_dump_reader *r, struct seam_regs *regs, bool *exact)
 {
-	const struct seam_regs from = *regs;
+	struct seam_regs from;
 	struct seam_cfi_row row;
 	struct seam_mapping map;
 	int rc, end;
 
+	if (*exact)
+		leave_red_zone(r, regs);
+	from = *regs;
 	/* A return address may be the first byte of something else, when the
 	 * call before it never returns. */
 	rc = find_row(r->dump, regs->r[REG_IP] - !*exact, regs, *exact, &row,

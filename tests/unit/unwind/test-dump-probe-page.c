@@ -128,6 +128,19 @@ static void test_each(void **state)
 	each(CALLER_10);
 }
 
+/* Between the instruction that leaves the red zone alone and the call: of
+ * code, which may also be as the file has it. */
+static void test_between(void **state)
+{
+	(void)state;
+	assert_true(seam_amd64_probe_is_between(0x1122e88024648d48));
+	assert_true(seam_amd64_probe_is_between(0x000000841f0f2e66));
+	assert_true(seam_amd64_probe_is_between(0x000000841f0f6666));
+	assert_false(seam_amd64_probe_is_between(0x1122e88024648d49));
+	assert_false(seam_amd64_probe_is_between(0x000000441f0f2e66));
+	assert_false(seam_amd64_probe_is_between(0x841f0f6600000000));
+}
+
 static void test_name(void **state)
 {
 	(void)state;
@@ -141,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_between),
 		cmocka_unit_test(test_name),
 	};
 
