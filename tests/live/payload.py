@@ -99,6 +99,7 @@ def one_hit(bench):
 
 
 def programs(bench):
+    bench.compile(FREES, "frees")
     spelling.build(bench, "spell", 2, 40, 6000)
     spelling.build(bench, "spell", 2, 40)
 
@@ -168,16 +169,22 @@ def single(bench):
         return
     by = {e: [s for s in found[0] if s["event"] == e]
           for e in (SYSCALLS, enter, leave)}
-    agree(bench, "single calls", by[enter], 1000, PREAD_ALONE)
-    all_of = [s for s in by[SYSCALLS] if PREAD.match(s.get("payload", ""))]
-    bench.note({e: len(v) for e, v in by.items()})
+    agree(bench, "single calls", by[enter], 1000 // bench.args.slower,
+          PREAD_ALONE)
+    told = {e: [s for s in v if s.get("payload", LOST) != LOST]
+            for e, v in by.items()}
+    all_of = [s for s in told[SYSCALLS] if PREAD.match(s["payload"])]
+    unknown = len(by[SYSCALLS]) - len(told[SYSCALLS])
+    bench.note({e: (len(v), len(told[e])) for e, v in by.items()})
+    # A slow machine may lose payloads, which is counted, and here told.
     bench.test("single calls: as many as of all calls are these",
-               len(by[SYSCALLS]) > len(all_of) and
-               len(all_of) == len(by[enter]) == len(by[leave]),
-               "%d of all" % len(all_of))
-    bench.test("single calls: their results are told", all(
-        s.get("payload", "").startswith("0x") for s in by[leave]),
-               by[leave][:3])
+               len(told[SYSCALLS]) > len(all_of) > 0 and
+               len(by[enter]) == len(by[leave]) and
+               0 <= len(by[enter]) - len(all_of) <= unknown,
+               "%d of all, %d unknown" % (len(all_of), unknown))
+    bench.test("single calls: their results are told", told[leave] and all(
+        s["payload"].startswith("0x") for s in told[leave]),
+               told[leave][:3])
     recording = bench.record("-e", "syscalls:sys_enter_nothing", "--", "true",
                              name="none.data")
     bench.test("single calls: one that there is not is no event",
