@@ -282,6 +282,10 @@ void input_warn_joins(const struct input *in,
 		{st->disordered,
 		 "records came behind later ones that had been used "
 		 "(--window)"},
+		{st->forgotten,
+		 "samples have frames without a mapping: their processes had "
+		 "ended long before, or there was no room for what they had "
+		 "mapped"},
 		{st->by_order_differs,
 		 "samples have the stack of another cookie (--join order)"},
 		{st->by_cookie_alone,

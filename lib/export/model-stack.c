@@ -203,20 +203,45 @@ static int64_t make_spot(struct seam_model *m, const struct seam_frame *f,
 	return seam_intern(&m->spots, &spot, sizeof(spot));
 }
 
-/* Names need not be compared where all that they point to is the same. */
+/* What a spot is made of. Names need not be compared where all that they point
+ * to is the same, nor what processes have mapped at addresses of their own. */
+struct spot_key {
+	uint64_t off, len, pgoff, place;
+	const void *sym, *source;
+	uint32_t number, flags;
+};
+
+static struct spot_key key_of(const struct seam_frame *f,
+			      const struct seam_name *name)
+{
+	const struct seam_stitch_map *map = f->map;
+	struct spot_key key = {
+		.off = name->dso_off,
+		.sym = name->sym,
+		.source = name->source,
+		.flags = name->kernel + 2U * name->guessed,
+	};
+
+	if (!map)
+		return key;
+	key.len = map->end - map->start;
+	key.pgoff = map->pgoff;
+	key.place = is_file(map->path) ? 0 : map->start;
+	key.number = map->number + 1;
+	return key;
+}
+
 static int64_t spot_of(struct seam_model *m, const struct seam_frame *f,
 		       const struct seam_name *name)
 {
-	const uint64_t key[] = {f->ip, (uintptr_t)f->map, (uintptr_t)name->sym,
-				(uintptr_t)name->source,
-				name->kernel + 2U * name->guessed};
+	const struct spot_key key = key_of(f, name);
 	size_t n = m->seen.n;
 	int64_t i, rc;
 
 	if (seam_grow(&m->seen_spot, n + 1, &m->cap_seen,
 		      sizeof(*m->seen_spot)))
 		return -ENOMEM;
-	i = seam_intern(&m->seen, key, sizeof(key));
+	i = seam_intern(&m->seen, &key, sizeof(key));
 	if (i != (int64_t)n)
 		return i < 0 ? i : m->seen_spot[i];
 	rc = make_spot(m, f, name);

@@ -103,7 +103,7 @@ struct seam_model {
 	struct seam_spill sample_room;
 	size_t sample_part; /* in memory */
 	struct seam_index sums; /* of its samples, if add_up */
-	struct seam_intern seen; /* frames as they came, to know them by */
+	struct seam_intern seen; /* what spots were made of, to know them by */
 	uint32_t *seen_spot;
 	size_t cap_seen;
 	/* Where each track's fall; those that share a place look up more. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "report/order.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,6 +13,9 @@
 /* At a time. Fewer wake threads more often, for what takes less than waking. */
 #define SAMPLES 256
 #define SLOTS 2 /* for each thread: one is printed while another is filled */
+
+static_assert(SLOTS * (THREADS + 1) * SAMPLES < SEAM_STITCH_KEPT,
+	       "what is printed is still there");
 
 /* Samples, from the stitcher to the caller. */
 struct slot {

@@ -141,7 +141,7 @@ static int ask_of(struct seam_printed *p, const struct seam_stitch_map *map)
 	return 0;
 }
 
-/* By a place in a file, or an address in what is mapped. */
+/* By a place in a file or in what else is mapped. */
 static int key_of(struct seam_printed *p, const struct seam_frame *f,
 		  uint8_t flags, struct seam_line_key *ret)
 {
@@ -160,8 +160,7 @@ static int key_of(struct seam_printed *p, const struct seam_frame *f,
 	if (rc)
 		return rc;
 	ret->of = p->of[map->number];
-	if (ret->of % 2)
-		ret->off = f->ip - map->start + map->pgoff;
+	ret->off = f->ip - map->start + map->pgoff;
 	return 0;
 }
 

@@ -73,13 +73,15 @@ void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 			   "\"by_order_differs\":%llu,\"other_task\":%llu},"
 			   "\"unused_why\":{\"repeated\":%llu,\"lost\":%llu,"
 			   "\"foreign\":%llu,\"missed\":%llu},"
-			   "\"disordered\":%llu,\"counts\":{"
+			   "\"disordered\":%llu,\"forgotten\":%llu,"
+			   "\"counts\":{"
 			   "\"unknown\":%llu,\"unmoved\":%llu}",
 			   (ull)st->by_time, (ull)st->by_process,
 			   (ull)st->by_cookie_alone, (ull)st->by_order_differs,
 			   (ull)st->other_task, (ull)st->unused_repeated,
 			   (ull)st->unused_lost, (ull)st->unused_foreign,
 			   (ull)st->unused_late, (ull)st->disordered,
+			   (ull)st->forgotten,
 			   (ull)st->unknown_members, (ull)st->unmoved);
 	seam_strbuf_printf(
 		b,

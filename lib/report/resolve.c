@@ -41,7 +41,7 @@ struct entry {
  * common with those just before them. */
 struct recent {
 	uint64_t ip;
-	const struct seam_stitch_map *map;
+	uint64_t map; /* its id; 0: none */
 	bool kernel, exact, running;
 	struct seam_name name; /* .number 0: the slot is free */
 };
@@ -454,7 +454,8 @@ static const struct recent *resolve_kept(struct seam_resolver *r,
 {
 	struct recent *slot = recent_of(r, f->ip);
 
-	if (slot->name.number && slot->ip == f->ip && slot->map == f->map &&
+	if (slot->name.number && slot->ip == f->ip &&
+	    slot->map == seam_frame_map(f) &&
 	    slot->kernel == f->kernel && slot->exact == exact)
 		return slot;
 	if (r->n_names >= r->n_recent && r->n_recent < N_RECENT_MAX) {
@@ -466,7 +467,7 @@ static const struct recent *resolve_kept(struct seam_resolver *r,
 	if (*ret_rc)
 		return NULL;
 	slot->ip = f->ip;
-	slot->map = f->map;
+	slot->map = seam_frame_map(f);
 	slot->kernel = f->kernel;
 	slot->exact = exact;
 	slot->name.number = ++r->n_names;

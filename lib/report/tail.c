@@ -5,7 +5,7 @@
 
 static bool is_same(const struct seam_tail_frame *a, const struct seam_frame *b)
 {
-	return a->ip == b->ip && a->map == b->map && a->kernel == b->kernel &&
+	return a->ip == b->ip && a->map == seam_frame_map(b) && a->kernel == b->kernel &&
 	       a->exact == b->exact && a->method == b->method;
 }
 
@@ -54,7 +54,7 @@ void seam_tail_keep(struct seam_tail *tail, size_t k,
 	for (size_t i = 0; i < add->n; i++)
 		to[i] = (struct seam_tail_frame){
 			.ip = add->frames[i].ip,
-			.map = add->frames[i].map,
+			.map = seam_frame_map(&add->frames[i]),
 			.kernel = add->frames[i].kernel,
 			.exact = add->frames[i].exact,
 			.method = add->frames[i].method,

@@ -16,7 +16,7 @@
 
 struct seam_tail_frame {
 	uint64_t ip;
-	const struct seam_stitch_map *map;
+	uint64_t map; /* its id; 0: none */
 	uint32_t len; /* of its text and of all from there to the root */
 	bool kernel, exact;
 	uint8_t method;

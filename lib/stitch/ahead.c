@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "stitch/ahead.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,6 +10,9 @@
 #include "stitch/slice.h"
 
 #define N_BATCHES 3
+
+static_assert(N_BATCHES * SEAM_SLICE < SEAM_STITCH_KEPT,
+	       "what is delivered is still there");
 
 struct seam_ahead {
 	struct seam_stitch *stitch;

@@ -34,9 +34,17 @@ static struct task *task_of(struct cookie_index *ix, uint32_t tid)
 	return seam_idmap_make(&ix->tasks, tid, sizeof(struct task));
 }
 
+/* One of which nothing is known is one that has ended. */
+void seam_cookie_gone(void *index, uint32_t tid)
+{
+	struct cookie_index *ix = index;
+
+	free(seam_idmap_remove(&ix->tasks, tid));
+}
+
 static void keep_spaces(struct cookie_entry *e, struct process *p)
 {
-	if (!p->fresh)
+	if (!p || !p->fresh)
 		return;
 	p->fresh = false;
 	e->space = seam_space_get(p->space);
@@ -46,10 +54,10 @@ static void keep_spaces(struct cookie_entry *e, struct process *p)
 static int add_stack(struct cookie_index *ix, struct world *w,
 		     const struct seam_pd_rec *rec, size_t i, bool late)
 {
-	struct process *p = seam_world_process(w, rec->pid);
+	struct process *p = seam_idmap_get(&w->processes, rec->pid);
 	struct task *t = task_of(ix, rec->tid);
 
-	if (!t || !p || seam_spill_grow(&ix->room, ix->n + 1, sizeof(*ix->v)))
+	if (!t || seam_spill_grow(&ix->room, ix->n + 1, sizeof(*ix->v)))
 		return -ENOMEM;
 	ix->v = ix->room.p;
 	ix->v[ix->n++] = (struct cookie_entry){

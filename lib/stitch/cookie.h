@@ -54,6 +54,8 @@ struct cookie_index {
 	struct seam_idmap tasks; /* struct task, by tid */
 };
 
+/* Of threads that have ended: what the index's world calls. */
+void seam_cookie_gone(void *index, uint32_t tid);
 /* Reads all records once, if any is of use, through a world of their own whose
  * mappings the stacks keep: it must outlive the index. */
 int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,

@@ -46,6 +46,11 @@ struct need { /* of a thread */
 	uint64_t missing; /* that cut ones lack at least, from SP on */
 };
 
+struct total {
+	uint64_t size;
+	bool is_least;
+};
+
 struct copies {
 	const struct seam_pd_reader *r;
 	struct seam_offline offline;
@@ -57,6 +62,7 @@ struct copies {
 	struct seam_offline_steps *steps; /* by who unwinds */
 	struct window *ready, *next; /* next may be under way */
 	struct seam_idmap needs; /* struct need, by tid */
+	struct total total; /* of threads that are gone */
 	bool is_foreign; /* of another architecture */
 	bool is_not_intel; /* for sure */
 	const char *kallsyms;
@@ -156,17 +162,16 @@ static bool is_file(const char *path)
 		strncmp(path, "/SYSV", 5) != 0);
 }
 
-/* The files of mappings that are new. */
+/* The files of what is mapped for the first time. */
 static int name_files(struct copies *c)
 {
-	const struct world *w = &c->world;
+	const struct map_numbers *maps = c->world.numbers;
 
-	if (seam_grow(&c->by_map, w->n_maps, &c->cap_by_map,
+	if (seam_grow(&c->by_map, maps->n, &c->cap_by_map,
 		      sizeof(struct seam_offline_file *)))
 		return -ENOMEM;
-	while (c->n_by_map < w->n_maps) {
-		const struct seam_stitch_map *m =
-			seam_world_map(w, c->n_by_map);
+	while (c->n_by_map < maps->n) {
+		const struct seam_stitch_map *m = &maps->v[c->n_by_map];
 		struct seam_offline_file *f = NULL;
 
 		if (!m->kernel && is_file(m->path)) {
@@ -287,7 +292,7 @@ static bool may_be_exec(struct process *p, const struct seam_perf_user *user)
 {
 	uint64_t ip;
 
-	if (!p->fresh || !seam_perf_user_ip(user, &ip))
+	if (!p || !p->fresh || !seam_perf_user_ip(user, &ip))
 		return false;
 	if (!p->left_ip)
 		p->left_ip = ip;
@@ -299,13 +304,11 @@ static bool may_be_exec(struct process *p, const struct seam_perf_user *user)
 static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		   size_t place)
 {
-	struct process *p = seam_world_process(&c->world, rec->pid);
+	struct process *p = seam_idmap_get(&c->world.processes, rec->pid);
 	const struct seam_pd_rec_sample *s = &rec->sample;
 	unsigned mode = rec->misc & MISC_CPUMODE;
 	struct job *job = &c->next->jobs[c->next->n];
 
-	if (!p)
-		return -ENOMEM;
 	*job = (struct job){.c = c, .place = place};
 	job->copy = (struct seam_offline_copy){
 		.user = {.abi = s->user_regs_abi,
@@ -325,9 +328,9 @@ static int add_job(struct copies *c, const struct seam_pd_rec *rec,
 		.ctx = job,
 	};
 	job->copy.may_be_exec = may_be_exec(p, &job->copy.user);
-	job->space = seam_space_get(p->space);
+	job->space = seam_space_get(p ? p->space : NULL);
 	/* Inside execve the new program is there already. */
-	if (mode == PERF_RECORD_MISC_KERNEL)
+	if (p && mode == PERF_RECORD_MISC_KERNEL)
 		job->before = seam_space_get(p->before[0]);
 	name_maps(job);
 	c->next->n++;
@@ -499,11 +502,6 @@ int seam_copies_count(struct copies *c, uint32_t tid,
 	return 0;
 }
 
-struct total {
-	uint64_t size;
-	bool is_least;
-};
-
 /* Where the thread had whole stacks as well, it is known where they end. */
 static void add_need(void *ctx, uint64_t tid, void *value)
 {
@@ -523,9 +521,18 @@ static void add_need(void *ctx, uint64_t tid, void *value)
 		total->size = size;
 }
 
+void seam_copies_forget(struct copies *c, uint32_t tid)
+{
+	struct need *need = seam_idmap_remove(&c->needs, tid);
+
+	if (need)
+		add_need(&c->total, tid, need);
+	free(need);
+}
+
 void seam_copies_total(const struct copies *c, struct seam_stitch_stats *stats)
 {
-	struct total total = {0};
+	struct total total = c->total;
 
 	seam_idmap_each(&c->needs, add_need, &total);
 	stats->copy_size = (total.size + 7) & ~UINT64_C(7);

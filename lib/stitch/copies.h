@@ -34,6 +34,8 @@ int seam_copies_get(struct copies *c, size_t place,
 int seam_copies_count(struct copies *c, uint32_t tid,
 		      const struct seam_offline_stack *stack,
 		      struct seam_stitch_stats *stats);
+/* No sample of that thread is awaited any more. */
+void seam_copies_forget(struct copies *c, uint32_t tid);
 /* Once all are counted. */
 void seam_copies_total(const struct copies *c, struct seam_stitch_stats *stats);
 

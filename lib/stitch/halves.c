@@ -12,6 +12,28 @@ static int reserve(struct seam_stitch *s, size_t more)
 	return seam_grow(&s->frames, s->n + more, &s->cap, sizeof(*s->frames));
 }
 
+/* What lies there is shown. */
+static const struct seam_stitch_map *
+find_shown(const struct space *space, uint64_t ip)
+{
+	const struct seam_stitch_map *map = seam_space_find(space, ip);
+
+	if (map)
+		seam_maps_show(map);
+	return map;
+}
+
+static const struct seam_stitch_map *
+near_shown(struct space_near *near, const struct space *space, uint64_t ip)
+{
+	const struct seam_range *last = near->range;
+	const struct seam_stitch_map *map = seam_space_near(near, space, ip);
+
+	if (near->range != last)
+		seam_maps_show(map);
+	return map;
+}
+
 static void add_frame(struct seam_stitch *s, uint64_t ip, bool kernel,
 		      const struct space *user)
 {
@@ -19,7 +41,7 @@ static void add_frame(struct seam_stitch *s, uint64_t ip, bool kernel,
 
 	s->frames[s->n] = (struct seam_frame){
 		.ip = ip,
-		.map = seam_space_near(&s->near[kernel], space, ip),
+		.map = near_shown(&s->near[kernel], space, ip),
 		.kernel = kernel,
 		.exact = s->n == 0,
 	};
@@ -28,6 +50,8 @@ static void add_frame(struct seam_stitch *s, uint64_t ip, bool kernel,
 
 struct walk {
 	struct seam_stitched *out;
+	const char *comm; /* NULL: not known */
+	const struct process *process; /* the sample's; NULL: not known */
 	const struct space *space; /* of the process */
 	const struct space *before; /* the same before its last exec */
 	bool user; /* the chain had a user half */
@@ -70,8 +94,7 @@ static int own_chain(struct seam_stitch *s, struct walk *w)
 		/* Inside execve the new program is there before the user
 		 * registers are its own. */
 		if (!kernel && w->before && !s->frames[s->n - 1].map)
-			s->frames[s->n - 1].map =
-				seam_space_find(w->before, ip);
+			s->frames[s->n - 1].map = find_shown(w->before, ip);
 	}
 	if (!w->user)
 		w->out->n_kernel = s->n;
@@ -120,7 +143,7 @@ static const struct space *space_of(const struct walk *w,
 	c.mapped = n_mapped(c.space, stack->ips);
 	if (e->before)
 		consider(&c, e->before, stack->ips);
-	for (size_t i = 0; i < SEAM_SPACE_EXECS; i++)
+	for (size_t i = 0; p && i < SEAM_SPACE_EXECS; i++)
 		consider(&c, p->before[i], stack->ips);
 	return c.space;
 }
@@ -161,7 +184,7 @@ static void add_stack(struct seam_stitch *s,
 
 		to[i] = (struct seam_frame){
 			.ip = ip,
-			.map = seam_space_near(&near, space, ip),
+			.map = near_shown(&near, space, ip),
 			.exact = s->n + i == 0,
 			.method = method_of(stack, i),
 		};
@@ -169,19 +192,17 @@ static void add_stack(struct seam_stitch *s,
 	s->n += n;
 }
 
-static int join(struct seam_stitch *s, struct walk *w, const struct process *p,
-		struct cookie_entry *e)
+static int join(struct seam_stitch *s, struct walk *w, struct cookie_entry *e)
 {
+	const struct process *p = w->process;
 	struct seam_pd_rec stack;
 	const struct space *space;
 	size_t n;
 
 	seam_pd_record(s->r, e->record, &stack);
 	if (!s->rec.has_tid && e->has_tid) { /* the record knows whose */
-		p = seam_world_process(&s->world, e->pid);
-		if (!p)
-			return -ENOMEM;
-		w->space = p->space;
+		p = seam_idmap_get(&s->world.processes, e->pid);
+		w->space = p ? p->space : NULL;
 	}
 	space = space_of(w, p, e, &stack.stack);
 	n = cut(s, &stack.stack, &w->out->end);
@@ -324,20 +345,18 @@ static bool is_worker(const char *comm)
  * Of a task that has a user half there are registers, unless the kernel was
  * about to save them when the event came.
  */
-static int no_registers(const struct seam_stitch *s, const struct walk *w,
-			const struct process *p)
+static int no_registers(const struct seam_stitch *s, const struct walk *w)
 {
-	const struct thread *t = seam_idmap_get(&s->world.threads, s->rec.tid);
+	const struct process *p = w->process;
 
-	return s->rec.pid && (w->space || p->before[0]) &&
-			       !is_worker(t ? t->comm : NULL)
+	return s->rec.pid && (w->space || (p && p->before[0])) &&
+			       !is_worker(w->comm)
 		       ? SEAM_UNSURE
 		       : SEAM_NO_USER;
 }
 
 /* The stack that was unwound from the sample's copy. */
-static int copied_half(struct seam_stitch *s, struct walk *w,
-		       const struct process *p)
+static int copied_half(struct seam_stitch *s, struct walk *w)
 {
 	struct seam_stitched *out = w->out;
 	const struct seam_offline_stack *copy;
@@ -351,14 +370,14 @@ static int copied_half(struct seam_stitch *s, struct walk *w,
 		return rc;
 	out->end = copy->end;
 	if (out->end == SEAM_NO_USER)
-		out->end = no_registers(s, w, p);
+		out->end = no_registers(s, w);
 	out->half = out->end == SEAM_NO_USER ? SEAM_HALF_NONE : SEAM_HALF_WITH;
 	for (size_t i = 0; i < copy->n; i++) {
 		add_frame(s, copy->ips[i], false, w->space);
 		s->frames[s->n - 1].method = copy->methods[i];
 		if (w->before && !s->frames[s->n - 1].map)
 			s->frames[s->n - 1].map =
-				seam_space_find(w->before, copy->ips[i]);
+				find_shown(w->before, copy->ips[i]);
 	}
 	out->n_stack = copy->n;
 	out->from_copy = out->half == SEAM_HALF_WITH;
@@ -394,14 +413,13 @@ static int called_half(struct seam_stitch *s, struct walk *w)
 		add_frame(s, seam_pd_word(calls, i), false, w->space);
 		f->exact = true; /* of the call, not behind it */
 		if (w->before && !f->map)
-			f->map = seam_space_find(w->before, f->ip);
+			f->map = find_shown(w->before, f->ip);
 	}
 	w->out->half = SEAM_HALF_WITH;
 	return 0;
 }
 
-static int user_half(struct seam_stitch *s, struct walk *w,
-		     const struct process *p)
+static int user_half(struct seam_stitch *s, struct walk *w)
 {
 	struct seam_stitched *out = w->out;
 	bool deferred = seam_chain_deferred(s->rec.sample.chain);
@@ -411,10 +429,10 @@ static int user_half(struct seam_stitch *s, struct walk *w,
 	out->cookie = seam_chain_cookie(s->rec.sample.chain);
 	rc = deferred ? find(s, out->cookie, &e) : 0;
 	if (rc || e)
-		return rc ? rc : join(s, w, p, e);
+		return rc ? rc : join(s, w, e);
 	if (!deferred && !s->rec.sample.end && !w->user &&
 	    seam_copies_has(seam_stitch_event(s)))
-		return copied_half(s, w, p);
+		return copied_half(s, w);
 	if (!deferred && !s->rec.sample.end && has_calls(s, w))
 		return called_half(s, w);
 	rc = leaf_only(s, w);
@@ -431,15 +449,20 @@ static int user_half(struct seam_stitch *s, struct walk *w,
 }
 
 int seam_stitch_halves(struct seam_stitch *s, const struct process *p,
-		       struct seam_stitched *out)
+		       const char *comm, struct seam_stitched *out)
 {
-	struct walk w = {.out = out, .space = p->space};
+	struct walk w = {
+		.out = out,
+		.comm = comm,
+		.process = p,
+		.space = p ? p->space : NULL,
+	};
 	int rc;
 
-	if ((s->rec.misc & SEAM_MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL)
+	if (p && (s->rec.misc & SEAM_MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL)
 		w.before = p->before[0];
 	s->n = 0;
 	memset(s->near, 0, sizeof(s->near));
 	rc = own_chain(s, &w);
-	return rc ? rc : user_half(s, &w, p);
+	return rc ? rc : user_half(s, &w);
 }

@@ -94,6 +94,14 @@ static void release(void *counts)
 	free(counts);
 }
 
+void seam_members_forget(struct members *m, uint32_t tid)
+{
+	struct seam_idmap *counts = seam_idmap_remove(&m->tasks, tid);
+
+	if (counts)
+		release(counts);
+}
+
 void seam_members_fini(struct members *m)
 {
 	seam_idmap_fini(&m->tasks, release);

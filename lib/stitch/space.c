@@ -2,11 +2,8 @@
 #include "stitch/space.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/grow.h"
 
 #define KERNEL_PID UINT32_MAX
 #define MISC_COMM_EXEC (1 << 13) /* PERF_RECORD_MISC_COMM_EXEC */
@@ -14,8 +11,10 @@
 #define MISC_MMAP_DATA (1 << 13) /* PERF_RECORD_MISC_MMAP_DATA */
 #define MISC_CPUMODE 0x7
 
-/* Mappings are made in blocks, as some recordings have them by the million. */
-#define MAPS 256
+/* Of the spaces of what has ended so many areas are no matter, nor are those of
+ * the last few, nor as many as all others have. */
+#define COLLECT_AREAS (1U << 20)
+#define COLLECT_KEPT 64
 
 #define AREAS_MIN (8U << 20)
 #define AREAS_PER_RECORD 64
@@ -24,7 +23,7 @@ struct space *seam_space_put(struct space *s)
 {
 	if (s && --s->refs == 0) {
 		*s->live -= s->areas.cap;
-		seam_ranges_fini(&s->areas, NULL);
+		seam_ranges_fini(&s->areas, &seam_maps_ops);
 		free(s);
 	}
 	return NULL;
@@ -47,25 +46,37 @@ static uint32_t next_version(struct world *w)
 	return w->n_versions == UINT32_MAX ? 0 : ++w->n_versions;
 }
 
+/* A space that is only one's own grows, one that was shared mostly takes in
+ * little more: there may be one for each child. */
+static size_t room_for_more(const struct space *s)
+{
+	const size_t n = s ? s->areas.n : 0;
+
+	return (s && s->refs > 1 ? n / 16 : n / 2) + 16;
+}
+
+/* Whether it can be changed as it is. */
+static bool is_own(const struct space *s)
+{
+	return s && s->refs == 1 && s->areas.cap - s->areas.n >= SEAM_RANGES_PUT;
+}
+
 /* Makes *ps one that nobody else sees, with room for one more mapping, and
  * another version, as it is about to change. */
 static int own(struct world *w, struct space **ps)
 {
 	static const struct seam_ranges none;
 	struct space *old = *ps, *s;
-	const struct seam_ranges *from = old ? &old->areas : &none;
-	size_t room = from->n / 2 + 16;
 
-	if (old && old->refs == 1 && from->cap - from->n >= SEAM_RANGES_PUT) {
+	if (is_own(old)) {
 		old->version = next_version(w);
 		return 0;
 	}
-	if (from->n + room > w->max_areas - w->n_areas)
-		return -ENOMEM;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	if (seam_ranges_copy(&s->areas, from, room, NULL)) {
+	if (seam_ranges_copy(&s->areas, old ? &old->areas : &none,
+			     room_for_more(old), &seam_maps_ops)) {
 		free(s);
 		return -ENOMEM;
 	}
@@ -76,6 +87,15 @@ static int own(struct world *w, struct space **ps)
 	seam_space_put(old);
 	*ps = s;
 	return 0;
+}
+
+static bool has_room(const struct world *w, const struct space *s)
+{
+	const size_t areas = s ? s->areas.n : 0;
+
+	return is_own(s) || (w->n_areas < w->max_areas &&
+			     areas + room_for_more(s) <=
+				     w->max_areas - w->n_areas);
 }
 
 const struct seam_stitch_map *seam_space_find(const struct space *s,
@@ -103,49 +123,40 @@ static int insert(struct world *w, struct space **ps,
 		  struct seam_stitch_map *map)
 {
 	struct seam_range range = {map->start, map->end, map};
-	int err = own(w, ps);
+	int rc = seam_maps_number(w->numbers, map);
 
-	return err ? err : seam_ranges_put(&(*ps)->areas, &range, NULL);
+	if (!rc)
+		rc = own(w, ps);
+	if (!rc)
+		rc = seam_ranges_put(&(*ps)->areas, &range, &seam_maps_ops);
+	if (rc)
+		seam_maps_put(map);
+	return rc;
 }
 
-struct process *seam_world_process(struct world *w, uint32_t pid)
+/* Where there is no room even without what has ended nothing is known any more
+ * of the process's mappings: what was where the new one is would be wrong. */
+static int insert_of(struct world *w, struct process *p,
+		     struct seam_stitch_map *map)
 {
-	return seam_idmap_make(&w->processes, pid, sizeof(struct process));
+	if (!has_room(w, p->space))
+		seam_world_let_go(w, 0, 0, p);
+	if (has_room(w, p->space))
+		return insert(w, &p->space, map);
+	seam_maps_put(map);
+	p->space = seam_space_put(p->space);
+	p->is_bare = true;
+	return 0;
 }
 
-struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid)
+/* So that what has ended takes no more than what has not. */
+static void collect(struct world *w)
 {
-	struct thread *t = seam_idmap_make(&w->threads, tid, sizeof(*t));
-
-	if (!t || t->fallback[0])
-		return t;
-	t->pid = pid;
-	if (tid)
-		snprintf(t->fallback, sizeof(t->fallback), ":%d", (int)tid);
-	else
-		snprintf(t->fallback, sizeof(t->fallback), "swapper");
-	return t;
-}
-
-const struct seam_stitch_map *seam_world_map(const struct world *w, size_t i)
-{
-	return &w->maps[i / MAPS][i % MAPS];
-}
-
-static struct seam_stitch_map *new_map(struct world *w)
-{
-	size_t block = w->n_maps / MAPS;
-	struct seam_stitch_map *m;
-
-	if (seam_grow(&w->maps, block + 1, &w->cap_maps, sizeof(*w->maps)))
-		return NULL;
-	if (w->n_maps % MAPS == 0)
-		w->maps[block] = calloc(MAPS, sizeof(*m));
-	if (!w->maps[block])
-		return NULL;
-	m = &w->maps[block][w->n_maps % MAPS];
-	m->number = (uint32_t)w->n_maps++;
-	return m;
+	if (w->n_areas <= w->collect_areas)
+		return;
+	seam_world_let_go(w, COLLECT_KEPT, w->collect_areas / 2, NULL);
+	w->collect_areas = 2 * w->n_areas > COLLECT_AREAS ? 2 * w->n_areas
+							  : COLLECT_AREAS;
 }
 
 bool seam_world_leaves_out(const struct world *w, const struct seam_pd_rec *rec)
@@ -161,20 +172,16 @@ bool seam_world_leaves_out(const struct world *w, const struct seam_pd_rec *rec)
 				seam_range_end(map->start, map->len));
 }
 
-static int apply_map(struct world *w, const struct seam_pd_reader *r,
-		     const struct seam_pd_rec *rec)
+static struct seam_stitch_map *map_of(struct world *w,
+				      const struct seam_pd_reader *r,
+				      const struct seam_pd_rec *rec,
+				      uint64_t end)
 {
 	const struct seam_pd_rec_map *from = &rec->map;
-	/* "[kernel.kallsyms]_text" may go to the very end. */
-	uint64_t end = seam_range_end(from->start, from->len);
-	struct process *p;
-	struct seam_stitch_map *m;
+	struct seam_stitch_map *m = seam_maps_new(&w->maps);
 
-	if (end == from->start || seam_world_leaves_out(w, rec))
-		return 0;
-	m = new_map(w);
 	if (!m)
-		return -ENOMEM;
+		return NULL;
 	m->path = from->path;
 	m->start = from->start;
 	m->end = end;
@@ -185,16 +192,42 @@ static int apply_map(struct world *w, const struct seam_pd_reader *r,
 		m->build_id_len = (uint32_t)seam_pd_path_build_id(r, m->path,
 								  &m->build_id);
 	m->pid = rec->pid;
-	if (rec->pid == KERNEL_PID ||
-	    (rec->misc & MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL) {
-		m->kernel = true;
-		return insert(w, &w->kernel, m);
-	}
-	p = seam_world_process(w, rec->pid);
-	if (!p)
+	m->kernel = rec->pid == KERNEL_PID ||
+		    (rec->misc & MISC_CPUMODE) == PERF_RECORD_MISC_KERNEL;
+	return m;
+}
+
+/* The process, which has a thread. */
+static struct process *process_of(struct world *w, uint32_t pid)
+{
+	struct process *p = seam_world_process(w, pid);
+
+	return !p || p->threads || seam_world_thread(w, pid, pid) ? p : NULL;
+}
+
+static int apply_map(struct world *w, const struct seam_pd_reader *r,
+		     const struct seam_pd_rec *rec)
+{
+	/* "[kernel.kallsyms]_text" may go to the very end. */
+	uint64_t end = seam_range_end(rec->map.start, rec->map.len);
+	struct seam_stitch_map *m;
+	struct process *p;
+
+	if (end == rec->map.start || seam_world_leaves_out(w, rec))
+		return 0;
+	m = map_of(w, r, rec, end);
+	if (!m)
 		return -ENOMEM;
+	if (m->kernel)
+		return insert(w, &w->kernel, m);
+	collect(w);
+	p = process_of(w, rec->pid);
+	if (!p) {
+		seam_maps_put(m);
+		return -ENOMEM;
+	}
 	m->began_ns = p->began_ns;
-	return insert(w, &p->space, m);
+	return insert_of(w, p, m);
 }
 
 /* The kernel names BPF programs as they come; what was there before they
@@ -206,7 +239,7 @@ static int apply_ksymbol(struct world *w, const struct seam_pd_rec *rec)
 
 	if (k->gone || !k->len || k->start > UINT64_MAX - k->len)
 		return 0;
-	m = new_map(w);
+	m = seam_maps_new(&w->maps);
 	if (!m)
 		return -ENOMEM;
 	m->path = k->name;
@@ -233,7 +266,8 @@ static void replace_space(struct process *p)
 }
 
 /* At an exec the old mappings go, but stacks taken just before it are still
- * to come. */
+ * to come. Of the other threads, which end, not all are recorded to: the one
+ * that called it becomes the first. */
 static int apply_comm(struct world *w, const struct seam_pd_rec *rec)
 {
 	struct thread *t = seam_world_thread(w, rec->pid, rec->tid);
@@ -244,44 +278,73 @@ static int apply_comm(struct world *w, const struct seam_pd_rec *rec)
 	t->comm = rec->comm;
 	if (!(rec->misc & MISC_COMM_EXEC))
 		return 0;
-	p = seam_world_process(w, rec->pid);
-	if (!p)
-		return -ENOMEM;
+	p = t->process;
 	replace_space(p);
 	p->fresh = true;
+	p->is_bare = false;
 	p->left_ip = 0;
 	p->began_ns = rec->time_ns;
+	seam_world_ended_but(w, p, t);
 	return 0;
+}
+
+static void begin(struct world *w, struct thread *t, struct space *space,
+		  bool is_bare, uint64_t time_ns)
+{
+	struct process *p = t->process;
+
+	seam_space_put(p->space);
+	forget_before(p);
+	p->space = space;
+	p->fresh = false;
+	p->is_bare = is_bare;
+	p->began_ns = time_ns;
+	seam_world_ended_but(w, p, t);
 }
 
 /* A new thread shares, a new process starts with its parent's mappings,
  * whatever had its number before. */
 static int apply_fork(struct world *w, const struct seam_pd_rec *rec)
 {
-	struct thread *child = seam_world_thread(w, rec->pid, rec->tid);
-	struct thread *parent =
-		seam_world_thread(w, rec->task.ppid, rec->task.ptid);
-	struct process *p, *from;
+	const struct process *from =
+		seam_idmap_get(&w->processes, rec->task.ppid);
+	const struct thread *parent =
+		seam_idmap_get(&w->threads, rec->task.ptid);
+	const char *comm = parent ? parent->comm : NULL;
+	struct space *space = NULL;
+	bool is_bare = false;
+	struct thread *child;
 
-	if (!child || !parent)
-		return -ENOMEM;
-	child->pid = rec->pid;
-	if (parent->comm)
-		child->comm = parent->comm;
-	if (rec->pid == rec->task.ppid)
-		return 0;
-	p = seam_world_process(w, rec->pid);
-	from = seam_world_process(w, rec->task.ppid);
-	if (!p || !from)
-		return -ENOMEM;
-	p->space = seam_space_put(p->space);
-	forget_before(p);
 	/* perf says of processes that were there before what they have mapped.
 	 */
-	if (!(rec->misc & MISC_FORK_EXEC))
-		p->space = seam_space_get(from->space);
-	p->fresh = false;
-	p->began_ns = rec->time_ns;
+	if (rec->pid != rec->task.ppid && !(rec->misc & MISC_FORK_EXEC)) {
+		space = seam_space_get(from ? from->space : NULL);
+		is_bare = from ? from->is_bare
+			       : seam_world_forgot(w, rec->task.ppid);
+	}
+	child = seam_world_thread(w, rec->pid, rec->tid);
+	if (!child) {
+		seam_space_put(space);
+		return -ENOMEM;
+	}
+	if (comm)
+		child->comm = comm;
+	if (rec->pid != rec->task.ppid)
+		begin(w, child, space, is_bare, rec->time_ns);
+	return 0;
+}
+
+static int apply_exit(struct world *w, const struct seam_pd_rec *rec)
+{
+	struct thread *t;
+
+	if (!seam_idmap_get(&w->processes, rec->pid))
+		return 0;
+	t = seam_world_thread(w, rec->pid, rec->tid);
+	if (!t)
+		return -ENOMEM;
+	seam_world_ended(w, t);
+	collect(w);
 	return 0;
 }
 
@@ -298,15 +361,22 @@ int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
 		return apply_comm(w, rec);
 	case PERF_RECORD_FORK:
 		return apply_fork(w, rec);
+	case PERF_RECORD_EXIT:
+		return apply_exit(w, rec);
 	}
-	/* After EXIT samples may still come: everything is kept. */
 	return 0;
 }
 
 void seam_world_init(struct world *w, size_t n_records)
 {
-	*w = (struct world){0};
+	*w = (struct world){.collect_areas = COLLECT_AREAS};
+	w->numbers = &w->own_numbers;
 	seam_world_expect(w, n_records);
+}
+
+void seam_world_share(struct world *w, struct world *with)
+{
+	w->numbers = with->numbers;
 }
 
 void seam_world_expect(struct world *w, size_t n_records)
@@ -314,21 +384,10 @@ void seam_world_expect(struct world *w, size_t n_records)
 	w->max_areas = AREAS_MIN + AREAS_PER_RECORD * n_records;
 }
 
-static void process_free(void *value)
-{
-	struct process *p = value;
-
-	seam_space_put(p->space);
-	forget_before(p);
-	free(p);
-}
-
 void seam_world_fini(struct world *w)
 {
-	seam_idmap_fini(&w->processes, process_free);
-	seam_idmap_fini(&w->threads, free);
+	seam_world_tasks_fini(w);
 	seam_space_put(w->kernel);
-	for (size_t i = 0; i * MAPS < w->n_maps; i++)
-		free(w->maps[i]);
-	free(w->maps);
+	seam_maps_fini(&w->maps);
+	seam_maps_numbers_fini(&w->own_numbers);
 }

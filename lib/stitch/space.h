@@ -2,13 +2,15 @@
 /*
  * What was mapped where, as it changes along the recording: one address
  * space for each process and one for the kernel. Forked processes share
- * their parent's until one of them changes it.
+ * their parent's until one of them changes it. What has ended is let go, a
+ * while later (tasks.c).
  */
 #ifndef SEAM_LIB_STITCH_SPACE_H
 #define SEAM_LIB_STITCH_SPACE_H
 
 #include "base/idmap.h"
 #include "base/ranges.h"
+#include "stitch/maps.h"
 #include "stitch/stitch.h"
 
 struct space {
@@ -26,42 +28,58 @@ struct process {
 	struct space *space; /* NULL: nothing mapped yet */
 	/* What the last execs replaced, the newest first; NULL: not known. */
 	struct space *before[SEAM_SPACE_EXECS];
+	struct thread *threads; /* that live, or have ended lately */
+	uint32_t pid;
 	bool fresh; /* no user stack since that exec */
+	bool is_bare; /* there was no room for all that it has mapped */
 	uint64_t left_ip; /* the first since, where it is of no mapping */
 	uint64_t began_ns; /* the last of fork and exec; 0: not recorded */
 };
 
 struct thread {
-	uint32_t pid;
+	uint32_t tid;
+	bool has_ended;
+	bool is_used; /* by samples, since it has ended or was looked at */
 	const char *comm; /* NULL: not known */
-	char fallback[12];
+	struct process *process;
+	struct thread *next, *prev; /* of the process's */
+	struct thread *newer, *older; /* of those that have ended */
 };
 
 struct world {
 	struct seam_idmap processes, threads; /* by pid, by tid */
+	struct thread *oldest, *newest; /* of those that have ended: see */
+	size_t n_ended; /* tasks.c */
+	uint64_t *forgotten; /* a bit for each pid; NULL: none was */
+	void (*on_gone)(void *ctx, uint32_t tid); /* NULL: nobody asks */
+	void *ctx;
 	struct space *kernel;
 	bool is_of_code; /* data is mapped only where it takes code's place */
 	/* Areas in all spaces. A file can ask for many copies of a large one,
 	 * so there is a limit that grows with what it has records. */
 	size_t n_areas, max_areas;
+	size_t collect_areas; /* at so many what has ended is let go */
 	uint32_t n_versions; /* UINT32_MAX: and no more */
-	struct seam_stitch_map **maps; /* in blocks: see seam_world_map() */
-	size_t n_maps, cap_maps; /* of which the latter counts blocks */
+	struct maps maps;
+	struct map_numbers *numbers, own_numbers;
 };
 
+/* A world stays where it is. */
 void seam_world_init(struct world *w, size_t n_records);
+/* Mappings of both have one count of numbers, with's: it must outlive w. Before
+ * any is there. */
+void seam_world_share(struct world *w, struct world *with);
 /* There are n_records by now. */
 void seam_world_expect(struct world *w, size_t n_records);
 void seam_world_fini(struct world *w);
-/* Takes in MMAP, MMAP2, KSYMBOL, COMM and FORK; passes over all others. */
+/* Takes in MMAP, MMAP2, KSYMBOL, COMM, FORK and EXIT; passes over all others.
+ */
 int seam_world_apply(struct world *w, const struct seam_pd_reader *r,
 		     const struct seam_pd_rec *rec);
 /* Of a mapping: whether the world is not changed by it, being of code. perf
  * record -d and --call-graph dwarf tell of every mapping of data too. */
 bool seam_world_leaves_out(const struct world *w,
 			   const struct seam_pd_rec *rec);
-/* The mapping with that number, of n_maps. */
-const struct seam_stitch_map *seam_world_map(const struct world *w, size_t i);
 struct space *seam_space_get(struct space *space);
 struct space *seam_space_put(struct space *space);
 /* Spaces of a world that have the same are the same; 0: it is not known, or
@@ -87,8 +105,29 @@ seam_space_near(struct space_near *near, const struct space *space, uint64_t ip)
 		return r->value;
 	return seam_space_next(near, space, ip);
 }
+
+/*
+ * tasks.c: who has what mapped. All that makes one returns NULL only if there
+ * is no memory; a thread that is made, or found under another process, lives
+ * in this one.
+ */
 struct process *seam_world_process(struct world *w, uint32_t pid);
-/* Return: never NULL unless there is no memory. */
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid);
+/* It has ended, or all of p's but that one have. Others may be let go then, none
+ * of the process. */
+void seam_world_ended(struct world *w, struct thread *t);
+void seam_world_ended_but(struct world *w, struct process *p,
+			  const struct thread *t);
+/* Lets go of those that have ended, the first to end first, until no more than
+ * n are left or there are fewer areas; none of p (NULL: of any). */
+void seam_world_let_go(struct world *w, size_t n, size_t areas,
+		       const struct process *p);
+/* Of a sample's, NULL where nothing is known: it is kept for longer. */
+const struct process *seam_world_ask(struct world *w, uint32_t pid,
+				     uint32_t tid,
+				     const struct thread **ret);
+/* Whether all that was known of that process was let go. */
+bool seam_world_forgot(const struct world *w, uint32_t pid);
+void seam_world_tasks_fini(struct world *w);
 
 #endif

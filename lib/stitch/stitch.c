@@ -2,12 +2,36 @@
 #include "stitch/stitch.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "perfdata/stream.h"
 #include "stitch/stitch-priv.h"
 
 #define AHEAD 8 /* records */
+
+/* Samples come along this world: none is awaited that is joined by what else is
+ * known of that thread. */
+static void forget_thread(void *ctx, uint32_t tid)
+{
+	struct seam_stitch *s = ctx;
+
+	seam_members_forget(&s->members, tid);
+	if (s->copies)
+		seam_copies_forget(s->copies, tid);
+}
+
+static void init_worlds(struct seam_stitch *s)
+{
+	seam_world_init(&s->world, seam_pd_n_records(s->r));
+	seam_world_init(&s->ahead, seam_pd_n_records(s->r));
+	seam_world_share(&s->world, &s->ahead);
+	s->world.maps.now = s->ahead.maps.now = &s->stats.samples;
+	s->world.on_gone = forget_thread;
+	s->world.ctx = s;
+	s->ahead.on_gone = seam_cookie_gone;
+	s->ahead.ctx = &s->cookies;
+}
 
 int seam_stitch_new(struct seam_pd_reader *r, struct seam_stitch **ret)
 {
@@ -17,8 +41,7 @@ int seam_stitch_new(struct seam_pd_reader *r, struct seam_stitch **ret)
 	if (!s)
 		return -ENOMEM;
 	s->r = r;
-	seam_world_init(&s->world, seam_pd_n_records(r));
-	seam_world_init(&s->ahead, seam_pd_n_records(r));
+	init_worlds(s);
 	if (seam_pd_is_stream(r)) {
 		rc = 0;
 		s->cookies.is_open = true;
@@ -68,6 +91,7 @@ struct seam_stitch *seam_stitch_free(struct seam_stitch *s)
 	seam_members_fini(&s->members);
 	seam_world_fini(&s->ahead);
 	seam_window_fini(&s->window);
+	free(s->fallbacks);
 	free(s->frames);
 	free(s);
 	return NULL;
@@ -90,21 +114,50 @@ static void count(struct seam_stitch *s, const struct seam_stitched *out)
 		st->last_ns = t;
 }
 
+/* What a thread without a name is called. Return: NULL: no memory. */
+static const char *fallback(struct seam_stitch *s)
+{
+	char *name;
+
+	if (!s->rec.tid)
+		return "swapper";
+	if (!s->fallbacks)
+		s->fallbacks = calloc(SEAM_STITCH_KEPT, sizeof(*s->fallbacks));
+	if (!s->fallbacks)
+		return NULL;
+	name = s->fallbacks[s->stats.samples % SEAM_STITCH_KEPT].name;
+	snprintf(name, sizeof(s->fallbacks->name), ":%d", (int)s->rec.tid);
+	return name;
+}
+
+static bool lacks_mappings(const struct seam_stitched *out)
+{
+	for (size_t i = out->n_kernel; i < out->n_frames; i++)
+		if (!out->frames[i].map)
+			return true;
+	return false;
+}
+
 static int build(struct seam_stitch *s)
 {
-	struct thread *t = seam_world_thread(&s->world, s->rec.pid, s->rec.tid);
-	struct process *p = seam_world_process(&s->world, s->rec.pid);
+	const struct thread *t;
+	const struct process *p =
+		seam_world_ask(&s->world, s->rec.pid, s->rec.tid, &t);
 	struct seam_stitched out = {.rec = &s->rec, .place = s->at - 1};
 	int rc;
 
-	if (!t || !p)
-		return -ENOMEM;
-	rc = seam_stitch_halves(s, p, &out);
+	out.comm = t ? t->comm : NULL;
+	rc = seam_stitch_halves(s, p, out.comm, &out);
 	if (rc)
 		return rc;
-	out.comm = t->comm ? t->comm : t->fallback;
+	if (!out.comm)
+		out.comm = fallback(s);
+	if (!out.comm)
+		return -ENOMEM;
 	out.frames = s->frames;
 	out.n_frames = s->n;
+	if (p ? p->is_bare : seam_world_forgot(&s->world, s->rec.pid))
+		s->stats.forgotten += lacks_mappings(&out);
 	s->out = out;
 	return seam_members_begin(&s->members, seam_stitch_event(s), &s->rec);
 }

@@ -25,8 +25,13 @@
  * takes it, is unwound by tables and CFI.
  *
  * The reader must outlive it, and is nobody else's meanwhile. What next()
- * delivers is valid until the next call, mappings and strings until the
- * stitcher is freed.
+ * delivers is valid until the next call, mappings and names of commands until
+ * SEAM_STITCH_KEPT more were delivered, what they point to and all other
+ * strings until the stitcher is freed.
+ *
+ * Processes that have ended are let go when 4,096 others have after them, or
+ * when what they had mapped takes more than all others have. Samples that come
+ * for one even later have frames without mappings, and are counted.
  */
 #ifndef SEAM_LIB_STITCH_H
 #define SEAM_LIB_STITCH_H
@@ -39,6 +44,8 @@
 #include "perfdata/reader.h"
 #include "unwind/skid-kind.h"
 
+#define SEAM_STITCH_KEPT 8192 /* samples */
+
 struct seam_stitch;
 
 struct seam_stitch_map {
@@ -50,7 +57,11 @@ struct seam_stitch_map {
 	uint64_t began_ns; /* that, or its program; 0: not recorded */
 	bool kernel;
 	bool symbol; /* path is the name of what is there: a BPF program */
-	uint32_t number; /* counts mappings from 0: an index for caches */
+	/* Counts what is mapped from 0, an index for caches: two mappings of
+	 * one number have the same path, build-id and kind, and what that
+	 * process's own code is mapped as also the same place. */
+	uint32_t number;
+	uint64_t id; /* of it alone, from 1 on */
 };
 
 struct seam_frame {
@@ -60,6 +71,12 @@ struct seam_frame {
 	bool exact; /* ip was running, it is no return address */
 	uint8_t method; /* enum seam_method; 0: first of its half, not said */
 };
+
+/* For caches: mappings come and go, and another may be where one was. */
+static inline uint64_t seam_frame_map(const struct seam_frame *f)
+{
+	return f->map ? f->map->id : 0;
+}
 
 /* How a sample got its user half. */
 enum seam_half {
@@ -123,6 +140,9 @@ struct seam_stitch_stats {
 	uint64_t other_task;
 	uint64_t unknown_members; /* counts whose id no event has */
 	uint64_t unmoved; /* records of which no event had counted: no sample */
+	/* Samples with frames without a mapping, of processes that had ended
+	 * long before, or for whose mappings there was no room. */
+	uint64_t forgotten;
 	uint64_t shared; /* samples beyond the first of their record */
 	uint64_t lost_records, lost_samples; /* as LOST and LOST_SAMPLES say */
 	uint64_t filtered_samples; /* by perf record's filter: not lost */

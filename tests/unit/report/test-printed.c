@@ -54,12 +54,16 @@ static void make(struct seam_frame *f, size_t round,
 static void check_same(size_t n_shared)
 {
 	const struct seam_stitch_map maps[3] = {
-		{.path = "/nowhere/a", .end = UINT64_MAX, .number = 0},
-		{.path = "/nowhere/b", .end = UINT64_MAX, .number = 1},
+		{.path = "/nowhere/a", .end = UINT64_MAX, .id = 1},
+		{.path = "/nowhere/b",
+		 .end = UINT64_MAX,
+		 .number = 1,
+		 .id = 2},
+		/* The same, mapped elsewhere. */
 		{.path = "/nowhere/a",
 		 .start = 0x800,
 		 .end = UINT64_MAX,
-		 .number = 2},
+		 .id = 3},
 	};
 	struct seam_pd_attr attr = {.name = "event"};
 	struct seam_resolver *r = new_resolver(), *kept = new_resolver();
@@ -201,11 +205,13 @@ static void test_vdso(void **state)
 		{.path = "[vdso]",
 		 .start = getauxval(AT_SYSINFO_EHDR),
 		 .end = UINT64_MAX,
-		 .number = 0},
+		 .number = 0,
+		 .id = 1},
 		{.path = "[vdso]",
 		 .start = 0xf7f00000,
 		 .end = 0xf7f10000,
-		 .number = 1},
+		 .number = 1,
+		 .id = 2},
 	};
 	struct seam_resolver *kept = new_resolver();
 	struct seam_printed *printed = seam_printed_new(kept, NULL, NULL);
