@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/uapi.h"
+#include "stitch/cookie-areas.h"
 
 #define AHEAD 8 /* records */
 #define CPUS 65536 /* a cookie says which in its lower bits */
@@ -42,15 +43,6 @@ void seam_cookie_gone(void *index, uint32_t tid)
 	free(seam_idmap_remove(&ix->tasks, tid));
 }
 
-static void keep_spaces(struct cookie_entry *e, struct process *p)
-{
-	if (!p || !p->fresh)
-		return;
-	p->fresh = false;
-	e->space = seam_space_get(p->space);
-	e->before = seam_space_get(p->before[0]);
-}
-
 static int add_stack(struct cookie_index *ix, struct world *w,
 		     const struct seam_pd_rec *rec, size_t i, bool late)
 {
@@ -70,10 +62,12 @@ static int add_stack(struct cookie_index *ix, struct world *w,
 		.late = late ||
 			(t->has_missed && t->missed == rec->stack.cookie),
 	};
-	keep_spaces(&ix->v[ix->n - 1], p);
 	t->has_stack = true;
 	t->last_stack_ns = rec->time_ns;
-	return 0;
+	if (!p || !p->fresh)
+		return 0;
+	p->fresh = false;
+	return seam_cookie_keep(ix, &ix->v[ix->n - 1], p, &rec->stack);
 }
 
 static int note_cookie(struct cookie_index *ix, const struct seam_pd_rec *rec)
@@ -240,11 +234,9 @@ int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 void seam_cookie_fini(struct cookie_index *ix)
 {
 	seam_idmap_fini(&ix->tasks, free);
-	for (size_t i = 0; i < ix->n; i++) {
-		seam_space_put(ix->v[i].space);
-		seam_space_put(ix->v[i].before);
-	}
 	seam_spill_fini(&ix->room);
+	seam_spill_fini(&ix->area_room);
+	free(ix->hit);
 	seam_spill_fini(&ix->order_room);
 	seam_near_forget(&ix->near);
 }

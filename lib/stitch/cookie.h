@@ -4,6 +4,8 @@
 #ifndef SEAM_LIB_STITCH_COOKIE_H
 #define SEAM_LIB_STITCH_COOKIE_H
 
+#include <assert.h>
+
 #include "base/spill.h"
 #include "stitch/near.h"
 #include "stitch/space.h"
@@ -19,10 +21,15 @@ struct cookie_entry { /* sorted by cookie, tid, time, record */
 	 * it came when its samples had left. */
 	uint64_t kin_used : 1;
 	uint64_t late : 1;
-	/* Of the first stack after an exec: what was mapped at its time, and
-	 * before that exec. Its samples may lie on the other side of it. */
-	struct space *space, *before;
+	/* Of the first stack after an exec: what was mapped where it has frames
+	 * at its time, and, of one that may be of before that exec, then. Its
+	 * samples may lie on the other side of it. */
+	uint64_t has_space : 1;
+	uint64_t has_before : 1;
+	uint64_t n_space : 13, n_before : 13; /* areas, one behind the other, */
+	uint64_t areas : 38; /* from there on */
 };
+static_assert(sizeof(struct cookie_entry) == 40, "DESIGN.md says so");
 
 struct cookie_turn { /* sorted by tid, record */
 	uint32_t tid, record, entry;
@@ -39,6 +46,10 @@ struct cookie_index {
 	struct cookie_entry *v; /* in room */
 	size_t n, n_sorted; /* in a window more come, behind these */
 	struct seam_spill room;
+	struct seam_spill area_room; /* struct space_area, of entries; */
+	size_t n_areas, areas_gone; /* those that are there, and were before */
+	const struct seam_range **hit; /* of the stack at hand */
+	size_t cap_hit;
 	struct cookie_gone gone; /* of the window */
 	bool is_open; /* more records come */
 	bool has_gaps; /* the recording is damaged: some records are not there
@@ -56,8 +67,7 @@ struct cookie_index {
 
 /* Of threads that have ended: what the index's world calls. */
 void seam_cookie_gone(void *index, uint32_t tid);
-/* Reads all records once, if any is of use, through a world of their own whose
- * mappings the stacks keep: it must outlive the index. */
+/* Reads all records once, if any is of use, through a world of their own. */
 int seam_cookie_index(struct cookie_index *ix, const struct seam_pd_reader *r,
 		      struct world *world, struct seam_stitch_stats *stats);
 /* Of a window's records: the next one, which has been applied to the world.
@@ -74,6 +84,12 @@ void seam_cookie_drop(struct cookie_index *ix, size_t record);
  */
 bool seam_cookie_settled(struct cookie_index *ix,
 			 const struct seam_pd_rec *sample, size_t record);
+/* What was mapped at the entry's time, and before that, where that is known; of
+ * the world, whose mappings have the same numbers as the index's. Both are the
+ * caller's. Return: 0 or -ENOMEM. */
+int seam_cookie_spaces(const struct cookie_index *ix,
+		       const struct cookie_entry *e, struct world *w,
+		       struct space *ret[static 2]);
 void seam_cookie_fini(struct cookie_index *ix);
 /* record: the sample's place in the reader. Counts how its record was found, or
  * not: *ret is NULL then. Return: 0 or -ENOMEM. */

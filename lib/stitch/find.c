@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "stitch/cookie-areas.h"
 #include "stitch/cookie.h"
 
 #define REACH 32 /* entries */
@@ -247,14 +248,13 @@ void seam_cookie_drop(struct cookie_index *ix, size_t record)
 				continue;
 			}
 			add_unused(&ix->gone, &e, used);
-			seam_space_put(e.space);
-			seam_space_put(e.before);
 		}
 		ix->gone.pairs += end - at - (n - before) - (n == before);
 	}
 	if (n != ix->n)
 		seam_near_forget(&ix->near);
 	ix->n = ix->n_sorted = n;
+	seam_cookie_drop_areas(ix);
 }
 
 bool seam_cookie_settled(struct cookie_index *ix,

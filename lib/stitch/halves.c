@@ -133,16 +133,16 @@ static void consider(struct choice *c, const struct space *space,
  */
 static const struct space *space_of(const struct walk *w,
 				    const struct process *p,
-				    const struct cookie_entry *e,
+				    struct space *const kept[static 2],
 				    const struct seam_pd_rec_stack *stack)
 {
-	struct choice c = {.space = e->space ? e->space : w->space};
+	struct choice c = {.space = kept[0] ? kept[0] : w->space};
 
 	if (!(stack->flags & SEAM_PD_STACK_EXEC))
 		return c.space;
 	c.mapped = n_mapped(c.space, stack->ips);
-	if (e->before)
-		consider(&c, e->before, stack->ips);
+	if (kept[1])
+		consider(&c, kept[1], stack->ips);
 	for (size_t i = 0; p && i < SEAM_SPACE_EXECS; i++)
 		consider(&c, p->before[i], stack->ips);
 	return c.space;
@@ -195,20 +195,25 @@ static void add_stack(struct seam_stitch *s,
 static int join(struct seam_stitch *s, struct walk *w, struct cookie_entry *e)
 {
 	const struct process *p = w->process;
+	struct space *kept[2] = {NULL, NULL};
 	struct seam_pd_rec stack;
-	const struct space *space;
 	size_t n;
+	int rc;
 
 	seam_pd_record(s->r, e->record, &stack);
 	if (!s->rec.has_tid && e->has_tid) { /* the record knows whose */
 		p = seam_idmap_get(&s->world.processes, e->pid);
 		w->space = p ? p->space : NULL;
 	}
-	space = space_of(w, p, e, &stack.stack);
 	n = cut(s, &stack.stack, &w->out->end);
-	if (reserve(s, n))
-		return -ENOMEM;
-	add_stack(s, &stack.stack, n, space);
+	rc = reserve(s, n);
+	if (!rc)
+		rc = seam_cookie_spaces(&s->cookies, e, &s->world, kept);
+	if (rc)
+		return rc;
+	add_stack(s, &stack.stack, n, space_of(w, p, kept, &stack.stack));
+	seam_space_put(kept[0]);
+	seam_space_put(kept[1]);
 	w->out->stack = e->record;
 	w->out->n_stack = n;
 	w->out->half = e->record < s->at ? SEAM_HALF_LATE : SEAM_HALF_JOINED;

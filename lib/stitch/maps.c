@@ -209,6 +209,14 @@ int seam_maps_number(struct map_numbers *ns, struct seam_stitch_map *map)
 	return 0;
 }
 
+void seam_maps_again(struct map_numbers *ns, uint32_t number,
+		     struct seam_stitch_map *map)
+{
+	*map = ns->v[number];
+	map->number = number;
+	map->id = ++ns->n_ids;
+}
+
 void seam_maps_numbers_fini(struct map_numbers *ns)
 {
 	free(ns->v);

@@ -45,6 +45,10 @@ void seam_maps_fini(struct maps *maps);
 /* Gives the mapping, which is whole but for that, its number and id. Return: 0
  * or -errno. */
 int seam_maps_number(struct map_numbers *numbers, struct seam_stitch_map *map);
+/* Makes map one of that number, with a new id; where it lies and whose it is is
+ * left. */
+void seam_maps_again(struct map_numbers *numbers, uint32_t number,
+		     struct seam_stitch_map *map);
 void seam_maps_numbers_fini(struct map_numbers *numbers);
 
 #endif

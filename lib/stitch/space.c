@@ -98,6 +98,63 @@ static bool has_room(const struct world *w, const struct space *s)
 				     w->max_areas - w->n_areas);
 }
 
+struct space_area seam_space_area(const struct seam_range *range)
+{
+	const struct seam_stitch_map *map = range->value;
+
+	return (struct space_area){
+		.start = range->start,
+		.end = range->end,
+		.map_start = map->start,
+		.map_end = map->end,
+		.pgoff = map->pgoff,
+		.began_ns = map->began_ns,
+		.pid = map->pid,
+		.number = map->number,
+	};
+}
+
+static int add_area(struct world *w, struct space *s,
+		    const struct space_area *a)
+{
+	struct seam_stitch_map *m = seam_maps_new(&w->maps);
+	struct seam_range range = {a->start, a->end, m};
+
+	if (!m)
+		return -ENOMEM;
+	seam_maps_again(w->numbers, a->number, m);
+	m->start = a->map_start;
+	m->end = a->map_end;
+	m->pgoff = a->pgoff;
+	m->pid = a->pid;
+	m->began_ns = a->began_ns;
+	if (!seam_ranges_put(&s->areas, &range, &seam_maps_ops))
+		return 0;
+	seam_maps_put(m);
+	return -ENOMEM;
+}
+
+int seam_space_make(struct world *w, const struct space_area *v, size_t n,
+		    struct space **ret)
+{
+	struct space *s = calloc(1, sizeof(*s));
+	int rc = s ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = add_area(w, s, &v[i]);
+	if (rc) {
+		if (s)
+			seam_ranges_fini(&s->areas, &seam_maps_ops);
+		free(s);
+		return rc;
+	}
+	s->live = &w->n_areas;
+	w->n_areas += s->areas.cap;
+	s->refs = 1;
+	*ret = s;
+	return 0;
+}
+
 const struct seam_stitch_map *seam_space_find(const struct space *s,
 					      uint64_t ip)
 {

@@ -20,6 +20,13 @@ struct space {
 	struct seam_ranges areas; /* struct seam_stitch_map, the world's */
 };
 
+/* An area as plain data: of spaces that are gone when they are asked for. */
+struct space_area {
+	uint64_t start, end;
+	uint64_t map_start, map_end, pgoff, began_ns; /* of its mapping */
+	uint32_t pid, number;
+};
+
 /* A thread that an exec ends can be kept from its last steps, on a processor
  * that is taken away, while the process goes through several more. */
 #define SEAM_SPACE_EXECS 16
@@ -82,6 +89,11 @@ bool seam_world_leaves_out(const struct world *w,
 			   const struct seam_pd_rec *rec);
 struct space *seam_space_get(struct space *space);
 struct space *seam_space_put(struct space *space);
+struct space_area seam_space_area(const struct seam_range *range);
+/* One of areas that were a world's with the same count of numbers, in order.
+ * Return: 0 or -ENOMEM. */
+int seam_space_make(struct world *w, const struct space_area *v, size_t n,
+		    struct space **ret);
 /* Spaces of a world that have the same are the same; 0: it is not known, or
  * there is no space. */
 uint32_t seam_space_version(const struct space *space);
