@@ -114,6 +114,7 @@ static inline void check_counts(const struct seam_stitch_stats *st)
 	check(st->by_time + st->by_process + st->by_cookie_alone <=
 	      st->half[SEAM_HALF_JOINED] + st->half[SEAM_HALF_LATE] +
 		      st->unmoved);
+	check(st->forgotten <= st->samples + st->unmoved);
 	check(st->other_task <= st->half[SEAM_HALF_MISSING] + st->unmoved);
 }
 

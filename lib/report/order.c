@@ -15,7 +15,7 @@
 #define SLOTS 2 /* for each thread: one is printed while another is filled */
 
 static_assert(SLOTS * (THREADS + 1) * SAMPLES < SEAM_STITCH_KEPT,
-	       "what is printed is still there");
+	      "what is printed is still there");
 
 /* Samples, from the stitcher to the caller. */
 struct slot {

@@ -81,8 +81,8 @@ void seam_json_counts(struct seam_strbuf *b, const struct seam_stitch_stats *st)
 			   (ull)st->other_task, (ull)st->unused_repeated,
 			   (ull)st->unused_lost, (ull)st->unused_foreign,
 			   (ull)st->unused_late, (ull)st->disordered,
-			   (ull)st->forgotten,
-			   (ull)st->unknown_members, (ull)st->unmoved);
+			   (ull)st->forgotten, (ull)st->unknown_members,
+			   (ull)st->unmoved);
 	seam_strbuf_printf(
 		b,
 		",\"copies\":{\"unwound\":%llu,\"by_cfi\":%llu,"

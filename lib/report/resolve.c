@@ -455,8 +455,8 @@ static const struct recent *resolve_kept(struct seam_resolver *r,
 	struct recent *slot = recent_of(r, f->ip);
 
 	if (slot->name.number && slot->ip == f->ip &&
-	    slot->map == seam_frame_map(f) &&
-	    slot->kernel == f->kernel && slot->exact == exact)
+	    slot->map == seam_frame_map(f) && slot->kernel == f->kernel &&
+	    slot->exact == exact)
 		return slot;
 	if (r->n_names >= r->n_recent && r->n_recent < N_RECENT_MAX) {
 		more_recent(r, 4 * r->n_recent);

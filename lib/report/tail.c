@@ -5,8 +5,9 @@
 
 static bool is_same(const struct seam_tail_frame *a, const struct seam_frame *b)
 {
-	return a->ip == b->ip && a->map == seam_frame_map(b) && a->kernel == b->kernel &&
-	       a->exact == b->exact && a->method == b->method;
+	return a->ip == b->ip && a->map == seam_frame_map(b) &&
+	       a->kernel == b->kernel && a->exact == b->exact &&
+	       a->method == b->method;
 }
 
 size_t seam_tail_common(const struct seam_tail *tail, unsigned of,

@@ -12,7 +12,7 @@
 #define N_BATCHES 3
 
 static_assert(N_BATCHES * SEAM_SLICE < SEAM_STITCH_KEPT,
-	       "what is delivered is still there");
+	      "what is delivered is still there");
 
 struct seam_ahead {
 	struct seam_stitch *stitch;

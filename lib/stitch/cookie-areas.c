@@ -22,8 +22,8 @@ static size_t find_hit(const struct seam_range **hit, const struct space *space,
 	size_t n = 0, n_apart = 0;
 
 	for (size_t i = 0; i < ips.n; i++) {
-		const struct seam_range *r = seam_ranges_find(
-			&space->areas, seam_pd_word(ips, i));
+		const struct seam_range *r =
+			seam_ranges_find(&space->areas, seam_pd_word(ips, i));
 
 		if (r && (!n || r != hit[n - 1]))
 			hit[n++] = r;

@@ -13,8 +13,8 @@ static int reserve(struct seam_stitch *s, size_t more)
 }
 
 /* What lies there is shown. */
-static const struct seam_stitch_map *
-find_shown(const struct space *space, uint64_t ip)
+static const struct seam_stitch_map *find_shown(const struct space *space,
+						uint64_t ip)
 {
 	const struct seam_stitch_map *map = seam_space_find(space, ip);
 

@@ -24,7 +24,8 @@ int seam_members_begin(struct members *m, const struct seam_pd_attr *attr,
 int seam_members_next(struct members *m, struct seam_pd_reader *r,
 		      struct seam_pd_rec *sample,
 		      struct seam_stitch_stats *stats);
-/* No sample of that thread is awaited any more: another one may have its number.
+/* No sample of that thread is awaited any more: another one may have its
+ * number.
  */
 void seam_members_forget(struct members *m, uint32_t tid);
 void seam_members_fini(struct members *m);

@@ -94,6 +94,13 @@ struct space_area seam_space_area(const struct seam_range *range);
  * Return: 0 or -ENOMEM. */
 int seam_space_make(struct world *w, const struct space_area *v, size_t n,
 		    struct space **ret);
+/* A new mapping, which is the world's and is taken over, goes in place of what
+ * was there, in a space that nobody else sees from then on. Return: 0 or
+ * -errno: the mapping is gone. */
+int seam_space_insert(struct world *w, struct space **ps,
+		      struct seam_stitch_map *map);
+/* Whether the world has room for one more in that space. */
+bool seam_space_has_room(const struct world *w, const struct space *space);
 /* Spaces of a world that have the same are the same; 0: it is not known, or
  * there is no space. */
 uint32_t seam_space_version(const struct space *space);
@@ -125,8 +132,8 @@ seam_space_near(struct space_near *near, const struct space *space, uint64_t ip)
  */
 struct process *seam_world_process(struct world *w, uint32_t pid);
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid);
-/* It has ended, or all of p's but that one have. Others may be let go then, none
- * of the process. */
+/* It has ended, or all of p's but that one have. Others may be let go then,
+ * none of the process. */
 void seam_world_ended(struct world *w, struct thread *t);
 void seam_world_ended_but(struct world *w, struct process *p,
 			  const struct thread *t);
@@ -136,8 +143,7 @@ void seam_world_let_go(struct world *w, size_t n, size_t areas,
 		       const struct process *p);
 /* Of a sample's, NULL where nothing is known: it is kept for longer. */
 const struct process *seam_world_ask(struct world *w, uint32_t pid,
-				     uint32_t tid,
-				     const struct thread **ret);
+				     uint32_t tid, const struct thread **ret);
 /* Whether all that was known of that process was let go. */
 bool seam_world_forgot(const struct world *w, uint32_t pid);
 void seam_world_tasks_fini(struct world *w);

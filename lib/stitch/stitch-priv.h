@@ -30,10 +30,11 @@ struct seam_stitch {
 	struct seam_frame *frames;
 	size_t n, cap;
 	struct space_near near[2]; /* of a sample: user, kernel */
-	/* Of samples of threads that have no name, each for SEAM_STITCH_KEPT. */
+	/* Of samples of threads that have no name, each for SEAM_STITCH_KEPT.
+	 */
 	struct fallback {
 		char name[12];
-	} *fallbacks;
+	} * fallbacks;
 };
 
 /* Of the sample that was read last. */
@@ -45,8 +46,8 @@ seam_stitch_event(const struct seam_stitch *s)
 
 /*
  * halves.c: the frames, s->frames, of the sample that was read last, of process
- * p, or NULL, and its thread of that name, or NULL: those that came with it, and
- * its user half. Return: 0, and *out says what they are; -errno.
+ * p, or NULL, and its thread of that name, or NULL: those that came with it,
+ * and its user half. Return: 0, and *out says what they are; -errno.
  */
 int seam_stitch_halves(struct seam_stitch *s, const struct process *p,
 		       const char *comm, struct seam_stitched *out);

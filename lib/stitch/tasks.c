@@ -176,8 +176,8 @@ void seam_world_ended_but(struct world *w, struct process *p,
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid)
 {
 	struct process *p = seam_world_process(w, pid);
-	struct thread *t = p ? seam_idmap_make(&w->threads, tid, sizeof(*t))
-			     : NULL;
+	struct thread *t =
+		p ? seam_idmap_make(&w->threads, tid, sizeof(*t)) : NULL;
 
 	if (!t)
 		return NULL;

@@ -53,7 +53,7 @@ class Test:
                 os.rmdir(self.cgroup)
             self.cgroup = None
 
-    def most(self, *command, out=os.devnull):
+    def most(self, *command, out=os.devnull, stdin=None):
         """In bytes. What it prints is in out."""
         words = [self.seam, *command]
         if self.cgroup:
@@ -62,7 +62,9 @@ class Test:
         with open(out, "wb") as f:
             pid = os.posix_spawn(
                 words[0], words, self.env,
-                file_actions=[(os.POSIX_SPAWN_DUP2, f.fileno(), 1)])
+                file_actions=[(os.POSIX_SPAWN_DUP2, fd, to) for fd, to in
+                              ((stdin, 0), (f.fileno(), 1))
+                              if fd is not None])
             _, status, usage = os.wait4(pid, 0)
         print("# %s: %.1f s, %d MiB" % (command[0], usage.ru_utime +
                                         usage.ru_stime, usage.ru_maxrss >> 10))

@@ -31,6 +31,7 @@ static const struct {
 	{NULL, "lost_samples", &stats.lost_samples},
 	{NULL, "filtered_samples", &stats.filtered_samples},
 	{NULL, "disordered", &stats.disordered},
+	{NULL, "forgotten", &stats.forgotten},
 	{"user_half", "none", &stats.half[SEAM_HALF_NONE]},
 	{"user_half", "with", &stats.half[SEAM_HALF_WITH]},
 	{"user_half", "joined", &stats.half[SEAM_HALF_JOINED]},

@@ -55,10 +55,7 @@ static void check_same(size_t n_shared)
 {
 	const struct seam_stitch_map maps[3] = {
 		{.path = "/nowhere/a", .end = UINT64_MAX, .id = 1},
-		{.path = "/nowhere/b",
-		 .end = UINT64_MAX,
-		 .number = 1,
-		 .id = 2},
+		{.path = "/nowhere/b", .end = UINT64_MAX, .number = 1, .id = 2},
 		/* The same, mapped elsewhere. */
 		{.path = "/nowhere/a",
 		 .start = 0x800,

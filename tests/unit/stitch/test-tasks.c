@@ -2,9 +2,9 @@
 /* Description: what has ended is let go, when many others have ended since,
  * unless samples ask for it, and what comes for it even later is counted; its
  * number can be used again; a world without room, or memory, is still whole. */
-#include "../oom.h"
 #include "../perfdata/recording.h"
 #include "stitch/space.h"
+#include "tests/unit/oom-wrap.h"
 
 #define KEPT 4096 /* threads that have ended */
 #define MISC_EXEC (1 << 13)
