@@ -132,13 +132,13 @@ seam_space_near(struct space_near *near, const struct space *space, uint64_t ip)
  */
 struct process *seam_world_process(struct world *w, uint32_t pid);
 struct thread *seam_world_thread(struct world *w, uint32_t pid, uint32_t tid);
-/* It has ended, or all of p's but that one have. Others may be let go then,
- * none of the process. */
+/* It has ended, or all of p's but that one have. Any that have may be gone
+ * then, as well as their processes. */
 void seam_world_ended(struct world *w, struct thread *t);
 void seam_world_ended_but(struct world *w, struct process *p,
 			  const struct thread *t);
 /* Lets go of those that have ended, the first to end first, until no more than
- * n are left or there are fewer areas; none of p (NULL: of any). */
+ * n are left or there are fewer areas; p (NULL: none) stays. */
 void seam_world_let_go(struct world *w, size_t n, size_t areas,
 		       const struct process *p);
 /* Of a sample's, NULL where nothing is known: it is kept for longer. */

@@ -133,6 +133,11 @@ static void let_go(struct world *w, struct thread *t)
 	process_free(p);
 }
 
+static bool is_last_of(const struct thread *t, const struct process *p)
+{
+	return t->process == p && !t->next && !t->prev;
+}
+
 void seam_world_let_go(struct world *w, size_t n, size_t areas,
 		       const struct process *p)
 {
@@ -141,7 +146,7 @@ void seam_world_let_go(struct world *w, size_t n, size_t areas,
 	     looks && w->n_ended > n && w->n_areas >= areas; looks--) {
 		struct thread *t = w->oldest;
 
-		if (t->is_used || t->process == p) {
+		if (t->is_used || is_last_of(t, p)) {
 			dequeue(w, t);
 			enqueue(w, t);
 		} else {
@@ -159,7 +164,7 @@ static void end(struct world *w, struct thread *t)
 void seam_world_ended(struct world *w, struct thread *t)
 {
 	end(w, t);
-	seam_world_let_go(w, ENDED_MAX, 0, t->process);
+	seam_world_let_go(w, ENDED_MAX, 0, NULL);
 }
 
 void seam_world_ended_but(struct world *w, struct process *p,
@@ -168,7 +173,7 @@ void seam_world_ended_but(struct world *w, struct process *p,
 	for (struct thread *t = p->threads; t; t = t->next)
 		if (t != but && !t->has_ended)
 			end(w, t);
-	seam_world_let_go(w, ENDED_MAX, 0, p);
+	seam_world_let_go(w, ENDED_MAX, 0, NULL);
 }
 
 /* --- */

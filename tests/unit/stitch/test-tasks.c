@@ -101,6 +101,24 @@ static void begin(void)
 	assert_int_equal(map(1, 9, "/parent"), 0);
 }
 
+/* Of one process, too, whose threads come and go. */
+static void test_workers(void **state)
+{
+	const struct thread *t;
+
+	(void)state;
+	begin();
+	for (uint32_t tid = 100; tid < 100 + 100 * KEPT; tid++) {
+		assert_int_equal(task(PERF_RECORD_FORK, 1, tid, 1), 0);
+		assert_non_null(seam_world_ask(&w, 1, tid, &t));
+		assert_string_equal(t->comm, "parent");
+		assert_int_equal(task(PERF_RECORD_EXIT, 1, tid, 1), 0);
+	}
+	assert_int_equal(w.threads.used, KEPT + 1);
+	assert_string_equal(path_at(1, 9), "/parent");
+	seam_world_fini(&w);
+}
+
 static void test_bounded(void **state)
 {
 	size_t areas, blocks;
@@ -324,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_forgotten),
 		cmocka_unit_test(test_reused),
 		cmocka_unit_test(test_threads),
