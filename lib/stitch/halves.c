@@ -23,13 +23,17 @@ static const struct seam_stitch_map *find_shown(const struct space *space,
 	return map;
 }
 
+/* That one was, where it is the last one again. */
 static const struct seam_stitch_map *
 near_shown(struct space_near *near, const struct space *space, uint64_t ip)
 {
-	const struct seam_range *last = near->range;
-	const struct seam_stitch_map *map = seam_space_near(near, space, ip);
+	const struct seam_range *r = near->range;
+	const struct seam_stitch_map *map;
 
-	if (near->range != last)
+	if (seam_space_is_near(near, space, ip))
+		return r->value;
+	map = seam_space_next(near, space, ip);
+	if (map)
 		seam_maps_show(map);
 	return map;
 }

@@ -115,13 +115,18 @@ struct space_near {
 const struct seam_stitch_map *seam_space_next(struct space_near *near,
 					      const struct space *space,
 					      uint64_t ip);
-static inline const struct seam_stitch_map *
-seam_space_near(struct space_near *near, const struct space *space, uint64_t ip)
+static inline bool seam_space_is_near(const struct space_near *near,
+				      const struct space *space, uint64_t ip)
 {
 	const struct seam_range *r = near->range;
 
-	if (r && near->space == space && ip - r->start < r->end - r->start)
-		return r->value;
+	return r && near->space == space && ip - r->start < r->end - r->start;
+}
+static inline const struct seam_stitch_map *
+seam_space_near(struct space_near *near, const struct space *space, uint64_t ip)
+{
+	if (seam_space_is_near(near, space, ip))
+		return near->range->value;
 	return seam_space_next(near, space, ip);
 }
 

@@ -33,7 +33,7 @@ struct seam_stitch {
 	/* Of samples of threads that have no name, each for SEAM_STITCH_KEPT.
 	 */
 	struct fallback {
-		char name[12];
+		char name[13]; /* ":-2147483648" */
 	} * fallbacks;
 };
 

@@ -2,7 +2,6 @@
 #include "stitch/stitch.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "perfdata/stream.h"
@@ -114,20 +113,34 @@ static void count(struct seam_stitch *s, const struct seam_stitched *out)
 		st->last_ns = t;
 }
 
+/* As perf has it, ":%d". There are recordings of nothing else. */
+static const char *name_by_tid(struct fallback *f, uint32_t tid)
+{
+	char *at = f->name + sizeof(f->name);
+	uint32_t n = (int32_t)tid < 0 ? 0 - tid : tid;
+
+	*--at = '\0';
+	do {
+		*--at = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	if ((int32_t)tid < 0)
+		*--at = '-';
+	*--at = ':';
+	return at;
+}
+
 /* What a thread without a name is called. Return: NULL: no memory. */
 static const char *fallback(struct seam_stitch *s)
 {
-	char *name;
-
 	if (!s->rec.tid)
 		return "swapper";
 	if (!s->fallbacks)
 		s->fallbacks = calloc(SEAM_STITCH_KEPT, sizeof(*s->fallbacks));
-	if (!s->fallbacks)
-		return NULL;
-	name = s->fallbacks[s->stats.samples % SEAM_STITCH_KEPT].name;
-	snprintf(name, sizeof(s->fallbacks->name), ":%d", (int)s->rec.tid);
-	return name;
+	return s->fallbacks ? name_by_tid(&s->fallbacks[s->stats.samples %
+							SEAM_STITCH_KEPT],
+					  s->rec.tid)
+			    : NULL;
 }
 
 static bool lacks_mappings(const struct seam_stitched *out)
