@@ -167,7 +167,9 @@ static int no_tracepoint(const char *name, struct seam_errinfo *reterr)
 
 	if (seam_tracepoint_read(name, &tp))
 		return seam_fail(reterr, -ENOENT,
-				 "this kernel has no tracepoint %s", name);
+				 "this kernel has no tracepoint %s: those that "
+				 "it has are in /sys/kernel/tracing/events",
+				 name);
 	seam_tracepoint_fini(&tp);
 	return seam_fail(
 		reterr, -ENOENT,

@@ -214,7 +214,7 @@ def refusals(bench):
          ["no-such", "seam record --help"]),
         ("an unknown tracepoint", ["-e", "sched:no_such", "-c", "1", "--",
                                    "true"], 1,
-         ["sched:no_such", "raw_syscalls:"]),
+         ["sched:no_such", "tracing/events"]),
         ("a frequency out of range", ["-F", "0", "--", "true"], 2,
          ["-F '0'", "want 1 to"]),
         ("no such command", ["--", "no-such-command"], 127,
