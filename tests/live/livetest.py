@@ -91,7 +91,7 @@ __attribute__((noipa)) void spell(unsigned n, int bit)
 
 # What an engine says instead, where it cannot have a stack; deferred can.
 MAY_END = {"immediate": ("unreadable", "unsure"),
-           "dump": ("copy-short", "exec", "exited", "unreadable")}
+           "dump": ("copy-short", "exec", "exited", "unreadable", "unsure")}
 
 
 # How often a function may run that a machine which stands still has failed.
