@@ -179,13 +179,16 @@ int seam_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 {
 	uint32_t event = bpf_get_attach_cookie(ctx) & ~SEAM_EVENT_TAG_MASK;
 	struct task_struct *task = bpf_get_current_task_btf();
-	bool is_ours = is_watched(task);
-	struct seam_cpu_state *cpu = cpu_state();
 	uint32_t slot = BUFFER_TRACEPOINT;
+	struct seam_cpu_state *cpu;
 	struct sample_buffer *buf;
+	bool is_ours;
 
+	/* Before all else: every system call of the machine comes here. */
 	if (is_other_call(ctx, task, event))
 		return 0;
+	is_ours = is_watched(task);
+	cpu = cpu_state();
 	count_event(event, is_ours);
 	if (!is_ours) {
 		count(SEAM_COUNT_FILTERED);

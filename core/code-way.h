@@ -192,6 +192,7 @@ SEAM_INLINE void seam_way_last(struct seam_way *w, const struct seam_x86 *x,
 
 	if (op == 0xc3 || op == 0xc2) {
 		w->done = SEAM_WAY_RETURNS;
+		w->dropped = op == 0xc2 ? (uint16_t)x->imm : 0;
 	} else if (op == 0xc9) {
 		seam_way_sp_from_fp(w, 0);
 		seam_way_pop(w, SEAM_WAY_RBP);
@@ -330,7 +331,11 @@ SEAM_INLINE bool seam_way_rule(const struct seam_way *w, struct seam_rule *ret)
 	*ret = (struct seam_rule){0};
 	ret->cfa.kind = SEAM_REG_OFF;
 	ret->cfa.reg = seam_way_dwarf(s->base);
-	ret->cfa.off = seam_way_sum(s->off, seam_way_word(w));
+	ret->cfa.off = seam_way_sum(s->off, seam_way_word(w) + w->dropped);
+	if (w->dropped) {
+		ret->ra.kind = SEAM_CFA_DEREF;
+		ret->ra.off = -seam_way_word(w) - w->dropped;
+	}
 	if (s->fp == SEAM_WAY_WORD) {
 		ret->fp.kind = SEAM_REG_DEREF;
 		ret->fp.reg = seam_way_dwarf(s->fp_base);

@@ -57,7 +57,9 @@ SEAM_INLINE int seam_step_32(struct seam_cursor *c,
 	cfa = (uint32_t)((by_fp ? c->fp : c->sp) + (int64_t)rule->cfa.off);
 	if (cfa & 3 || cfa <= c->sp)
 		return SEAM_BAD_CFA;
-	if (!seam_fallback_word(env, cfa - 4, &ra))
+	at = cfa +
+	     (rule->ra.kind == SEAM_CFA_DEREF ? (int64_t)rule->ra.off : -4);
+	if (!seam_fallback_word(env, at, &ra))
 		return SEAM_UNREADABLE;
 	if (rule->fp.kind == SEAM_REG_DEREF) {
 		at = rule->fp.reg == SEAM_AMD64_REG_FP ? c->fp : c->sp;

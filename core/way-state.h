@@ -48,6 +48,7 @@ struct seam_way {
 	uint8_t ax; /* a small constant in eax; 0: not known */
 	bool called; /* the instruction before is a call */
 	bool has_local; /* something lies below rbp, as it was at the start */
+	uint16_t dropped; /* bytes behind its address that the return drops */
 	uint16_t insns;
 };
 

@@ -92,6 +92,7 @@ struct seam_offline_file *seam_offline_file(struct seam_offline_files *files,
 	for (size_t at = 0; seam_index_next(&files->index, hash, &at, &i);)
 		if (is_it(files->v[i], path, id, id_len))
 			return files->v[i];
+	files->has_probe_page |= seam_maps_is_probe_page(path);
 	return add(files, path, id, id_len, hash);
 }
 

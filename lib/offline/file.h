@@ -81,6 +81,7 @@ struct seam_offline_files {
 	 * is at the path of one without may be any. A stack through it would
 	 * look whole, so that only the user may take it (seam_trusts_all()). */
 	bool lost_ids;
+	bool has_probe_page; /* one of them is, of a process */
 	struct seam_offline_code codes[SEAM_OFFLINE_CODES];
 	size_t next_code; /* is given up for another file's */
 };

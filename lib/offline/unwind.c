@@ -101,8 +101,9 @@ static bool area_at(void *ctx, size_t i, struct seam_entered_area *ret)
 	*ret = (struct seam_entered_area){area.start, area.end, area.off,
 					  area.file};
 	/* Nobody's calls are bound to the vDSO's functions but the C
-	 * library's, which are by pointer. */
-	if (area.file && !strcmp(area.file->path, "[vdso]"))
+	 * library's, which are by pointer; nor to the page for probes. */
+	if (area.file && (!strcmp(area.file->path, "[vdso]") ||
+			  seam_maps_is_probe_page(area.file->path)))
 		ret->file = NULL;
 	return true;
 }
@@ -142,6 +143,7 @@ static void unwind_full(struct full *full, struct seam_dump *dump,
 			bool is_precise, struct seam_offline_stack *ret)
 {
 	dump->find = find_mapping;
+	dump->may_be_probed = full->o->files.has_probe_page;
 	dump->code = read_code;
 	dump->ctx = full;
 	dump->order = SEAM_UNWIND_TABLES | SEAM_UNWIND_FP;

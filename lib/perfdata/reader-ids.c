@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "perfdata/reader-priv.h"
 
 /* Equal ids come in the order of events, so that this is the order in which
@@ -74,17 +75,10 @@ static void add_run(struct pd_ids *ids)
 /* In a run, the first place of an id that is not below this one. */
 static size_t first_from(const struct pd_ids *ids, size_t run, uint64_t id)
 {
-	size_t from = ids->runs[run], to = run_end(ids, run);
+	const size_t from = ids->runs[run];
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (ids->p[mid].id < id)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return from + SEAM_SEARCH(i, run_end(ids, run) - from,
+				  ids->p[from + i].id < id);
 }
 
 static size_t count_in(const struct pd_ids *ids, size_t run, uint64_t id,

@@ -128,6 +128,7 @@ static void set_dump(struct seam_dump *dump, const struct seam_wire_copy *copy,
 	dump->ctx = ctx;
 	dump->code = read_code;
 	dump->is_32 = copy->flags & SEAM_STACK_32BIT;
+	dump->may_be_probed = ctx->processes->has_probe_page;
 }
 
 static size_t unwind_precise(struct seam_copier *c, struct seam_dump *dump,

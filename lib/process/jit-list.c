@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/search.h"
 #include "process/jit-priv.h"
 
 #define PATH "/memfd:" SEAM_JIT_NAME " (deleted)"
@@ -137,17 +138,7 @@ static int by_id(const void *va, const void *vb)
  * places, or half overwritten with the next. */
 static size_t first_of(const struct listing *l, uint64_t id)
 {
-	size_t lo = 0, hi = l->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->v[mid].id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEAM_SEARCH(i, l->n, l->v[i].id < id);
 }
 
 static bool is_same(const struct seam_jit_table *t,

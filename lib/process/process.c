@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/maps-path.h"
 #include "core/jit-registry.h"
 #include "process/target.h"
 
@@ -174,6 +175,7 @@ static int on_mmap2(struct seam_processes *ps, uint64_t time_ns,
 	if (!map)
 		return -ENOMEM;
 	doubt(ps, p, &range, time_ns);
+	ps->has_probe_page |= seam_maps_is_probe_page(map->path);
 	range.value = map;
 	err = seam_ranges_put(&p->maps, &range, &map_ops);
 	if (err)

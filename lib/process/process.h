@@ -52,6 +52,7 @@ struct seam_processes {
 	uint64_t unmaps_ns;
 	bool has_made;
 	bool hears_made; /* what becomes of made code is told */
+	bool has_probe_page; /* one of them has, or had */
 };
 
 struct seam_process *seam_process_get(struct seam_processes *ps, uint32_t pid);

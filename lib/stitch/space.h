@@ -58,6 +58,7 @@ struct world {
 	struct thread *oldest, *newest; /* of those that have ended: see */
 	size_t n_ended; /* tasks.c */
 	uint64_t *forgotten; /* a bit for each pid; NULL: none was */
+	bool forgets_all; /* there was no memory for these: any may be one */
 	void (*on_gone)(void *ctx, uint32_t tid); /* NULL: nobody asks */
 	void *ctx;
 	struct space *kernel;

@@ -26,14 +26,15 @@ static void forget_pid(struct world *w, uint32_t pid)
 {
 	if (!w->forgotten)
 		w->forgotten = calloc(PIDS / WORD, sizeof(*w->forgotten));
+	w->forgets_all |= !w->forgotten;
 	if (w->forgotten && pid < PIDS)
 		w->forgotten[pid / WORD] |= UINT64_C(1) << pid % WORD;
 }
 
 bool seam_world_forgot(const struct world *w, uint32_t pid)
 {
-	return w->forgotten && pid < PIDS &&
-	       w->forgotten[pid / WORD] >> pid % WORD & 1;
+	return w->forgets_all || (w->forgotten && pid < PIDS &&
+				  w->forgotten[pid / WORD] >> pid % WORD & 1);
 }
 
 struct process *seam_world_process(struct world *w, uint32_t pid)
@@ -46,7 +47,7 @@ struct process *seam_world_process(struct world *w, uint32_t pid)
 	if (!p)
 		return NULL;
 	p->pid = pid;
-	if (seam_world_forgot(w, pid))
+	if (w->forgotten && pid < PIDS)
 		w->forgotten[pid / WORD] &= ~(UINT64_C(1) << pid % WORD);
 	return p;
 }

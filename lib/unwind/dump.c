@@ -272,7 +272,7 @@ static int step(struct seam_dump_reader *r, struct seam_regs *regs, bool *exact)
 	struct seam_mapping map;
 	int rc, end;
 
-	if (*exact)
+	if (*exact && r->dump->may_be_probed)
 		leave_red_zone(r, regs);
 	from = *regs;
 	/* A return address may be the first byte of something else, when the

@@ -62,6 +62,7 @@ struct seam_dump {
 	/* What else may find frames: enum seam_unwind_how; 0: nothing. */
 	uint32_t order;
 	bool is_32; /* 32-bit code */
+	bool may_be_probed; /* some process has the page for probes */
 	/* Reads code, for what is not in a table. Return: how many bytes. */
 	size_t (*code)(void *ctx, uint64_t avma, enum seam_dump_when when,
 		       void *to, size_t size);

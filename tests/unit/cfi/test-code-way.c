@@ -196,6 +196,7 @@ static void expect(struct seam_way w, uint8_t reg, int32_t cfa, uint8_t fp_kind,
 	assert_true(seam_way_rule(&w, &rule));
 	assert_int_equal(rule.cfa.reg, reg);
 	assert_int_equal(rule.cfa.off, cfa);
+	assert_int_equal(rule.ra.kind, w.dropped ? SEAM_CFA_DEREF : SEAM_SAME);
 	assert_int_equal(rule.fp.kind, fp_kind);
 	if (fp_kind == SEAM_REG_DEREF)
 		assert_int_equal(rule.fp.off, fp);
@@ -215,6 +216,25 @@ static void frame_pointer(void **state)
 	expect(WAY("\xc3", false, true), SP, 8, SEAM_SAME, 0);
 	expect(WAY("\x89\xe5", true, true), SP, 8, SEAM_REG_DEREF, 0);
 	expect(WAY("\xc9\xc3", true, false), FP, 8, SEAM_REG_DEREF, 0);
+}
+
+/* ret $N drops what lies behind the return address: of 32-bit functions that
+ * give a struct, and of Linux's page for probes. */
+static void drops(void **state)
+{
+	struct seam_rule rule;
+	struct seam_way w = WAY("\x5b\xc2\x04\x00", true, true);
+
+	(void)state;
+	expect(w, SP, 4 + 4 + 4, SEAM_SAME, 0);
+	assert_true(seam_way_rule(&w, &rule));
+	assert_int_equal(rule.ra.off, -8);
+	w = WAY("\x58\x41\x5b\x59\xc2\x80\x00", false, true);
+	expect(w, SP, 3 * 8 + 8 + 128, SEAM_SAME, 0);
+	assert_true(seam_way_rule(&w, &rule));
+	assert_int_equal(rule.ra.off, -136);
+	/* All of its 16 bits count. */
+	expect(WAY("\xc2\xf8\xff", false, true), SP, 8 + 0xfff8, SEAM_SAME, 0);
 }
 
 /* What rbp holds survives a tail call, whose function puts it elsewhere, where
@@ -323,8 +343,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(executables), cmocka_unit_test(frame_pointer),
-		cmocka_unit_test(tail_calls),  cmocka_unit_test(borders),
-		cmocka_unit_test(hostile),     cmocka_unit_test(calls),
+		cmocka_unit_test(drops),       cmocka_unit_test(tail_calls),
+		cmocka_unit_test(borders),     cmocka_unit_test(hostile),
+		cmocka_unit_test(calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

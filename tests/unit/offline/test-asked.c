@@ -29,7 +29,13 @@ __asm__(".text\n.type leaf, @function\nleaf:\n.cfi_startproc\n"
 	"add $8, %rsp\n.cfi_def_cfa_offset 8\n"
 	"ret\n.cfi_endproc\n.size calls, . - calls\n");
 
-extern const char leaf[], behind_slot[];
+__asm__(".type probed, @function\nprobed:\n.cfi_startproc\n"
+	".byte 0x0f, 0x1f, 0x44, 0, 0\nbehind_nop:\n"
+	"ret\n.cfi_endproc\n.size probed, . - probed\n");
+
+extern const char leaf[], behind_slot[], behind_nop[];
+
+#define PROBE_PAGE 0x7000000000ULL /* nothing of this program is there */
 
 static struct {
 	struct seam_offline o;
@@ -58,6 +64,12 @@ static int set_up(void **state)
 		self.areas[self.n++] = at;
 	}
 	fclose(maps);
+	self.areas[self.n++] = (struct seam_offline_area){
+		.start = PROBE_PAGE,
+		.end = PROBE_PAGE + 4096,
+		.file = seam_offline_file(&self.o.files, "[uprobes-trampo",
+					  NULL, 0),
+	};
 	return 0;
 }
 
@@ -93,11 +105,10 @@ static bool area(void *ctx, size_t i, struct seam_offline_area *ret)
 	return i < self.n;
 }
 
-/* A sample in the kernel, of a leaf with a return address behind a call of
- * another function. Return: how often it was asked what is mapped. */
-static size_t ask(uint32_t now, uint32_t before)
+/* A sample in the kernel. Return: how often it was asked what is mapped. */
+static size_t unwind(uint64_t ip, const uint64_t words[static 8], uint32_t now,
+		     uint32_t before)
 {
-	const uint64_t words[8] = {(uintptr_t)behind_slot};
 	uint64_t regs[REGS] = {0};
 	struct seam_offline_copy copy = {
 		.user = {.abi = SEAM_PERF_ABI_64,
@@ -105,8 +116,8 @@ static size_t ask(uint32_t now, uint32_t before)
 			 .regs = (const uint8_t *)regs,
 			 .n_regs = REGS,
 			 .stack = (const uint8_t *)words,
-			 .stack_size = sizeof(words),
-			 .stack_room = sizeof(words),
+			 .stack_size = 8 * sizeof(*words),
+			 .stack_room = 8 * sizeof(*words),
 			 .in_kernel = true},
 		.find = find,
 		.area = area,
@@ -114,12 +125,34 @@ static size_t ask(uint32_t now, uint32_t before)
 	};
 
 	regs[REG_SP] = (uintptr_t)words;
-	regs[REG_IP] = (uintptr_t)leaf;
+	regs[REG_IP] = ip;
 	self.asked = 0;
 	seam_offline_unwind(&self.o, &copy, &self.stack);
+	return self.asked;
+}
+
+/* Of a leaf with a return address behind a call of another function. */
+static size_t ask(uint32_t now, uint32_t before)
+{
+	const uint64_t words[8] = {(uintptr_t)behind_slot};
+	size_t asked = unwind((uintptr_t)leaf, words, now, before);
+
 	assert_int_equal(self.stack.end, SEAM_UNSURE);
 	assert_int_equal(self.stack.n, 0);
-	return self.asked;
+	return asked;
+}
+
+/* In the page that probed functions call, behind its system call: from a nop,
+ * as the file has it. */
+static void is_probe(void **state)
+{
+	const uint64_t words[8] = {1, 2, 3, (uintptr_t)behind_nop};
+
+	(void)state;
+	unwind(PROBE_PAGE + 13, words, 1, 0);
+	assert_int_equal(self.stack.end, SEAM_OUTERMOST);
+	assert_int_equal(self.stack.n, 2);
+	assert_true(self.stack.ips[1] == (uintptr_t)behind_nop);
 }
 
 static void is_kept(void **state)
@@ -139,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_kept),
+		cmocka_unit_test(is_probe),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

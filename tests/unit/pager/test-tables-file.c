@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "elf/elf.h"
+#include "one-table.h"
 #include "pager/tables-priv.h"
 #include "tests/unit/records.h"
 #include "tests/unit/skip.h"
@@ -32,7 +33,6 @@ static struct {
 	struct seam_images images;
 	struct seam_processes processes;
 	struct seam_tables tables;
-	uint32_t state; /* of the one key's table; 0: none */
 	int reads, loads;
 	bool changes; /* somebody writes to the file while it is read */
 	bool is_bare; /* it has no build-id */
@@ -67,19 +67,6 @@ int __wrap_seam_kernel_key_of_fd(struct seam_kernel *k, int fd,
 	return 0;
 }
 
-int __wrap_seam_kernel_table_get(struct seam_kernel *k,
-				 const struct seam_file_key *key,
-				 struct seam_table_ref *ret);
-int __wrap_seam_kernel_table_get(struct seam_kernel *k,
-				 const struct seam_file_key *key,
-				 struct seam_table_ref *ret)
-{
-	(void)k;
-	(void)key;
-	*ret = (struct seam_table_ref){.state = world.state};
-	return world.state ? 0 : -ENOENT;
-}
-
 int __wrap_seam_kernel_table_put(struct seam_kernel *k,
 				 const struct seam_file_key *key,
 				 const struct seam_table_ref *ref);
@@ -89,7 +76,7 @@ int __wrap_seam_kernel_table_put(struct seam_kernel *k,
 {
 	(void)k;
 	(void)key;
-	world.state = ref->state;
+	table_state = ref->state;
 	return 0;
 }
 
@@ -132,7 +119,7 @@ int __wrap_seam_tables_load_elf(struct seam_tables *t,
 	assert_non_null(elf);
 	seam_absent_remove(&t->absent, key);
 	world.loads++;
-	world.state = SEAM_TABLE_LOADED;
+	table_state = SEAM_TABLE_LOADED;
 	return 0;
 }
 
@@ -142,7 +129,7 @@ int __wrap_seam_tables_answer_made(struct seam_tables *t,
 				   const struct seam_wire_miss *miss)
 {
 	seam_absent_remove(&t->absent, &miss->key);
-	world.state = SEAM_TABLE_LOADED;
+	table_state = SEAM_TABLE_LOADED;
 	return 0;
 }
 
@@ -202,6 +189,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(&world, 0, sizeof(world));
+	table_state = 0;
 	strcpy(world.path, "seam-tables-file-XXXXXX");
 	copy_self();
 	world.fd = open(world.path, O_RDONLY);
@@ -264,7 +252,7 @@ static void reads_once_and_keeps_nothing_for_others(void **state)
 static void reads_for_its_image_what_another_has_loaded(void **state)
 {
 	(void)state;
-	world.state = SEAM_TABLE_LOADED;
+	table_state = SEAM_TABLE_LOADED;
 	answer();
 	answer();
 	has(1, 0, 1, 0);
@@ -400,7 +388,7 @@ static void ask_for_one_that_ended(void)
 	world.miss.end = START + 4096;
 	seam_tables_serve(&world.tables, &world.miss, -1);
 	has(0, 0, 0, 1);
-	assert_int_equal(world.state, SEAM_TABLE_ASKED);
+	assert_int_equal(table_state, SEAM_TABLE_ASKED);
 }
 
 static void is_found_in_its_turn_where_it_was_not_before(void **state)
@@ -410,7 +398,7 @@ static void is_found_in_its_turn_where_it_was_not_before(void **state)
 	map_in_one_that_ended();
 	assert_non_null(known_to_it(-1));
 	has(1, 1, 1, 0);
-	assert_int_equal(world.state, SEAM_TABLE_LOADED);
+	assert_int_equal(table_state, SEAM_TABLE_LOADED);
 }
 
 /* Another build is there by then. */
@@ -422,7 +410,7 @@ static void is_not_found_in_its_turn_where_it_is_another(void **state)
 	write_over();
 	assert_null(known_to_it(-1));
 	has(0, 0, 0, 1);
-	assert_int_equal(world.state, SEAM_TABLE_ASKED);
+	assert_int_equal(table_state, SEAM_TABLE_ASKED);
 }
 
 /* It lives, and its files are closed to us but by their paths. */
@@ -437,7 +425,7 @@ static void is_found_in_its_turn_where_it_was_refused(void **state)
 	world.tables.stats.gone++;
 	assert_non_null(known_to_it(-1));
 	has(1, 1, 1, 0);
-	assert_int_equal(world.state, SEAM_TABLE_LOADED);
+	assert_int_equal(table_state, SEAM_TABLE_LOADED);
 }
 
 /* Another has them by then, who loads what it is asked for. */
@@ -461,7 +449,7 @@ static void counts_no_made_code(void **state)
 					     SEAM_ABSENT_REFUSED),
 			 0);
 	seam_tables_answer(&world.tables, &world.miss, -1);
-	assert_int_equal(world.state, SEAM_TABLE_LOADED);
+	assert_int_equal(table_state, SEAM_TABLE_LOADED);
 	assert_int_equal(world.tables.stats.gone, 0);
 }
 
@@ -509,7 +497,7 @@ static void is_not_known_by_its_number_and_times(void **state)
 	world.is_bare = true;
 	read_for_one_that_ended();
 	world.images.newest->key.generation++;
-	world.state = 0;
+	table_state = 0;
 	assert_null(known_to_it(-1));
 	assert_int_equal(world.images.stats.n, 1);
 }

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "one-table.h"
 #include "pager/tables-priv.h"
 #include "seam/jit.h"
 #include "tests/unit/jit/made.h"
@@ -27,7 +28,6 @@ static struct {
 	struct seam_tables tables;
 	int answers, spans;
 	int err; /* of an answer */
-	enum seam_table_state state;
 } t;
 
 bool __wrap_seam_kernel_hears_made(const struct seam_kernel *k);
@@ -65,21 +65,8 @@ int __wrap_seam_tables_without(struct seam_tables *tables,
 	assert_int_equal(why, SEAM_ABSENT_NO_CFI);
 	t.answers++;
 	if (!t.err)
-		t.state = want;
+		table_state = want;
 	return t.err;
-}
-
-int __wrap_seam_kernel_table_get(struct seam_kernel *k,
-				 const struct seam_file_key *key,
-				 struct seam_table_ref *ret);
-int __wrap_seam_kernel_table_get(struct seam_kernel *k,
-				 const struct seam_file_key *key,
-				 struct seam_table_ref *ret)
-{
-	(void)k;
-	(void)key;
-	*ret = (struct seam_table_ref){.state = t.state};
-	return t.state ? 0 : -ENOENT;
 }
 
 int __wrap_seam_kernel_table_drop(struct seam_kernel *k,
@@ -89,7 +76,7 @@ int __wrap_seam_kernel_table_drop(struct seam_kernel *k,
 {
 	(void)k;
 	(void)key;
-	t.state = 0;
+	table_state = 0;
 	return 0;
 }
 
@@ -122,13 +109,14 @@ static enum seam_table_state answer(void)
 	t.answers = 0;
 	assert_int_equal(seam_tables_answer_made(&t.tables, &miss), 0);
 	assert_int_equal(t.answers, 1);
-	return t.state;
+	return table_state;
 }
 
 static int set_up(void **state)
 {
 	(void)state;
 	memset(&t, 0, sizeof(t));
+	table_state = 0;
 	t.processes.images = &t.images;
 	t.tables.processes = &t.processes;
 	return 0;
@@ -172,13 +160,13 @@ static void asked_again(void **state)
 
 	(void)state;
 	t.err = -ENOMEM;
-	t.state = SEAM_TABLE_ASKED;
+	table_state = SEAM_TABLE_ASKED;
 	assert_int_equal(seam_tables_serve(&t.tables, &miss, -1), -ENOMEM);
-	assert_int_equal(t.state, 0);
+	assert_int_equal(table_state, 0);
 	assert_int_equal(t.tables.stats.lost, 1);
 	t.err = 0;
 	assert_int_equal(seam_tables_serve(&t.tables, &miss, -1), 0);
-	assert_int_equal(t.state, SEAM_TABLE_ASKED);
+	assert_int_equal(table_state, SEAM_TABLE_ASKED);
 	assert_int_equal(t.tables.stats.lost, 1);
 }
 

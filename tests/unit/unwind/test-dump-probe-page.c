@@ -141,6 +141,33 @@ static void test_between(void **state)
 	assert_false(seam_amd64_probe_is_between(0x841f0f6600000000));
 }
 
+/* In a function that was left for the page, but for the call: its caller's
+ * return address is above the red zone. */
+static void test_about_to_call(void **state)
+{
+	uint64_t stack[32] = {CALLER}, ips[3] = {0};
+	struct seam_dump dump = {
+		.stack_avma = STACK,
+		.stack = (const uint8_t *)stack,
+		.stack_size = sizeof(stack),
+		.find = find,
+		.code = read_code,
+	};
+	int end;
+
+	(void)state;
+	stack[SEAM_AMD64_RED_ZONE / 8] = CALLER_10;
+	dump.regs.r[SEAM_AMD64_REG_IP] = PROBED - 3;
+	dump.regs.r[SEAM_AMD64_REG_SP] = STACK;
+	dump.regs.valid = 1u << SEAM_AMD64_REG_IP | 1u << SEAM_AMD64_REG_SP;
+	code = (const uint8_t *)"\x48\x8d\x64\x24\x80\xe8\x11\x22";
+	assert_int_equal(seam_dump_unwind(&dump, ips, 3, &end), 2);
+	assert_true(ips[1] == CALLER);
+	dump.may_be_probed = true;
+	assert_int_equal(seam_dump_unwind(&dump, ips, 3, &end), 2);
+	assert_true(ips[1] == CALLER_10);
+}
+
 static void test_name(void **state)
 {
 	(void)state;
@@ -155,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_between),
+		cmocka_unit_test(test_about_to_call),
 		cmocka_unit_test(test_name),
 	};
 
